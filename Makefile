@@ -1,0 +1,52 @@
+# All the set-up on a fresh machine: a Python of 3.11 or newer, make and a package index. Name another Python with `make demo PYTHON=python3.12`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUNTIME := $(VENV)/.stamp-runtime
+DEV := $(VENV)/.stamp-dev
+PROJECTS := pyproject.toml sdk/python/pyproject.toml
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench generate clean
+
+help: ## show these targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
+
+demo: $(RUNTIME) ## an agent with four plugins, about ten seconds
+	@$(BIN)/sliphook demo
+
+test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(DEV) ## ruff, mypy and pyright, all strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+bench: $(DEV) ## how long a hook takes, beside the least that two processes can do
+	@$(BIN)/python -m tests.bench $(ARGS)
+
+generate: $(RUNTIME) ## protocol.schema.json and the tables of protocol.md, from sliphook_sdk.protocol
+	@$(BIN)/python -m tools.generate
+
+clean: ## remove the virtual environment, caches and built files
+	rm -rf $(VENV) build dist sdk/python/dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find host sdk tests tools examples -name __pycache__ -prune -exec rm -rf {} +
+
+$(RUNTIME): $(PROJECTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  found=$$($(PYTHON) --version 2>/dev/null) || found="not there"; \
+	  echo "Sliphook needs Python 3.11 or newer; $(PYTHON) is $$found. Name another: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(BIN)/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV) || { \
+	  echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "Installing Sliphook into $(VENV) ..."
+	@$(PIP_INSTALL) -e sdk/python -e .
+	@touch $@
+
+$(DEV): $(PROJECTS) $(RUNTIME)
+	@echo "Installing what tests and checks need into $(VENV) ..."
+	@$(PIP_INSTALL) -e sdk/python -e '.[dev,bench]'
+	@touch $@

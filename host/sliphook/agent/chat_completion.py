@@ -1,0 +1,152 @@
+"""The wire of OpenAI's chat completions as servers really send it: every field may be missing or null, and more may come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
+
+
+class ErrorDetail(msgspec.Struct):
+    """The object under `error`. `code` is an HTTP status to some servers and a word to others."""
+
+    message: str | None = None
+    type: str | None = None
+    code: int | str | None = None
+
+
+class Function(msgspec.Struct):
+    """What a tool call calls; `arguments` is a piece of JSON text, or to some servers the value itself."""
+
+    name: str | None = None
+    arguments: Any = None
+
+
+class CallPart(msgspec.Struct):
+    """A piece of one tool call; `index` says of which, where the server tells."""
+
+    index: int | None = None
+    id: str | None = None
+    function: Function | None = None
+
+
+class ContentPart(msgspec.Struct):
+    """One part of content that is a list; parts without text do not count."""
+
+    text: str | None = None
+
+
+class Delta(msgspec.Struct):
+    """What is new in a chunk, or the message of an answer that was not streamed. Reasoning has other fields, which are not read."""
+
+    content: str | list[ContentPart] | None = None
+    refusal: str | None = None
+    tool_calls: list[CallPart] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text in it, often none."""
+        if isinstance(self.content, list):
+            return "".join(part.text or "" for part in self.content)
+        return self.content or self.refusal or ""
+
+
+class Choice(msgspec.Struct):
+    """One of the answers; only the first is asked for."""
+
+    delta: Delta | None = None
+    message: Delta | None = None
+    finish_reason: str | None = None
+
+
+class PromptTokens(msgspec.Struct):
+    """How the prompt's tokens were come by."""
+
+    cached_tokens: int | None = None
+
+
+class Tokens(msgspec.Struct):
+    """The server's count."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: PromptTokens | None = None
+
+    @property
+    def usage(self) -> Usage:
+        """The same in the protocol's words."""
+        cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else None
+        return Usage(input_tokens=self.prompt_tokens, output_tokens=self.completion_tokens, cached_tokens=cached)
+
+
+class Chunk(msgspec.Struct):
+    """One event of a stream, one whole answer, or an error in the place of either."""
+
+    model: str | None = None
+    choices: list[Choice] | None = None
+    usage: Tokens | None = None
+    object: str | None = None
+    error: ErrorDetail | str | None = None
+    message: str | None = None
+    code: int | str | None = None
+    detail: Any = None
+
+    @property
+    def failure(self) -> ErrorDetail | None:
+        """The error, in whichever shape the server sent it, or None."""
+        if isinstance(self.error, ErrorDetail):
+            return self.error
+        if self.error is not None:
+            return ErrorDetail(message=self.error, code=self.code)
+        if self.object == "error":
+            return ErrorDetail(message=self.message, code=self.code)
+        if self.choices is None and isinstance(self.detail, str):
+            return ErrorDetail(message=self.detail)
+        return None
+
+
+_DECODER = msgspec.json.Decoder(Chunk, strict=False)
+
+
+def decode_chunk(data: bytes | str) -> Chunk | None:
+    """`data` as a chunk, or None where it is none."""
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+
+
+def request_body(model: str, messages: Sequence[Message], tools: Sequence[ModelTool]) -> dict[str, Any]:
+    """The body of a chat-completions request that asks for a stream, with usage at its end."""
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [_wire_message(message) for message in messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if tools:  # an empty list is an error to some servers
+        body["tools"] = [_wire_tool(tool) for tool in tools]
+    return body
+
+
+def _wire_tool(tool: ModelTool) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}}
+
+
+def _wire_call(call: ToolCallRequest) -> dict[str, Any]:
+    arguments = msgspec.json.encode(call.arguments).decode()
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _wire_message(message: Message) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        wire["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+    elif message.content is None:
+        wire["content"] = ""  # null is taken only beside tool calls
+    if message.call_id is not None:
+        wire["tool_call_id"] = message.call_id
+    return wire

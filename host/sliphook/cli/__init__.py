@@ -1,0 +1,1 @@
+"""The command line: `main` holds the commands' names, each command has a module, `common` what they share."""

@@ -1,0 +1,35 @@
+"""`sliphook demo`: ten seconds that show what plugins can do to an agent, and what they cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sliphook.cli.common import EXIT_FAILED, EXIT_OK, open_trace, run_trio, trace_options
+
+
+@click.command("demo")
+@trace_options
+def command(trace: bool, trace_file: Path | None) -> int:
+    """Watch an agent whose plugins deny, answer, hang and crash: about ten seconds.
+
+    Real plugin processes, a real agent loop, and a model that follows a script, so no network and no key. It checks itself: the
+    exit status is 1 if something did not happen.
+    """
+
+    async def demo() -> int:
+        from .narrator import Narrator
+        from .stage import plugins_on_stage
+        from .story import play
+        from .timeline import failures, summary
+
+        with plugins_on_stage() as plugins, open_trace(trace, trace_file) as sink:
+            story = await play(plugins, sink, Narrator())
+        click.echo(summary(story))
+        missing = failures(story)
+        for failure in missing:
+            click.echo(f"sliphook: the demo did not go as it should: {failure}", err=True)
+        return EXIT_FAILED if missing else EXIT_OK
+
+    return run_trio(demo)

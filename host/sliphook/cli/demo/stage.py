@@ -1,0 +1,33 @@
+"""The demo's plugins as executables: they ship as source, for an installer may drop the right to execute, and are made so when it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+__all__ = ["PLUGINS", "plugins_on_stage"]
+
+PLUGINS: Final = ("guard", "weather", "sleeper", "fragile")
+
+
+@contextlib.contextmanager
+def plugins_on_stage() -> Iterator[list[Path]]:
+    """The plugins' executables, in the order of `PLUGINS`, in a folder that goes when the block is left."""
+    with tempfile.TemporaryDirectory(prefix="sliphook-demo-") as folder:
+        yield [_write(Path(folder), name) for name in PLUGINS]
+
+
+def _write(folder: Path, name: str) -> Path:
+    source = folder / f"{name}.py"
+    source.write_bytes(resources.files("sliphook").joinpath("demo_plugins", source.name).read_bytes())
+    path = folder / name
+    # Not Python's own `#!` line: the kernel takes no path with a space there, and no long one.
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(source))} "$@"\n', encoding="utf-8")
+    path.chmod(0o700)
+    return path

@@ -1,0 +1,161 @@
+"""What happens in the demo: four turns of one conversation, a real agent loop, real plugins, and a model that follows a script."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from sliphook import PluginHost
+from sliphook.agent.loop import Agent, AgentTool
+from sliphook.agent.script import Reply, ScriptedCall
+from sliphook.agent.scripted import ScriptedModel
+from sliphook.trace.record import Tee, TraceSink
+
+from .narrator import Narrator
+from .stage import PLUGINS
+from .timeline import Story
+from .wire import Wire
+
+if TYPE_CHECKING:
+    from sliphook.session import Session
+
+__all__ = ["play"]
+
+DANGEROUS: Final = "rm -rf build"
+HANG_S: Final = 2.5
+"""How long the third turn hangs before the user has had enough."""
+
+PAUSE_S: Final = 0.4
+"""Between two turns, for whoever reads along."""
+
+LIMIT_S: Final = 60.0
+"""For all four turns; far more than they take."""
+
+FREE_MS: Final = 250.0
+"""An agent that is free later than this was held."""
+
+_SPEAKS_S: Final = 0.6
+
+REPLIES: Final = (
+    Reply(text="I will delete the build folder.", over_s=_SPEAKS_S, calls=[ScriptedCall(name="shell", arguments={"command": DANGEROUS})]),
+    Reply(text="I was not allowed to, so nothing was deleted.", over_s=_SPEAKS_S),
+    Reply(text="Let me look.", over_s=_SPEAKS_S, calls=[ScriptedCall(name="weather", arguments={"city": "Oslo"})]),
+    Reply(text="4 degrees and rain: take a coat.", over_s=_SPEAKS_S),
+    Reply(text="Deploying it now.", over_s=_SPEAKS_S, calls=[ScriptedCall(name="deploy", arguments={"service": "web"})]),
+    Reply(text="Still here: a plugin has crashed, and I have not.", over_s=_SPEAKS_S),
+)
+
+
+async def play(plugins: Sequence[Path], trace: TraceSink | None, narrator: Narrator) -> Story:
+    """Play all four turns.
+
+    Args:
+        plugins: The executables, in the order of `PLUGINS`.
+        trace: Where the messages are traced, or None.
+        narrator: Tells it as it happens.
+
+    Returns:
+        What happened. What did not is missing there; nothing is raised for it.
+    """
+    story = Story()
+    wire = Wire()
+    sinks: list[TraceSink] = [wire] if trace is None else [wire, trace]
+    ran: list[str] = []
+
+    async def shell(arguments: dict[str, Any]) -> str:
+        ran.append(str(arguments.get("command")))  # it only pretends: this is a demo
+        return "done"
+
+    tool = AgentTool(
+        name="shell",
+        description="Run a command.",
+        input_schema={"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+        run=shell,
+    )
+    host = PluginHost(plugins, reserved_tools=[tool.name], trace=Tee(sinks))
+    async with host:
+        ready = [plugin.name for plugin in host.plugins if plugin.state == "ready"]
+        story.tell(f"{', '.join(ready)}: each a process of its own, ready {story.now_s():.2f} s after the start")
+        story.check("all four plugins started", ready == list(PLUGINS))
+        narrator.opening(ready)
+        async with host.session(platform="cli", cwd=str(Path.cwd()), model="scripted") as session:
+            agent = Agent(host, session, ScriptedModel(REPLIES), display=narrator, tools=[tool])
+            with trio.move_on_after(LIMIT_S):
+                await _denied(agent, story, narrator, wire, ran)
+                await trio.sleep(PAUSE_S)
+                await _answered(agent, story, narrator)
+                await trio.sleep(PAUSE_S)
+                await _interrupted(agent, session, story, narrator, wire)
+                await trio.sleep(PAUSE_S)
+                await _crashed(agent, story, narrator, wire)
+    return story
+
+
+async def _denied(agent: Agent, story: Story, narrator: Narrator, wire: Wire, ran: list[str]) -> None:
+    narrator.user("Clean up the build folder.")
+    story.tell(f"you: clean up; the model wants to run `{DANGEROUS}`")
+    outcome = await agent.run("Clean up the build folder.")
+    answer = wire.find(lambda record: record.plugin == "guard" and record.verdict == "deny")
+    if answer is not None:
+        story.tell(f"guard denied it {answer.elapsed_ms or 0.0:.1f} ms after it was asked", at=answer.mono_s)
+    story.check("guard denied the command, and it never ran", answer is not None and not ran and outcome == "completed")
+
+
+async def _answered(agent: Agent, story: Story, narrator: Narrator) -> None:
+    narrator.user("How is the weather in Oslo?")
+    story.tell("you: how is the weather?")
+    outcome = await agent.run("How is the weather in Oslo?")
+    took_ms = narrator.tools.get("weather")
+    if took_ms is not None:
+        story.tell(f"weather had answered the model's tool call in {took_ms:.1f} ms")
+    story.check("weather answered the model's tool call", took_ms is not None and outcome == "completed")
+
+
+async def _interrupted(agent: Agent, session: Session, story: Story, narrator: Narrator, wire: Wire) -> None:
+    narrator.user("Deploy the web service.")
+    story.tell("you: deploy the web service; sleeper gets the tool call and hangs")
+    interrupted_s = 0.0
+
+    async def lose_patience() -> None:
+        nonlocal interrupted_s
+        await wire.wait_for(lambda record: record.plugin == "sleeper" and record.method == "tool/call")
+        await trio.sleep(HANG_S)
+        narrator.user("/stop")
+        interrupted_s = time.perf_counter()
+        session.interrupt("user_stop", "stop_command")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lose_patience)
+        outcome = await agent.run("Deploy the web service.")
+        free_ms = (time.perf_counter() - interrupted_s) * 1000
+        nursery.cancel_scope.cancel()
+    reply = wire.find(lambda record: record.plugin == "sleeper" and record.method == "tool/call" and record.direction == "from_plugin")
+    hangs = reply is None and wire.find(lambda record: record.plugin == "sleeper" and record.kind == "exit") is None
+    narrator.says(f"interrupted; the agent was free {free_ms:.1f} ms later, and sleeper {'still hangs' if hangs else 'has answered'}")
+    story.tell(f"you: /stop; the agent was free {free_ms:.1f} ms later, with sleeper still in its call")
+    story.check(
+        f"sleeper hung, and {free_ms:.1f} ms after the interrupt the agent was free",
+        outcome == "interrupted" and hangs and free_ms < FREE_MS,
+    )
+
+
+async def _crashed(agent: Agent, story: Story, narrator: Narrator, wire: Wire) -> None:
+    narrator.user("And the fragile one?")
+    story.tell("you: and the fragile one? Its hook is asked")
+    before = len(wire.records)
+    outcome = await agent.run("And the fragile one?")
+    crash = wire.find(lambda record: record.plugin == "fragile" and record.kind == "exit", after=before)
+    if crash is not None:
+        narrator.says(f"fragile crashed in its hook: {crash.note}")
+        story.tell("fragile crashed in the hook; the turn went on", at=crash.mono_s)
+    story.check("fragile crashed in its hook, and the turn went on", crash is not None and outcome == "completed")
+    again = await wire.wait_for(
+        lambda record: record.plugin == "fragile" and record.kind == "lifecycle" and record.verdict == "ready", after=before
+    )
+    if again is not None:
+        story.tell("fragile is running again, with nobody's help", at=again.mono_s)
+    story.check("fragile was started again", again is not None)

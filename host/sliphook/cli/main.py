@@ -1,0 +1,114 @@
+"""`sliphook`: the names of the commands, and how every one of them ends."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import click
+
+from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+
+__all__ = ["main"]
+
+
+class _Lazy(NamedTuple):
+    module: str
+    help: str
+
+
+_COMMANDS: Final = {
+    "demo": _Lazy("demo.command", "Ten seconds of an agent whose plugins deny, answer, hang and crash."),
+    "run": _Lazy("run", "Run an agent on one prompt."),
+    "fire": _Lazy("fire", "Fire one hook or event at plugins, and see what they answer."),
+    "call": _Lazy("call", "Call one tool of a plugin."),
+    "events": _Lazy("events", "Show the hooks and events there are."),
+}
+"""A command's module is imported when it is run: `sliphook --help` must not wait for what it does not need."""
+
+
+class _Group(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"{__package__}.{_COMMANDS[cmd_name].module}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(name.lower(), list(_COMMANDS), n=1)
+            ctx.fail(f"there is no command {name!r}{f'; did you mean {close[0]!r}?' if close else ''}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.help) for name, lazy in _COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        from sliphook import __version__
+
+        click.echo(f"sliphook {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=_Group,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as it should.",
+)
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version and exit.")
+@click.pass_context
+def _sliphook(ctx: click.Context) -> None:
+    """Plugins for LLM agents that run outside the agent and cannot hold it."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+        ctx.exit(EXIT_USAGE)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        args: The arguments without the program's name; None takes the process's own.
+
+    Returns:
+        The exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as it should, 130 on Ctrl+C.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character gets its number, not a traceback.
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        status = _sliphook.main(args=None if args is None else list(args), prog_name="sliphook", standalone_mode=False)
+        sys.stdout.flush()
+        return int(status or 0)
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx is not None else "sliphook"
+        _complain(f"{error.format_message().rstrip('.')} (see: {path} --help)")
+        return EXIT_USAGE
+    except click.ClickException as error:
+        _complain(error.format_message())
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        _complain("interrupted")
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Who read our output has gone; the interpreter would complain again when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+
+
+def _complain(message: str) -> None:
+    click.echo(f"sliphook: {' '.join(message.split())}", err=True)

@@ -1,0 +1,107 @@
+"""The async part of `sliphook run`: a host, a session, one turn, and signals that interrupt it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from sliphook import PluginHost, Session
+from sliphook.agent.choice import choose_model
+from sliphook.agent.display import Display, PlainDisplay
+from sliphook.agent.loop import Agent
+from sliphook.agent.model import Model
+from sliphook.trace.record import TraceSink
+from sliphook_sdk.protocol import AlertLevel
+
+from .common import EXIT_FAILED, EXIT_OK, Failed
+from .report import says, why_not_started
+
+_SIGNALS: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm"}
+"""The signals that interrupt, and what plugins are told as `invalidation_reason`."""
+
+
+async def run_one_turn(prompt: str, name: str | None, base_url: str | None, plugins: Sequence[Path], trace: TraceSink | None) -> int:
+    """Run an agent on one prompt.
+
+    Returns:
+        The exit status: 0 the turn was completed, 1 it was not, 128 and the signal's number after a signal.
+
+    Raises:
+        ModelError: the model cannot be used.
+        ScriptError: the script cannot be used.
+        Failed: a plugin did not start.
+    """
+    async with aclosing(await choose_model(name, base_url, os.environ)) as model, trio.open_nursery() as nursery:
+        run = _Run(model, _display(), nursery.cancel_scope)
+        await nursery.start(run.watch_signals)
+        status = await run.turn(prompt, plugins, trace)
+        nursery.cancel_scope.cancel()
+    return run.caught or status
+
+
+class _Run:
+    """One run. `caught` is the exit status that a signal asks for, 0 while there was none."""
+
+    def __init__(self, model: Model, display: Display, everything: trio.CancelScope) -> None:
+        self.caught = 0
+        self._model = model
+        self._display = display
+        self._everything = everything
+        self._session: Session | None = None
+
+    async def watch_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
+        """The first signal interrupts the turn, the next one ends everything at once; so does the first where no turn is open."""
+        with trio.open_signal_receiver(*_SIGNALS) as signals:
+            task_status.started()
+            async for number in signals:
+                again = self.caught != 0
+                self.caught = 128 + number
+                session = self._session
+                if again or session is None or not session.interrupt("signal", _SIGNALS[signal.Signals(number)]):
+                    self._display.notice("warning", "leaving at once")
+                    self._everything.cancel()
+                    return
+                session.end("signal")
+                self._display.notice("warning", "interrupted; once more to leave at once")
+
+    async def turn(self, prompt: str, plugins: Sequence[Path], trace: TraceSink | None) -> int:
+        """Open the host, run the turn, and close everything again."""
+        async with PluginHost(plugins, on_notify=self._notify, on_problem=self._problem, trace=trace) as host:
+            missing = [
+                f"plugin {says(plugin.name)} did not start: {says(why)}" for plugin in host.plugins if (why := why_not_started(plugin))
+            ]
+            if missing:
+                raise Failed("; ".join(missing))
+            async with host.session(platform="cli", cwd=_cwd(), model=self._model.name) as session:
+                self._session = session
+                outcome = await Agent(host, session, self._model, display=self._display).run(prompt)
+        return EXIT_OK if outcome == "completed" else EXIT_FAILED
+
+    def _notify(self, plugin: str, level: AlertLevel, message: str) -> None:
+        self._display.notice(level, f"{plugin}: {message}")
+
+    def _problem(self, plugin: str, message: str) -> None:
+        if self._session is not None:  # before, it is told once, as what ends the run
+            self._display.notice("warning", f"{plugin}: {message}")
+
+
+def _cwd() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Failed("the current folder does not exist any more; change to another one") from None
+
+
+def _display() -> Display:
+    if not sys.stderr.isatty():
+        return PlainDisplay()
+    from sliphook.agent.terminal import TerminalDisplay  # rich only where there is a terminal
+
+    return TerminalDisplay()

@@ -1,0 +1,46 @@
+"""`sliphook run`: an agent on one prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .common import Failed, open_trace, plugin_option, trace_options
+
+
+@click.command("run")
+@click.argument("prompt")
+@click.option("--model", metavar="scripted|FILE|NAME", help="The scripted model, a script of replies, or a model of the server.")
+@click.option("--base-url", metavar="URL", help="An OpenAI-compatible server, such as http://127.0.0.1:8080/v1.")
+@plugin_option
+@trace_options
+def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], trace: bool, trace_file: Path | None) -> int:
+    """Give PROMPT to an agent and print what the model says.
+
+    Without --model it is the scripted model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY or
+    OPENAI_API_KEY of the environment.
+
+    The model's text goes to stdout; tool calls, denials and notices go to stderr. Ctrl+C interrupts the turn, a second one leaves
+    at once. Exit status: 0 the turn was completed, 1 it was not, 130 after Ctrl+C.
+    """
+    if not prompt.strip():
+        raise click.UsageError("the prompt is empty")
+    try:
+        prompt.encode()
+    except UnicodeEncodeError:
+        raise Failed("the prompt is no UTF-8 text; check the encoding of the terminal") from None
+
+    import trio
+
+    from sliphook import HostError
+    from sliphook.agent.model import ModelError
+    from sliphook.agent.script import ScriptError
+
+    from .one_turn import run_one_turn
+
+    with open_trace(trace, trace_file) as sink:
+        try:
+            return trio.run(run_one_turn, prompt, model, base_url, plugins, sink, strict_exception_groups=False)
+        except (HostError, ModelError, ScriptError) as error:
+            raise Failed(str(error)) from None

@@ -1,0 +1,395 @@
+"""The two pipes of one living plugin: bytes in and out, requests that wait for their reply, limits, and what to do when one is passed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+import trio
+from sliphook_sdk.protocol import CancelParams, ErrorCode
+from sliphook_sdk.protocol.limits import (
+    MAX_PLUGIN_REQUESTS,
+    MAX_UNASKED_BYTES_PER_SECOND,
+    MAX_UNASKED_MESSAGES_PER_SECOND,
+    MESSAGE_SILENCE_S,
+)
+
+from . import wire
+from .call import Call, CallStatus
+from .deadlines import BLOCKED_LOOP_S, Deadlines
+from .framing import Body, FrameReader, FramingError, Stray
+from .outbox import Item, QueueFull
+from .quoting import quote
+from .rpc import Handler, Rpc, Violation
+from .witness import Witness
+from .writer import PipeWriter, Timer
+
+READ_BYTES = 64 * 1024
+MESSAGES_PER_PASS = 100
+LAST_READS = 256
+"""At most so many pieces are read from a dead process; a grandchild may go on writing for ever."""
+
+
+class ConnectionOwner(Protocol):
+    """Whoever supervises the plugin; none of these may raise."""
+
+    def heard(self) -> None:
+        """A message came."""
+        ...
+
+    def connection_broken(self, status: CallStatus, why: str) -> None:
+        """The connection has ended itself; the process has to go too."""
+        ...
+
+    def stray_output(self, data: bytes, why: str) -> None:
+        """Something on stdout was no message."""
+        ...
+
+    def dropped(self, item: Item) -> None:
+        """An event was lost because the queue is full."""
+        ...
+
+    def agent_blocked(self, late_s: float) -> None:
+        """The agent held the loop for so long that a timeout was noticed late."""
+        ...
+
+
+class Connection:
+    """The conversation with one process. All methods but the two tasks are plain functions: nothing waits.
+
+    Args:
+        stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
+        stdout: descriptor that the plugin writes, non-blocking; the connection closes it.
+        handlers: what the plugin may call.
+        deadlines: the host's watchdog.
+        owner: who is told.
+        witness: the trace's, or None.
+    """
+
+    def __init__(
+        self,
+        stdin: int,
+        stdout: int,
+        handlers: Mapping[str, Handler],
+        deadlines: Deadlines,
+        owner: ConnectionOwner,
+        witness: Witness | None = None,
+    ) -> None:
+        self._stdout = stdout
+        self._deadlines = deadlines
+        self._owner = owner
+        self._witness = witness
+        self._rpc = Rpc(self._reply, handlers)
+        self._frames = FrameReader()
+        self._writer = PipeWriter(stdin, deadlines, self)
+        self._calls: dict[int, Call] = {}
+        self._unsent_replies = 0
+        self._silence = Timer(self._silent)
+        self._more_to_read = True
+        self._unasked_since = 0.0
+        self._unasked_messages = 0
+        self._unasked_bytes = 0
+        self.closed = False
+
+    # -- requests and notifications ------------------------------------------------------------------------------
+
+    def call(self, call: Call, params: msgspec.Raw) -> None:
+        """Send a request. It is settled later, or at once where it cannot be queued."""
+        if self.closed:
+            call.settle("crashed", "the plugin has ended")
+            return
+        call.connection = self
+        call.id, frame = self._rpc.request(call.method, params, call)
+        self._calls[call.id] = call
+        try:
+            self._writer.send(Item(frame, call.method, call=call, session_id=call.session_id), join=len(self._calls) > 1)
+        except QueueFull:
+            self.end(call, "queue_full", "its queue is full: it does not read what it is sent")
+
+    def notify(self, method: str, params: msgspec.Raw, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False) -> None:
+        """Send a notification. One that may not be dropped and does not fit breaks the connection."""
+        if self.closed:
+            return
+        item = Item(self._rpc.notify(method, params), method, session_id=session_id, droppable=droppable)
+        try:
+            self._writer.send(item, urgent=urgent)
+        except QueueFull:
+            self._break("crashed", f"its queue is full and {method} may not be lost: it does not read what it is sent")
+
+    def calls_of(self, turn_ids: set[str]) -> list[Call]:
+        """The calls under way that belong to these turns, oldest first."""
+        return [call for call in self._calls.values() if call.turn_id in turn_ids]
+
+    def withdraw(self, calls: list[Call]) -> list[Call]:
+        """Take the calls that are not yet written out of the queue and settle them; returns those that were written.
+
+        A request whose content must not be lost stays in its place as an event.
+        """
+        unwritten = [call for call in calls if not call.written]
+        taken = self._writer.outbox.withdraw({call for call in unwritten if call.retell is None})
+        for call in unwritten:
+            if call.retell is not None:
+                method = call.method.replace("hook/", "event/", 1)
+                item = Item(self._rpc.notify(method, _without_timeout(call.retell)), method, session_id=call.session_id)
+                if self._writer.outbox.swap(call, item):
+                    taken.add(call)
+        for call in taken:
+            self.end(call, "cancelled", "cancelled before it was sent")
+        return [call for call in calls if call not in taken and call.status is None]
+
+    def cancel(self, call: Call, *, urgent: bool = False) -> None:
+        """Withdraw one call: tell the plugin if it has been sent, and settle it here and now."""
+        if call.status is not None:
+            return
+        if not call.written and self._writer.outbox.withdraw({call}):
+            self.end(call, "cancelled", "cancelled before it was sent")
+            return
+        params = msgspec.Raw(wire.encode(CancelParams(id=call.id)))
+        self.notify("$/cancelRequest", params, session_id=call.session_id, urgent=urgent)
+        self.end(call, "cancelled", "cancelled")
+
+    def expire(self, call: Call, late_s: float) -> None:
+        """The call's timeout is over; what can already be read is read first."""
+        self.read_now()
+        if call.status is not None:
+            return
+        if late_s > BLOCKED_LOOP_S:
+            self._owner.agent_blocked(late_s)
+        if call.written or not self._writer.outbox.withdraw({call}):
+            self.notify("$/cancelRequest", msgspec.Raw(wire.encode(CancelParams(id=call.id))), session_id=call.session_id)
+        self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
+
+    def end(self, call: Call, status: CallStatus, why: str) -> None:
+        """Settle a call of this connection as the host sees fit."""
+        if call.status is None:
+            call.status = status
+            call.why = why
+            self._calls.pop(call.id, None)
+            self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, why)
+            if self._witness is not None:
+                self._witness.settled(call)
+
+    def hasten(self, session_id: str) -> None:
+        """Put the session's events that wait before all that is not urgent."""
+        self._writer.outbox.hasten(session_id)
+
+    def call_by_id(self, request_id: int) -> Call | None:
+        """The call under way with this id, or None."""
+        return self._calls.get(request_id)
+
+    @property
+    def under_way(self) -> int:
+        """Requests without a reply."""
+        return len(self._calls)
+
+    # -- writing (see WriterOwner) -------------------------------------------------------------------------------
+
+    async def write(self) -> None:
+        """The writer's task. Ends when the connection is closed."""
+        await self._writer.run()
+
+    def flush(self) -> None:
+        """Write what waits, as far as the pipe takes it now."""
+        self._writer.flush()
+
+    def left(self, item: Item) -> None:
+        """The first byte of a message has been written."""
+        if item.call is not None:
+            item.call.written = True
+        if item.reply_to is not None:
+            self._unsent_replies -= 1
+            self._rpc.answered(item.reply_to)
+        if self._witness is not None:
+            self._witness.sent(item.frame, item.method, item.call.id if item.call is not None else item.reply_to, item.call)
+
+    def lost(self, item: Item) -> None:
+        """An event had to go, the queue is full."""
+        self._owner.dropped(item)
+        if self._witness is not None:
+            self._witness.oddity("drop", item.frame, f"{item.method} was lost, the queue is full")
+
+    def cannot_write(self, why: str) -> None:
+        """The plugin does not read any more."""
+        self.read_now()
+        self._break("crashed", why)
+
+    def _reply(self, frame: bytes, method: str, request_id: int | str) -> None:
+        self._unsent_replies += 1
+        self._put_reply(Item(frame, method, reply_to=request_id))
+
+    def _put_reply(self, item: Item) -> None:
+        try:
+            self._writer.send(item)
+        except QueueFull:
+            self._break("crashed", "its queue is full of answers: it asks and does not read")
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    async def read(self) -> None:
+        """The reader: returns at the end of the stream, or when the connection is broken."""
+        while not self.closed:
+            try:
+                await trio.lowlevel.wait_readable(self._stdout)
+            except trio.ClosedResourceError:
+                return
+            if not self._read_once():
+                self._finish_reading()
+                return
+            while self._handle_some():
+                await trio.lowlevel.checkpoint()
+            await self._hold_back()
+
+    def read_now(self) -> None:
+        """Handle what can be read without waiting, one pass of it."""
+        if not self.closed:
+            self._read_once()
+            self._handle_some()
+
+    def read_rest(self) -> None:
+        """The process is dead: handle what it left in the pipe, as far as it can be read without waiting."""
+        for _ in range(LAST_READS):
+            if self.closed or not self._read_once():
+                break
+            while self._handle_some():
+                pass
+            if not self._more_to_read:
+                return
+        self._finish_reading()
+
+    def _read_once(self) -> bool:
+        """Read one piece; False at the end of the stream."""
+        try:
+            data = os.read(self._stdout, READ_BYTES)
+        except BlockingIOError:
+            self._more_to_read = False
+            return True
+        except OSError:
+            return False
+        self._more_to_read = True
+        if not data:
+            return False
+        self._frames.feed(data)
+        return True
+
+    def _handle_some(self) -> bool:
+        """Handle at most `MESSAGES_PER_PASS` messages; True where more wait."""
+        try:
+            for _ in range(MESSAGES_PER_PASS):
+                if self.closed:
+                    return False
+                piece = self._frames.next()
+                if piece is None:
+                    self._watch_silence()
+                    return False
+                if isinstance(piece, Stray):
+                    self._owner.stray_output(piece.data, piece.why)
+                    if self._witness is not None:
+                        self._witness.oddity("stray", piece.data, piece.why)
+                else:
+                    self._handle(piece)
+        except FramingError as error:
+            if self._witness is not None:
+                self._witness.oddity("refused", error.excerpt.encode(), error.why)
+            self._break("protocol_error", str(error))
+            return False
+        return True
+
+    def _handle(self, body: Body) -> None:
+        self._owner.heard()
+        message = body.message
+        if isinstance(message, wire.InvalidMessage):
+            self._handle_invalid(body.data, message)
+            return
+        call = self._calls.pop(message.id, None) if isinstance(message, wire.Reply) and isinstance(message.id, int) else None
+        if self._witness is not None:
+            if isinstance(message, wire.Reply) and call is None and self._rpc.was_issued(message.id):
+                self._witness.oddity("late", body.data, "the request has ended already")
+            else:
+                self._witness.received(body.data, message, call)
+        asked = False
+        try:
+            if isinstance(message, wire.Request) and self._unsent_replies >= MAX_PLUGIN_REQUESTS:
+                self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
+            else:
+                asked = self._rpc.consume(message)
+        except Violation as violation:
+            self._violation(body.data, str(violation), fatal=violation.fatal)
+        if not asked:
+            self._unasked_messages += 1
+            self._unasked_bytes += len(body.data)
+
+    def _handle_invalid(self, data: bytes, error: wire.InvalidMessage) -> None:
+        self._unasked_messages += 1
+        self._unasked_bytes += len(data)
+        call = self._calls.get(error.id) if error.is_reply and isinstance(error.id, int) else None
+        if call is not None:
+            self.end(call, "error", f"its reply is not valid: {error.why}")
+        elif not error.is_reply:
+            self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
+        self._violation(data, error.why)
+
+    def _violation(self, data: bytes, why: str, *, fatal: bool = False) -> None:
+        self._owner.stray_output(data, why)
+        if self._witness is not None:
+            self._witness.oddity("refused", data, why)
+        if fatal:
+            raise FramingError(why, quote(data))
+        self._frames.violation(why)
+
+    def _finish_reading(self) -> None:
+        if self.closed:
+            return
+        self._frames.close()
+        more = True
+        while more and not self.closed:
+            more = self._handle_some()
+
+    async def _hold_back(self) -> None:
+        """Stop reading for the rest of the second where the plugin sends more than it may; the pipe pushes back."""
+        now = trio.current_time()
+        if now - self._unasked_since >= 1.0:
+            self._unasked_since = now
+            self._unasked_messages = self._unasked_bytes = 0
+        elif self._unasked_messages > MAX_UNASKED_MESSAGES_PER_SECOND or self._unasked_bytes > MAX_UNASKED_BYTES_PER_SECOND:
+            await trio.sleep_until(self._unasked_since + 1.0)
+
+    def _watch_silence(self) -> None:
+        self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
+        if self._frames.mid_message:
+            self._deadlines.add(self._silence, MESSAGE_SILENCE_S)
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def _silent(self) -> None:
+        self._break("protocol_error", f"it began a message and was silent for {MESSAGE_SILENCE_S:g} s")
+
+    def _break(self, status: CallStatus, why: str) -> None:
+        if not self.closed:
+            self.close(status, why)
+            self._owner.connection_broken(status, why)
+
+    def close_stdin(self) -> None:
+        """Nothing more will be sent."""
+        self._writer.close()
+
+    def close(self, status: CallStatus, why: str) -> None:
+        """End the conversation: every call is settled with `status`, both pipes are closed."""
+        if self.closed:
+            return
+        self.closed = True
+        self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
+        for call in list(self._calls.values()):
+            self.end(call, status, why)
+        self._rpc.close()
+        self._writer.close()
+        trio.lowlevel.notify_closing(self._stdout)
+        os.close(self._stdout)
+
+
+def _without_timeout(params: msgspec.Raw) -> msgspec.Raw:
+    """The params of a hook's request as those of the event that tells the same."""
+    fields = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
+    fields.pop("timeout_s", None)
+    return msgspec.Raw(wire.encode(fields))

@@ -1,0 +1,61 @@
+"""Pure: one payload in the forms in which it is sent: heavy fields cut for those who did not ask for them, encoded once a form."""
+
+from __future__ import annotations
+
+import msgspec
+from sliphook_sdk.protocol import Entry, Payload
+from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES
+
+from . import wire
+
+_ENVELOPE_BYTES = 256
+"""Room for the header, the method and the id around the params."""
+
+
+class PayloadTooLarge(Exception):
+    """The message would be over the protocol's size even without its heavy fields."""
+
+
+class Delivery:
+    """Encodes the payloads of one fire; plugins with the same wishes share the bytes."""
+
+    def __init__(self, entry: Entry) -> None:
+        self._entry = entry
+        self._payload: Payload | None = None
+        self._forms: dict[tuple[frozenset[str], float | None], msgspec.Raw] = {}
+
+    def params(self, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
+        """The params for a plugin.
+
+        Args:
+            payload: the payload; heavy fields are filled in.
+            include: heavy fields that the plugin asked for.
+            timeout_s: what is left to answer, or None where it is only told.
+
+        Raises:
+            PayloadTooLarge: for a request; an event goes without what does not fit.
+        """
+        if payload is not self._payload:
+            self._payload = payload
+            self._forms.clear()
+        form = (include, timeout_s)
+        params = self._forms.get(form)
+        if params is None:
+            params = self._forms[form] = self._encode(payload, include, timeout_s)
+        return params
+
+    def _encode(self, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
+        changes: dict[str, object] = {name: None for name in self._entry.heavy if name not in include}
+        if timeout_s is not None:
+            changes["timeout_s"] = timeout_s
+        shaped = msgspec.structs.replace(payload, **changes) if changes else payload
+        body = wire.encode(shaped)
+        if len(body) <= MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
+            return msgspec.Raw(body)
+        cut = [name for name in self._entry.heavy if name in include]
+        if cut:
+            shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
+            body = wire.encode(shaped)
+        if len(body) > MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
+            raise PayloadTooLarge(f"{self._entry.name} is {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+        return msgspec.Raw(body)

@@ -1,0 +1,21 @@
+"""A plugin that crashes: when a prompt speaks of it, its process ends in the middle of the hook."""
+
+from __future__ import annotations
+
+import os
+
+from sliphook_sdk import Plugin
+from sliphook_sdk.protocol.payloads import UserPromptSubmit
+
+plugin = Plugin("fragile", version="1.0.0")
+
+
+@plugin.hook("user_prompt_submit")
+def crash(prompt: UserPromptSubmit) -> None:
+    """End without a word, as a segmentation fault would."""
+    if "fragile" in prompt.text:
+        os._exit(70)
+
+
+if __name__ == "__main__":
+    plugin.run()

@@ -1,0 +1,20 @@
+"""A guard: it is asked before every shell command, and a command that deletes whole trees is denied."""
+
+from __future__ import annotations
+
+from sliphook_sdk import Answer, Plugin, deny
+from sliphook_sdk.protocol.payloads import PreToolCall
+
+plugin = Plugin("guard", version="1.0.0")
+
+
+@plugin.hook("pre_tool_call", match={"tool_name": ["shell"]}, on_failure="closed")
+def no_rm(call: PreToolCall) -> Answer | None:
+    """Deny what deletes whole trees; have no opinion on anything else."""
+    if "rm -rf" in call.arguments.get("command", ""):
+        return deny("deleting whole trees is not for agents")
+    return None
+
+
+if __name__ == "__main__":
+    plugin.run()

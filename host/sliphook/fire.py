@@ -1,0 +1,234 @@
+"""One hook or event put to all who subscribed. The policy is `dispatch`'s; this drives it with calls, and never waits itself.
+
+A `Fire` moves on whenever the last call of a round is settled, inside whatever settled it: an answer, a timeout, a death, an
+interrupt. A task that wants the outcome is merely woken.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import trio
+from sliphook_sdk.protocol import Entry, Payload
+
+from .call import Call, CallStatus
+from .deadlines import Deadlines
+from .delivery import Delivery, PayloadTooLarge
+from .dispatch import Ask, Result, Round, Subscriber, Tell, dispatch
+from .outcome import Outcome, Status, cancelled_outcome
+from .plugin import Plugin
+from .quoting import quote
+from .writer import Timer
+
+_log = logging.getLogger("sliphook.fire")
+
+_STATUS: dict[CallStatus, Status] = {
+    "timed_out": "timed_out",
+    "cancelled": "cancelled",
+    "crashed": "crashed",
+    "protocol_error": "protocol_error",
+    "queue_full": "queue_full",
+    "failed_to_start": "failed_to_start",
+}
+
+
+def result_of(call: Call) -> Result:
+    """What a settled hook call means to the policy."""
+    if call.status == "answered":
+        return Result(status="answered", raw=call.result, elapsed_ms=call.elapsed_ms)
+    if call.status is None or call.status == "error":
+        why = f"it answered an error: {quote(call.error.message, 300)} ({call.error.code})" if call.error is not None else call.why
+        return Result(status="refused_answer", error=why, elapsed_ms=call.elapsed_ms)
+    return Result(status=_STATUS[call.status], error=call.why, elapsed_ms=call.elapsed_ms)
+
+
+class Fire:
+    """A hook under way.
+
+    Args:
+        entry: the hook.
+        payload: what it is about, heavy fields filled in.
+        subscribers: who may be asked; see `dispatch`.
+        plugins: the plugins by name.
+        deadlines: the host's watchdog.
+        turn_id: the turn it belongs to, or None.
+        budget_s: the most that all of it may take; None: the largest timeout among the subscriptions.
+    """
+
+    def __init__(
+        self,
+        entry: Entry,
+        payload: Payload,
+        subscribers: Sequence[Subscriber],
+        plugins: Mapping[str, Plugin],
+        deadlines: Deadlines,
+        *,
+        turn_id: str | None = None,
+        budget_s: float | None = None,
+    ) -> None:
+        self.entry = entry
+        self.outcome: Outcome | None = None
+        self._payload = payload
+        self._plugins = plugins
+        self._deadlines = deadlines
+        self._turn_id = turn_id
+        self._policy = dispatch(entry, payload, subscribers)
+        self._delivery = Delivery(entry)
+        self._waiters: list[trio.lowlevel.Task] = []
+        self._calls: dict[int, tuple[Plugin, Call]] = {}
+        self._results: list[Result | None] = []
+        self._opening = False
+        longest_s = max((route.timeout_s for one in subscribers for route in one.routes if route.mode == "hook"), default=0.0)
+        self._budget_s = longest_s if budget_s is None else budget_s
+        self._ends_at = trio.current_time() + self._budget_s
+        # without a sequence each call's own timeout is enough
+        self._timer = Timer(self._out_of_budget) if budget_s is not None or _has_sequence(subscribers) else None
+
+    def begin(self) -> None:
+        """Ask the first ones."""
+        if self._timer is not None:
+            self._deadlines.add(self._timer, self._budget_s)
+        self._advance(None)
+
+    def abandon(self) -> None:
+        """The turn has ended: from now on the outcome is `cancelled`, whatever comes. The calls are the caller's to settle."""
+        if self.outcome is None:
+            self._finish(cancelled_outcome(self._payload))
+
+    async def wait(self, *, owned: bool = True) -> Outcome:
+        """Wait for the outcome.
+
+        Args:
+            owned: the caller's cancellation withdraws the calls; False where others wait too.
+
+        Raises:
+            trio.Cancelled: the caller was cancelled, or its turn was interrupted and the caller runs inside of it.
+        """
+        if self.outcome is None:
+            task = trio.lowlevel.current_task()
+            self._waiters.append(task)
+
+            def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+                self._waiters.remove(task)
+                return trio.lowlevel.Abort.SUCCEEDED
+
+            try:
+                await trio.lowlevel.wait_task_rescheduled(give_up)
+            except trio.Cancelled:
+                if owned:
+                    self.withdraw()
+                raise
+        assert self.outcome is not None
+        if self.outcome.cancelled:
+            await trio.lowlevel.checkpoint_if_cancelled()
+        return self.outcome
+
+    def withdraw(self) -> None:
+        """Give up: the calls under way are cancelled at the plugins, the outcome is `cancelled`."""
+        self.abandon()
+        for plugin, call in list(self._calls.values()):
+            plugin.cancel(call)
+
+    def _advance(self, results: Sequence[Result] | None) -> None:
+        while self.outcome is None:
+            try:
+                todo = next(self._policy) if results is None else self._policy.send(results)
+            except StopIteration as stop:
+                self._finish(stop.value)
+                return
+            results = self._open(todo)
+            if results is None:
+                return
+
+    def _open(self, todo: Round) -> Sequence[Result] | None:
+        """Begin a round; returns the results if all are there at once."""
+        self._results = [None] * len(todo.asks)
+        self._opening = True
+        for index, ask in enumerate(todo.asks):
+            self._ask(index, ask)
+        self._opening = False
+        for tell in todo.tells:
+            self._tell(tell)
+        return self._complete()
+
+    def _complete(self) -> Sequence[Result] | None:
+        complete = [result for result in self._results if result is not None]
+        return complete if len(complete) == len(self._results) else None
+
+    def _ask(self, index: int, ask: Ask) -> None:
+        timeout_s = ask.route.timeout_s
+        if self._timer is not None:
+            timeout_s = min(timeout_s, self._ends_at - trio.current_time())
+            if timeout_s <= 0:
+                self._results[index] = Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0)
+                return
+        try:
+            params = self._delivery.params(ask.payload, ask.route.include, timeout_s)
+        except PayloadTooLarge as error:
+            self._results[index] = Result(status="payload_too_large", error=str(error), elapsed_ms=0.0)
+            return
+        plugin = self._plugins[ask.subscriber.plugin]
+        call = Call(
+            f"hook/{self.entry.name}",
+            timeout_s,
+            partial(self._settled, index),
+            session_id=ask.payload.session_id,
+            turn_id=self._turn_id,
+            retell=params if self.entry.urgent else None,
+        )
+        self._calls[index] = plugin, call
+        plugin.ask(call, params)
+
+    def _tell(self, tell: Tell) -> None:
+        tell_one(self._plugins[tell.subscriber.plugin], self.entry, tell.payload, tell.route.include, self._delivery)
+
+    def _settled(self, index: int, call: Call) -> None:
+        self._calls.pop(index, None)
+        if self.outcome is not None:
+            return
+        self._results[index] = result_of(call)
+        if not self._opening:
+            results = self._complete()
+            if results is not None:
+                self._advance(results)
+
+    def _out_of_budget(self) -> None:
+        for _, call in list(self._calls.values()):
+            call.expired(0.0)
+
+    def _finish(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        if self._timer is not None:
+            self._deadlines.remove(self._timer, self._budget_s)
+        waiters, self._waiters = self._waiters, []
+        for task in waiters:
+            trio.lowlevel.reschedule(task)
+
+
+def _has_sequence(subscribers: Sequence[Subscriber]) -> bool:
+    return any(route.replaces for one in subscribers for route in one.routes)
+
+
+def tell(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin], *, urgent: bool = False) -> list[str]:
+    """Tell everybody whose subscription matches, hooks too; returns the names of those who were told."""
+    delivery = Delivery(entry)
+    told: list[str] = []
+    for subscriber in subscribers:
+        for route in subscriber.routes:
+            if (route.subagents or payload.agent_depth == 0) and route.matches(payload):
+                if tell_one(plugins[subscriber.plugin], entry, payload, route.include, delivery, urgent=urgent):
+                    told.append(subscriber.plugin)
+                break
+    return told
+
+
+def tell_one(plugin: Plugin, entry: Entry, payload: Payload, include: frozenset[str], delivery: Delivery, *, urgent: bool = False) -> bool:
+    """Tell one plugin; an event that does not fit even without its heavy fields is lost with a log line."""
+    try:
+        params = delivery.params(payload, include, None)
+    except PayloadTooLarge as error:
+        _log.warning("%s is not told: %s", plugin.name, error)
+        return False
+    return plugin.tell(f"event/{entry.name}", params, session_id=payload.session_id, droppable=not entry.urgent, urgent=urgent)

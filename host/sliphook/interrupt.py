@@ -1,0 +1,117 @@
+"""What an interrupt does, all of it in one call that never waits; and how a turn is closed without one.
+
+The order, for each plugin, is the protocol's promise (protocol.md, Interrupts):
+
+1. the turns are marked ended; their requests that are not yet written are taken out of the queue and settled;
+2. the session's events that still wait move to the urgent lane, so that `seq` always rises; then `agent_loop_stopped`;
+3. a `$/cancelRequest` for each request that was written, which is settled here and now;
+4. `post_tool_call` for each open tool call, `turn_end`, and for a child `subagent_stop`, innermost first;
+5. the turn's cancel scope is cancelled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from sliphook_sdk.protocol import CATALOGUE, Inflight
+
+from .fire import tell
+
+if TYPE_CHECKING:
+    from .call import Call
+    from .plugin import Plugin
+    from .turn import Turn
+
+_STOPPED = CATALOGUE["agent_loop_stopped"]
+
+
+def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
+    """Interrupt a session's open turn and its children's. A turn that was interrupted before is only counted."""
+    root.interrupt_count += 1
+    if root.ended:
+        return
+    session = root.session
+    turns = root.family()
+    open_tools = [tool.call_id for turn in turns for tool in turn.open_tools.values()]
+    llm = any(turn.llm_under_way for turn in turns)
+    for turn in turns:
+        turn.ended = True
+        turn.outcome = "interrupted"
+        for fire in list(turn.fires):
+            fire.abandon()
+    turn_ids = {turn.turn_id for turn in turns}
+    subscribers = {one.plugin: one for one in session.host.subscribers(_STOPPED.name)}
+    stopped = session.stamp(
+        _STOPPED.name, root, reason=reason, invalidation_reason=invalidation_reason, inflight=Inflight(llm=llm, tools=[], requests=[])
+    )
+    for name, plugin in session.host.plugins_by_name.items():
+        written = withdraw(plugin, turn_ids)
+        connection = plugin.connection
+        if connection is not None:
+            connection.hasten(session.session_id)
+        if name in subscribers:
+            inflight = Inflight(llm=llm, tools=open_tools, requests=[call.id for call in written])
+            tell(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), (subscribers[name],), {name: plugin}, urgent=True)
+        if connection is not None:
+            for call in written:
+                connection.cancel(call, urgent=True)
+    for turn in turns:
+        _say_over(turn, urgent=True)
+    session.turn_closed(root)
+    root.scope.cancel()
+
+
+def close_turn(turn: Turn, outcome: str) -> None:
+    """End a turn that was not interrupted: children that are open, requests that nobody waits for any more, then `turn_end`."""
+    turns = turn.family()
+    for one in turns:
+        one.ended = True
+        one.outcome = outcome if one is turn else "interrupted"
+        for fire in list(one.fires):
+            fire.abandon()
+    turn_ids = {one.turn_id for one in turns}
+    for plugin in turn.session.host.plugins_by_name.values():
+        connection = plugin.connection
+        for call in withdraw(plugin, turn_ids):
+            if connection is not None:
+                connection.cancel(call)
+    for one in turns:
+        _say_over(one, urgent=False)
+    if turn.parent is None:
+        turn.session.turn_closed(turn)
+
+
+def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
+    """Settle the plugin's requests of these turns that are not written; returns those that are."""
+    plugin.withdraw_waiting(turn_ids)
+    connection = plugin.connection
+    return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
+
+
+def _say_over(turn: Turn, *, urgent: bool) -> None:
+    session = turn.session
+    for tool in list(turn.open_tools.values()):
+        turn.close_tool(tool, urgent=urgent)
+    session.tell(
+        "turn_end",
+        turn,
+        urgent=urgent,
+        outcome=turn.outcome,
+        interrupt_count=turn.interrupt_count,
+        model_calls=turn.model_calls,
+        usage=turn.usage,
+        duration_ms=turn.duration_ms(),
+        last_assistant_message=turn.last_assistant_message,
+    )
+    if turn.parent is not None:
+        status = {"completed": "completed", "denied": "denied", "interrupted": "cancelled"}.get(turn.outcome or "", "failed")
+        session.tell(
+            "subagent_stop",
+            turn.parent,
+            urgent=urgent,
+            child_agent_id=turn.agent_id,
+            status=status,
+            summary=turn.summary,
+            duration_ms=turn.duration_ms(),
+        )

@@ -1,0 +1,126 @@
+"""Pure: the states of a plugin, what moves it from one to another, and when it is started again."""
+
+from __future__ import annotations
+
+import enum
+from types import MappingProxyType
+from typing import Final
+
+
+class State(enum.Enum):
+    """Where a plugin is. The value is the word that people and programs read."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+    RESTARTING = "restarting"
+    FAILED = "failed"
+    REFUSED = "refused"
+    SELF_DISABLED = "self_disabled"
+    DISABLED = "disabled"
+
+    @property
+    def waits(self) -> bool:
+        """A request may wait for the plugin to become ready."""
+        return self in (State.STARTING, State.RESTARTING)
+
+
+class Happening(enum.Enum):
+    """What happens to a plugin."""
+
+    START = "start"
+    MANIFEST = "manifest read"
+    CANNOT_START = "cannot start"
+    REFUSE = "refused"
+    DECLINE = "disabled itself"
+    DIED = "died"
+    BROKE = "died too often"
+    RETRY = "time to restart"
+    STOP = "stop"
+    ENDED = "ended"
+    DISABLE = "disabled by the user"
+    ENABLE = "enabled by the user"
+
+
+_S = State
+_H = Happening
+
+TABLE: Final = MappingProxyType(
+    {
+        (_S.STOPPED, _H.START): _S.STARTING,
+        (_S.STARTING, _H.MANIFEST): _S.READY,
+        (_S.STARTING, _H.CANNOT_START): _S.FAILED,
+        (_S.STARTING, _H.REFUSE): _S.REFUSED,
+        (_S.STARTING, _H.DECLINE): _S.SELF_DISABLED,
+        (_S.STARTING, _H.DIED): _S.RESTARTING,
+        (_S.READY, _H.DIED): _S.RESTARTING,
+        (_S.READY, _H.REFUSE): _S.REFUSED,
+        (_S.RESTARTING, _H.RETRY): _S.STARTING,
+        (_S.RESTARTING, _H.BROKE): _S.FAILED,
+        (_S.STARTING, _H.STOP): _S.STOPPING,
+        (_S.READY, _H.STOP): _S.STOPPING,
+        (_S.RESTARTING, _H.STOP): _S.STOPPED,
+        (_S.STOPPING, _H.ENDED): _S.STOPPED,
+        (_S.FAILED, _H.STOP): _S.STOPPED,
+        (_S.REFUSED, _H.STOP): _S.STOPPED,
+        (_S.SELF_DISABLED, _H.STOP): _S.STOPPED,
+        (_S.DISABLED, _H.STOP): _S.DISABLED,
+        (_S.STOPPED, _H.DISABLE): _S.DISABLED,
+        (_S.DISABLED, _H.ENABLE): _S.STOPPED,
+    }
+)
+"""Every move there is. What is not in the table cannot happen, and asking for it is a fault of the host."""
+
+
+def move(state: State, happening: Happening) -> State:
+    """The state after `happening`.
+
+    Raises:
+        KeyError: the table has no such move; the host is at fault.
+    """
+    return TABLE[state, happening]
+
+
+FIRST_DELAYS_S: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+HEALTHY_S: Final = 30.0
+BREAKER_DEATHS: Final = 5
+BREAKER_WINDOW_S: Final = 60.0
+JITTER: Final = 0.2
+
+
+class RestartPolicy:
+    """How long to wait after a death, and when to give up. It outlives the process."""
+
+    def __init__(self) -> None:
+        self._deaths: list[float] = []
+        self._in_a_row = 0
+        self.restarts = 0
+
+    def died(self, now_s: float, ready_for_s: float, jitter: float) -> float | None:
+        """Count a death.
+
+        Args:
+            now_s: when.
+            ready_for_s: how long the plugin had been ready; 30 s of health forget what was before.
+            jitter: 0 to 1, random; spreads the restarts of several plugins.
+
+        Returns:
+            Seconds to wait before the next start, or None: it has died five times in a minute and stays down.
+        """
+        if ready_for_s >= HEALTHY_S:
+            self._in_a_row = 0
+            self._deaths.clear()
+        self._deaths = [death for death in self._deaths if now_s - death < BREAKER_WINDOW_S]
+        self._deaths.append(now_s)
+        if len(self._deaths) >= BREAKER_DEATHS:
+            return None
+        delay_s = FIRST_DELAYS_S[min(self._in_a_row, len(FIRST_DELAYS_S) - 1)]
+        self._in_a_row += 1
+        self.restarts += 1
+        return delay_s * (1 + JITTER * jitter)
+
+    def reset(self) -> None:
+        """A person has started it by hand."""
+        self._deaths.clear()
+        self._in_a_row = 0

@@ -1,0 +1,272 @@
+"""Pure: a plugin's manifest, read strictly and resolved, so that nothing behind it has to ask what null means."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import msgspec
+from sliphook_sdk.protocol import (
+    CATALOGUE,
+    NAME_PATTERNS,
+    RESERVED_COMMANDS,
+    CommandSpec,
+    Entry,
+    EnvWant,
+    Kind,
+    Manifest,
+    OnFailure,
+    Payload,
+    Subscription,
+    ToolSpec,
+    nearest,
+)
+from sliphook_sdk.protocol.limits import HOOK_TIMEOUT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, PROTOCOL_VERSIONS, TOOL_TIMEOUT_S
+
+from .quoting import quote
+
+
+class ManifestError(Exception):
+    """The manifest is not acceptable. The plugin's author is at fault; str() is one line that says what and where."""
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """One field of a subscription's `match`: any of the patterns."""
+
+    field: str
+    regex: re.Pattern[str]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One subscription with every default filled in.
+
+    Attributes:
+        entry: the hook or event.
+        mode: asked or told.
+        patterns: all must match.
+        timeout_s: seconds to answer.
+        on_failure: what a failed answer counts as.
+        priority: high is asked first.
+        replaces: asked in the first phase.
+        include: heavy fields that are filled in.
+        subagents: hears child agents.
+        index: its place in the manifest.
+    """
+
+    entry: Entry
+    mode: Kind
+    patterns: tuple[Pattern, ...]
+    timeout_s: float
+    on_failure: OnFailure
+    priority: int
+    replaces: bool
+    include: frozenset[str]
+    subagents: bool
+    index: int
+
+    def matches(self, payload: Payload) -> bool:
+        """True where every pattern matches the payload as this subscription would see it; null never matches."""
+        for pattern in self.patterns:
+            if pattern.field in self.entry.heavy and pattern.field not in self.include:
+                return False
+            value = getattr(payload, pattern.field)
+            if not isinstance(value, str) or pattern.regex.fullmatch(value) is None:
+                return False
+        return True
+
+
+class PluginTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool of a plugin with every default filled in."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    timeout_s: float
+
+
+class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A manifest that has been checked.
+
+    Attributes:
+        wire: what the plugin sent.
+        routes: its subscriptions, by the entry's name, in the manifest's order; optional unknown ones are left out.
+    """
+
+    wire: Manifest
+    routes: dict[str, tuple[Route, ...]]
+    tools: tuple[PluginTool, ...]
+    commands: tuple[CommandSpec, ...]
+    uses: frozenset[str]
+    env: tuple[EnvWant, ...]
+
+    @property
+    def name(self) -> str:
+        """The plugin's own name."""
+        return self.wire.name
+
+
+def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CATALOGUE)) -> ReadManifest:
+    """Read the result of `initialize`.
+
+    Args:
+        raw: the JSON of the result.
+        fires: the hooks and events that this host fires.
+
+    Raises:
+        ManifestError: it is no manifest, or declares what cannot be; the message names the nearest right word.
+    """
+    try:
+        wire = msgspec.json.decode(raw, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
+    if wire.protocol_version not in PROTOCOL_VERSIONS:
+        ours = ", ".join(map(str, PROTOCOL_VERSIONS))
+        raise ManifestError(f"it speaks version {wire.protocol_version} of the protocol, this host speaks {ours}")
+    check_name("plugin", wire.name)
+    routes: dict[str, list[Route]] = {}
+    for index, subscription in enumerate(wire.subscriptions or ()):
+        route = _resolve(subscription, index, fires)
+        if route is not None:
+            routes.setdefault(route.entry.name, []).append(route)
+    commands = tuple(wire.commands or ())
+    for command in commands:
+        check_name("command", command.name)
+        if command.name in RESERVED_COMMANDS:
+            raise ManifestError(f"the command /{command.name} is the agent's own; give it another name")
+    _refuse_doubles("command", (command.name for command in commands))
+    return ReadManifest(
+        wire=wire,
+        routes={name: tuple(found) for name, found in routes.items()},
+        tools=read_tools(wire.tools or ()),
+        commands=commands,
+        uses=frozenset(wire.uses or ()),
+        env=tuple(wire.env or ()),
+    )
+
+
+def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
+    """Check a set of tools, from the manifest or `host/tools`.
+
+    Raises:
+        ManifestError: a name, a schema or a timeout is not acceptable, or a name stands twice.
+    """
+    for spec in specs:
+        check_name("tool", spec.name)
+        if spec.input_schema is not None and spec.input_schema.get("type", "object") != "object":
+            raise ManifestError(f"the input_schema of the tool {spec.name} must describe an object")
+    _refuse_doubles("tool", (spec.name for spec in specs))
+    return tuple(
+        PluginTool(
+            name=spec.name,
+            description=spec.description or "",
+            input_schema=spec.input_schema or {"type": "object"},
+            timeout_s=TOOL_TIMEOUT_S if spec.timeout_s is None else check_timeout(spec.timeout_s, f"the tool {spec.name}"),
+        )
+        for spec in specs
+    )
+
+
+def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
+    """Refuse a name that does not fit the protocol's pattern.
+
+    Raises:
+        ManifestError: it does not.
+    """
+    if re.fullmatch(NAME_PATTERNS[what], name) is None:
+        raise ManifestError(f"the {what}'s name '{quote(name, 40)}' does not fit {NAME_PATTERNS[what]}")
+
+
+def check_timeout(timeout_s: float, where: str) -> float:
+    """Refuse a timeout that is out of range; nothing is clamped silently.
+
+    Raises:
+        ManifestError: zero, negative, no number, too short or too long.
+    """
+    if math.isnan(timeout_s) or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
+        raise ManifestError(f"timeout_s of {where} is {timeout_s:g}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}")
+    return timeout_s
+
+
+def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> Route | None:
+    name = subscription.event
+    where = f"subscription {index + 1} ({quote(name, 40)})"
+    entry = CATALOGUE.get(name)
+    if entry is None or name not in fires:
+        if subscription.optional:
+            return None
+        close = nearest(name, list(fires))
+        hint = f"; did you mean {close}?" if close else "; `sliphook events` lists them"
+        raise ManifestError(f"{where}: this host fires no such hook or event{hint}")
+    mode: Kind = subscription.mode or entry.kind
+    if mode == "hook" and entry.kind == "event":
+        raise ManifestError(f"{where}: {name} is an event, it is told and cannot be asked; leave out mode")
+    on_failure: OnFailure = subscription.on_failure or entry.on_failure or "open"
+    if on_failure == "closed" and "deny" not in entry.decisions:
+        raise ManifestError(f"{where}: on_failure closed needs a hook that can deny, and {name} cannot")
+    if subscription.replaces and (mode == "event" or not (entry.replace or entry.substitute)):
+        raise ManifestError(f"{where}: replaces needs a hook whose answer may replace, and {name} as {mode} may not")
+    for field in subscription.include or ():
+        if field not in entry.heavy:
+            known = ", ".join(entry.heavy) or "none"
+            raise ManifestError(f"{where}: include names '{quote(field, 40)}'; heavy fields there: {known}")
+    timeout_s = HOOK_TIMEOUT_S if subscription.timeout_s is None else check_timeout(subscription.timeout_s, where)
+    return Route(
+        entry=entry,
+        mode=mode,
+        patterns=tuple(_pattern(entry, field, globs, where) for field, globs in (subscription.match or {}).items()),
+        timeout_s=timeout_s,
+        on_failure=on_failure,
+        priority=subscription.priority or 0,
+        replaces=bool(subscription.replaces),
+        include=frozenset(subscription.include or ()),
+        subagents=entry.subagents if subscription.subagents is None else subscription.subagents,
+        index=index,
+    )
+
+
+def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pattern:
+    known = string_fields(entry.payload)
+    if field not in known:
+        close = nearest(field, list(known))
+        hint = f"; did you mean {close}?" if close else f"; there are {', '.join(known)}"
+        raise ManifestError(f"{where}: match names '{quote(field, 40)}', which is no string field of {entry.name}{hint}")
+    alternatives = [globs] if isinstance(globs, str) else globs
+    if not alternatives:
+        raise ManifestError(f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern")
+    return Pattern(field, re.compile("|".join(_translate(glob) for glob in alternatives), re.DOTALL))
+
+
+def _translate(glob: str) -> str:
+    return "".join({"*": ".*", "?": "."}.get(char) or re.escape(char) for char in glob)
+
+
+@lru_cache(maxsize=None)
+def string_fields(payload: type[Payload]) -> tuple[str, ...]:
+    """The fields of a payload that `match` may name."""
+    return tuple(info.name for info in msgspec.structs.fields(payload) if _is_string(info.type))
+
+
+def _is_string(annotation: Any) -> bool:
+    if annotation is str:
+        return True
+    return any(isinstance(arg, str) or _is_string(arg) for arg in get_args(annotation))
+
+
+def _refuse_doubles(what: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ManifestError(f"the {what} {name} is declared twice")
+        seen.add(name)
+
+
+def _explain(error: str) -> str:
+    unknown = re.search(r"unknown field `([^`]*)`", error)
+    if unknown is None:
+        return quote(error, 300)
+    close = nearest(unknown[1], [field.encode_name for field in msgspec.structs.fields(Subscription)])
+    hint = f"; did you mean {close}?" if close else ""
+    return quote(error, 300) + hint

@@ -1,0 +1,186 @@
+"""Pure: what waits to be written to one plugin, the urgent before the normal, bounded in messages and bytes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sliphook_sdk.protocol.limits import QUEUE_BYTES, QUEUE_MESSAGES
+
+if TYPE_CHECKING:
+    from .call import Call
+
+WRITE_BYTES = 64 * 1024
+"""At most this much is joined for one write: what a pipe takes at once on Linux."""
+
+
+class Item:
+    """One message that waits.
+
+    Attributes:
+        frame: the bytes.
+        method: for the trace and for people.
+        call: the request that it starts, or None.
+        session_id: the session it belongs to, or None.
+        droppable: an event that may be lost when the queue is full.
+        reply_to: the plugin's request that it answers, or None.
+    """
+
+    __slots__ = ("call", "droppable", "frame", "method", "reply_to", "session_id")
+
+    def __init__(
+        self,
+        frame: bytes,
+        method: str,
+        *,
+        call: Call | None = None,
+        session_id: str | None = None,
+        droppable: bool = False,
+        reply_to: int | str | None = None,
+    ) -> None:
+        self.frame = frame
+        self.method = method
+        self.call = call
+        self.session_id = session_id
+        self.droppable = droppable
+        self.reply_to = reply_to
+
+
+class QueueFull(Exception):
+    """There is no room, and nothing may be dropped for it."""
+
+
+class Outbox:
+    """Two first-in-first-out lanes. A message whose first byte has left is finished before anything else."""
+
+    def __init__(self, max_messages: int = QUEUE_MESSAGES, max_bytes: int = QUEUE_BYTES) -> None:
+        self._urgent: deque[Item] = deque()
+        self._normal: deque[Item] = deque()
+        self._begun: memoryview | None = None
+        self._bytes = 0
+        self._max_messages = max_messages
+        self._max_bytes = max_bytes
+
+    def __bool__(self) -> bool:
+        return bool(self._begun is not None or self._urgent or self._normal)
+
+    def __len__(self) -> int:
+        return len(self._urgent) + len(self._normal) + (self._begun is not None)
+
+    @property
+    def size(self) -> int:
+        """Bytes that wait."""
+        return self._bytes
+
+    def put(self, item: Item, *, urgent: bool = False) -> list[Item]:
+        """Queue `item`; returns the droppable events that had to go, the oldest first.
+
+        Raises:
+            QueueFull: there is no room. A droppable item that finds none is itself returned as dropped instead.
+        """
+        dropped: list[Item] = []
+        while not self._fits(item):
+            victim = next((waiting for waiting in self._normal if waiting.droppable), None)
+            if victim is None:
+                if item.droppable:
+                    return [*dropped, item]
+                raise QueueFull
+            self._normal.remove(victim)
+            self._bytes -= len(victim.frame)
+            dropped.append(victim)
+        (self._urgent if urgent else self._normal).append(item)
+        self._bytes += len(item.frame)
+        return dropped
+
+    def _fits(self, item: Item) -> bool:
+        return len(self) < self._max_messages and self._bytes + len(item.frame) <= self._max_bytes
+
+    def withdraw(self, calls: set[Call]) -> set[Call]:
+        """Take out the requests of `calls` of which no byte has been written; returns them."""
+        taken: set[Call] = set()
+        for lane in (self._urgent, self._normal):
+            if any(item.call in calls for item in lane if item.call is not None):
+                kept: list[Item] = []
+                for item in lane:
+                    if item.call is not None and item.call in calls:
+                        taken.add(item.call)
+                        self._bytes -= len(item.frame)
+                    else:
+                        kept.append(item)
+                lane.clear()
+                lane.extend(kept)
+        return taken
+
+    def swap(self, call: Call, item: Item) -> bool:
+        """Put `item` in the place of the request of `call`; False where that has begun to leave, or does not wait."""
+        for lane in (self._urgent, self._normal):
+            for index, waiting in enumerate(lane):
+                if waiting.call is call:
+                    lane[index] = item
+                    self._bytes += len(item.frame) - len(waiting.frame)
+                    return True
+        return False
+
+    def hasten(self, session_id: str) -> None:
+        """Move the session's events that wait to the urgent lane, so that they stay before what comes now."""
+        if any(item.session_id == session_id and item.call is None for item in self._normal):
+            kept = [item for item in self._normal if item.session_id != session_id or item.call is not None]
+            self._urgent.extend(item for item in self._normal if item.session_id == session_id and item.call is None)
+            self._normal.clear()
+            self._normal.extend(kept)
+
+    def next_write(self) -> bytes | memoryview:
+        """What to write now, joined; b"" where nothing waits."""
+        if self._begun is not None:
+            return self._begun
+        first = self._first()
+        if first is None:
+            return b""
+        if len(self) == 1 or len(first.frame) >= WRITE_BYTES:
+            return first.frame
+        parts: list[bytes] = []
+        size = 0
+        for item in self._in_order():
+            if size and size + len(item.frame) > WRITE_BYTES:
+                break
+            parts.append(item.frame)
+            size += len(item.frame)
+        return b"".join(parts)
+
+    def wrote(self, count: int) -> list[Item]:
+        """`count` bytes of `next_write` have left; returns the messages that have now begun or left."""
+        left: list[Item] = []
+        self._bytes -= count
+        if self._begun is not None:
+            rest = self._begun[count:]
+            self._begun = rest if rest else None
+            return left
+        while count:
+            lane = self._urgent or self._normal
+            item = lane.popleft()
+            left.append(item)
+            if count < len(item.frame):
+                self._begun = memoryview(item.frame)[count:]
+                return left
+            count -= len(item.frame)
+        return left
+
+    def clear(self) -> list[Item]:
+        """Forget everything; returns what had not begun."""
+        waiting = list(self._in_order())
+        self._urgent.clear()
+        self._normal.clear()
+        self._begun = None
+        self._bytes = 0
+        return waiting
+
+    def _first(self) -> Item | None:
+        for lane in (self._urgent, self._normal):
+            if lane:
+                return lane[0]
+        return None
+
+    def _in_order(self) -> Iterator[Item]:
+        yield from self._urgent
+        yield from self._normal

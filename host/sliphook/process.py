@@ -1,0 +1,196 @@
+"""One child process: spawned in a session of its own, watched without being reaped, ended as a group, reaped last.
+
+The order matters. While a dead leader is not reaped, its process id and thus its group's id cannot be given to a stranger, so
+the group can be signalled safely; after reaping no signal is ever sent.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from .diagnose import explain_spawn_error, why_not_startable
+from .quoting import quote
+
+ALLOWED_ENVIRONMENT = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL")
+_NEVER_GRANTED = ("LD_", "DYLD_", "PYTHONPATH", "NODE_OPTIONS")
+_ADDED = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+TEXT_BUSY_S = 2.0
+"""How long a file that is still being written (ETXTBSY) is tried again."""
+
+_spawns = trio.CapacityLimiter(8)
+_waits = trio.CapacityLimiter(math.inf)
+
+
+class CannotStart(Exception):
+    """The program could not be started; trying again will not help. str() is one line that says what to do."""
+
+
+def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a plugin: an allow-list of the agent's, what the user granted, and UTF-8 without buffering for Python."""
+    kept = {name: value for name, value in environ.items() if name in ALLOWED_ENVIRONMENT or name.startswith("LC_")}
+    kept.update({name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)})
+    return {**kept, **_ADDED}
+
+
+class ChildProcess:
+    """A living or dead child. `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it."""
+
+    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
+        assert popen.stdin is not None and popen.stdout is not None and popen.stderr is not None
+        self._popen = popen
+        self.pid = popen.pid
+        self.returncode: int | None = None
+        # duplicates: Popen's own file objects would close them again when they are collected
+        self.stdin, self.stdout, self.stderr = (_taken(pipe.fileno()) for pipe in (popen.stdin, popen.stdout, popen.stderr))
+        for pipe in (popen.stdin, popen.stdout, popen.stderr):
+            pipe.close()
+
+    async def exited(self) -> None:
+        """Wait until the process has ended; it is not reaped by this."""
+        if self.returncode is not None:
+            return
+        if hasattr(os, "pidfd_open"):
+            try:
+                descriptor = os.pidfd_open(self.pid)
+            except ProcessLookupError:
+                return
+            try:
+                await trio.lowlevel.wait_readable(descriptor)
+            finally:
+                trio.lowlevel.notify_closing(descriptor)
+                os.close(descriptor)
+        else:
+            wait = partial(os.waitid, os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
+
+    def signal_group(self, number: int) -> None:
+        """Signal the whole group; does nothing once the leader has been reaped."""
+        if self.returncode is None:
+            try:
+                os.killpg(self.pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass  # nobody is left; macOS says EPERM where only the unreaped leader remains
+
+    def reap(self) -> int | None:
+        """Collect a process that has ended; its group is killed first, as nothing can be sent afterwards. None: it still lives."""
+        if self.returncode is None:
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            if ended is None:
+                return None
+            self.signal_group(signal.SIGKILL)
+            self.returncode = self._popen.wait()
+        return self.returncode
+
+
+def _taken(descriptor: int) -> int:
+    ours = os.dup(descriptor)
+    os.set_blocking(ours, False)
+    return ours
+
+
+def describe_exit(returncode: int) -> str:
+    """`exited with status 3`, `was killed by SIGSEGV`."""
+    if returncode >= 0:
+        return f"exited with status {returncode}"
+    try:
+        return f"was killed by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"was killed by signal {-returncode}"
+
+
+class _Handover:
+    """A child on its way from the thread that started it to a task that may have been cancelled meanwhile."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._abandoned = False
+
+    @property
+    def abandoned(self) -> bool:
+        return self._abandoned
+
+    def deliver(self, popen: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            if not self._abandoned:
+                self._popen = popen
+                return
+        _destroy(popen)
+
+    def abandon(self) -> None:
+        with self._lock:
+            self._abandoned = True
+            popen, self._popen = self._popen, None
+        if popen is not None:
+            _destroy(popen)
+
+    def take(self) -> ChildProcess:
+        assert self._popen is not None
+        return ChildProcess(self._popen)
+
+
+def _destroy(popen: subprocess.Popen[bytes]) -> None:
+    os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the id is still its own
+    popen.wait()
+    for pipe in (popen.stdin, popen.stdout, popen.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str]) -> ChildProcess:
+    """Start `path` without arguments and without a shell. Runs in a thread; if the caller is cancelled, what was started is killed.
+
+    Raises:
+        CannotStart: with the reason; a file that is being written is waited for, at most `TEXT_BUSY_S`.
+    """
+    handover = _Handover()
+    try:
+        await trio.to_thread.run_sync(partial(_spawn, path, cwd, dict(env), handover), abandon_on_cancel=True, limiter=_spawns)
+    except BaseException:
+        handover.abandon()
+        raise
+    return handover.take()
+
+
+def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover) -> None:
+    why = why_not_startable(path)
+    if why is not None:
+        raise CannotStart(why)
+    try:
+        cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotStart(f"its data folder {quote(str(cwd))} cannot be made: {error.strerror}") from None
+    give_up = time.monotonic() + TEXT_BUSY_S
+    while not handover.abandoned:
+        try:
+            popen = subprocess.Popen(
+                [str(path.absolute())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env=env,
+                bufsize=0,
+                close_fds=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if error.errno == errno.ETXTBSY and time.monotonic() < give_up:
+                time.sleep(0.02)
+                continue
+            raise CannotStart(explain_spawn_error(path, error)) from None
+        except ValueError as error:
+            raise CannotStart(f"{quote(str(path))} cannot be started: {error}") from None
+        handover.deliver(popen)
+        return

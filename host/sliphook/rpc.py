@@ -1,0 +1,187 @@
+"""The JSON-RPC engine of one connection: `pylsp_jsonrpc.endpoint.Endpoint` behind a face that cannot surprise.
+
+Endpoint keeps the ids, the pending requests and the table of handlers. What it would get wrong is kept from it: a message is
+decoded strictly before it comes here, a reply is passed on only if its request is pending, a cancel of the plugin's never
+reaches it, results are boxed, handlers return values at once, and its own errors never leave with a traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped]
+from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped]
+from sliphook_sdk.framing import frame
+from sliphook_sdk.protocol import ErrorCode
+
+from . import wire
+
+logging.getLogger("pylsp_jsonrpc").disabled = True
+logging.getLogger("pylsp_jsonrpc.endpoint").disabled = True
+_log = logging.getLogger("sliphook.rpc")
+
+_DOUBLED_IDS_ALLOWED = 2
+
+
+class Refusal(Exception):
+    """A handler says no to a plugin's request; goes out as an error reply."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(message or code.text)
+        self.code = code
+
+
+class Violation(Exception):
+    """The plugin broke a rule of the protocol. `fatal`: the connection must end."""
+
+    def __init__(self, why: str, *, fatal: bool = False) -> None:
+        super().__init__(why)
+        self.fatal = fatal
+
+
+class Pending(Protocol):
+    """Whoever waits for the reply to a request."""
+
+    def replied(self, result: msgspec.Raw | None, error: wire.ErrorObject | None) -> None:
+        """Called once, with the result's JSON or the error; must not raise."""
+        ...
+
+
+Handler = Callable[[bytes | msgspec.Raw], Any]
+"""Takes the params' JSON, answers at once; raises `Refusal`."""
+
+
+class Rpc:
+    """One end of a JSON-RPC conversation, without any I/O.
+
+    Args:
+        emit: takes every frame that answers a request of the plugin.
+        handlers: what the plugin may call, by method.
+    """
+
+    def __init__(self, emit: Callable[[bytes, str, int | str], None], handlers: Mapping[str, Handler]) -> None:
+        self._emit = emit
+        self._handlers = handlers
+        self._sent = b""
+        self._next_id = 0
+        self._in_flight: dict[int | str, str] = {}
+        self._doubled_ids = 0
+        self._waiting: dict[int, Pending] = {}
+        self._endpoint = Endpoint({name: partial(self._handle, handler) for name, handler in handlers.items()}, self._consume_outgoing, self._new_id)
+
+    @property
+    def pending(self) -> int:
+        """How many requests have no reply yet."""
+        return len(self._waiting)
+
+    def request(self, method: str, params: msgspec.Raw, pending: Pending) -> tuple[int, bytes]:
+        """Register a request; returns its id and the frame that has to be written."""
+        future = self._endpoint.request(method, params)
+        request_id = self._next_id
+        self._waiting[request_id] = pending
+        future.add_done_callback(partial(self._settled, request_id))
+        return request_id, self._sent
+
+    def notify(self, method: str, params: msgspec.Raw) -> bytes:
+        """The frame of a notification."""
+        self._endpoint.notify(method, params)
+        return self._sent
+
+    def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
+        """Settle a pending request here and now, as if the plugin had answered with an error; does nothing if it is settled."""
+        if request_id in self._waiting:
+            self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "error": {"code": int(code), "message": message}})
+
+    def settle_all(self, code: ErrorCode, message: str) -> None:
+        """Settle every pending request: the plugin is gone."""
+        for request_id in list(self._waiting):
+            self.settle(request_id, code, message)
+
+    def was_issued(self, request_id: int | str) -> bool:
+        """True where this host sent a request with the id, however long ago."""
+        return isinstance(request_id, int) and 1 <= request_id <= self._next_id
+
+    def consume(self, message: wire.Request | wire.Notification | wire.Reply) -> bool:
+        """Take one message of the plugin.
+
+        Returns:
+            True where it settled a request of the host's; False where it was unasked for, or late.
+
+        Raises:
+            Violation: the message is well-formed and still wrong.
+        """
+        if isinstance(message, wire.Reply):
+            return self._consume_reply(message)
+        if isinstance(message, wire.Notification):
+            handler = self._handlers.get(message.method)
+            if handler is not None:
+                self._endpoint.consume({"jsonrpc": "2.0", "method": message.method, "params": message.params})
+            return False
+        if message.id in self._in_flight:
+            self._doubled_ids += 1
+            raise Violation(f"the request id {message.id} is still in flight", fatal=self._doubled_ids > _DOUBLED_IDS_ALLOWED)
+        self._in_flight[message.id] = message.method
+        self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params})
+        return False
+
+    def answered(self, request_id: int | str) -> None:
+        """The reply to a plugin's request has been written: its id is free again."""
+        self._in_flight.pop(request_id, None)
+
+    def refuse(self, request_id: int | str | None, code: ErrorCode, message: str) -> bytes:
+        """The frame of an error reply to something that is no valid request."""
+        return frame(wire.encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": int(code), "message": message}}))
+
+    def close(self) -> None:
+        """Let go of the engine; its pool never had a thread."""
+        self._endpoint.shutdown()
+
+    def _new_id(self) -> int:
+        self._next_id += 1
+        return self._next_id
+
+    def _consume_outgoing(self, message: dict[str, Any]) -> None:
+        body = frame(wire.encode(message))
+        if "method" in message:
+            self._sent = body
+        else:
+            request_id = message["id"]
+            self._emit(body, self._in_flight[request_id], request_id)
+
+    def _consume_reply(self, message: wire.Reply) -> bool:
+        if not isinstance(message.id, int) or message.id not in self._waiting:
+            if self.was_issued(message.id):
+                return False
+            raise Violation(f"a reply to the request {message.id!r}, which was never sent")
+        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message.id}
+        if message.error is None:
+            reply["result"] = message.result
+        else:
+            # Endpoint takes a code of 0 and an empty message for missing
+            error = message.error
+            reply["error"] = {"code": error.code or int(ErrorCode.INTERNAL_ERROR), "message": error.message or "(no message)"}
+        self._endpoint.consume(reply)
+        return True
+
+    def _settled(self, request_id: int, future: Any) -> None:
+        pending = self._waiting.pop(request_id)
+        error = future.exception()
+        if error is None:
+            pending.replied(future.result(), None)
+        else:
+            pending.replied(None, wire.ErrorObject(code=error.code, message=error.message))
+
+    def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
+        try:
+            return {"result": handler(params)}
+        except Refusal as refusal:
+            raise JsonRpcException(str(refusal), int(refusal.code)) from None
+        except Exception:
+            _log.exception("a handler of the host failed")
+            raise JsonRpcException("the host failed to handle this", int(ErrorCode.INTERNAL_ERROR)) from None
+
+

@@ -1,0 +1,47 @@
+"""Write plugins for LLM agents: one executable, a few functions.
+
+    from sliphook_sdk import Plugin, deny
+
+    plugin = Plugin("guard", version="1.0.0")
+
+    @plugin.hook("pre_tool_call", match={"tool_name": ["shell"]}, on_failure="closed")
+    def no_rm(call):
+        if "rm -rf" in call.arguments.get("command", ""):
+            return deny("deleting whole trees is not for agents")
+
+    if __name__ == "__main__":
+        plugin.run()
+
+What handlers get is in `sliphook_sdk.protocol.payloads`; how they are tried without a process in `sliphook_sdk.testing`.
+"""
+
+from __future__ import annotations
+
+from .answers import allow, ask, context, continue_with, deny, replace, substitute
+from .context import AsyncContext, Context
+from .errors import AnswerError, Cancelled, HostRefused, RegistrationError, ToolError
+from .plugin import Plugin
+from .protocol import Answer, EnvWant, ToolResult
+from .tools import Tool
+
+__all__ = [
+    "Answer",
+    "AnswerError",
+    "AsyncContext",
+    "Cancelled",
+    "Context",
+    "EnvWant",
+    "HostRefused",
+    "Plugin",
+    "RegistrationError",
+    "Tool",
+    "ToolError",
+    "ToolResult",
+    "allow",
+    "ask",
+    "context",
+    "continue_with",
+    "deny",
+    "replace",
+    "substitute",
+]

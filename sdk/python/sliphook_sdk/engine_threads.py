@@ -1,0 +1,162 @@
+"""The engine of plugins whose handlers are plain functions: threads that lead in turn.
+
+The thread that reads a request also runs its handler and writes the answer; meanwhile another thread waits to read. So there is no hand-over in
+the common case, a cancel is read while the handler runs, and a slow handler holds nothing up. There is always one thread more than handlers
+under way.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .ending import end_process
+from .engine import MAX_HANDLERS, Engine, in_turn
+from .errors import RpcError
+from .gates import EpollGate, LockGate
+from .protocol import limits
+from .service import Invocation, Route
+from .signals import Signals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .call import Call
+    from .gates import Gate
+    from .plugin import Plugin
+    from .protocol import ToolResult
+    from .streams import Output
+
+
+class ThreadEngine(Engine):
+    """Serves the host with as many threads as handlers need at the same time.
+
+    Args:
+        plugin: the plugin; its handlers are plain functions.
+        incoming: the descriptor of the host's messages.
+        output: where answers go.
+    """
+
+    def __init__(self, plugin: Plugin[Any], incoming: int, output: Output) -> None:
+        super().__init__(plugin, output)
+        self._signals = Signals()
+        self._gate = _gate(incoming, self._signals.fd)
+        self._lock = threading.Lock()
+        # all of these under the lock
+        self._backlog: deque[Callable[[], None]] = deque()
+        self._events: deque[Call] = deque()
+        self._telling = False
+        self._running = 0
+        self._idle = 1
+        self._at_rest: threading.Event | None = None
+
+    def serve(self) -> None:
+        """Serve until the process ends. For the main thread, which is one of the threads."""
+        while True:
+            data = self._gate.wait()
+            work = self._begin([] if data is None else self.arrivals(data))
+            if data is None:
+                if self._signals.ending():
+                    self._end_within(limits.SHUTDOWN_TIMEOUT_S)
+            elif self.over is None:
+                self._gate.open()
+            else:
+                self._end_within(self.over)
+                self._gate.close()
+            while work is not None:
+                work()
+                work = self._next()
+
+    def answer(self, prepare: Callable[[Call], Invocation | ToolResult | None], call: Call) -> Any:
+        """See `Engine`."""
+        ready = prepare(call)
+        return self.service.run(ready) if isinstance(ready, Invocation) else ready
+
+    def tell(self, route: Route, call: Call) -> None:
+        """See `Engine`."""
+        payload, invocations = self.service.event(route, call)
+        for invocation in invocations:
+            with suppress(RpcError):  # it is in the log, and nobody waits for it
+                self.service.run(invocation)
+        self.service.told(route, payload)
+
+    def _begin(self, arrived: list[Call]) -> Callable[[], None] | None:
+        """Take work where there is any, and see to it that somebody is left to read."""
+        with self._lock:
+            for call in arrived:
+                self._queue(call)
+            if not self._backlog or self._running >= MAX_HANDLERS:
+                return None
+            work = self._backlog.popleft()
+            more = bool(self._backlog)
+            self._running += 1
+            self._idle -= 1
+            lonely = not self._idle
+        if lonely:
+            self._add_thread()
+        if more:
+            self._gate.ring()
+        return work
+
+    def _queue(self, call: Call) -> None:
+        if not in_turn(call):
+            self._backlog.append(partial(self.peer.dispatch, call))
+            return
+        self._events.append(call)
+        if not self._telling:
+            self._telling = True
+            self._backlog.append(self._tell_all)
+
+    def _next(self) -> Callable[[], None] | None:
+        """More work for a thread that has done some, or None: it is idle now."""
+        with self._lock:
+            if self._backlog:
+                return self._backlog.popleft()
+            self._running -= 1
+            self._idle += 1
+            if self._at_rest is not None and not self._running:
+                self._at_rest.set()
+            return None
+
+    def _tell_all(self) -> None:
+        """Run what waits in turn, one after the other."""
+        while True:
+            with self._lock:
+                if not self._events:
+                    self._telling = False
+                    return
+                call = self._events.popleft()
+            self.peer.dispatch(call)
+
+    def _add_thread(self) -> None:
+        with self._lock:
+            self._idle += 1
+        try:
+            threading.Thread(target=self.serve, daemon=True).start()
+        except RuntimeError as exc:  # the system gives no more; then messages wait until a handler is done
+            with self._lock:
+                self._idle -= 1
+            self.peer.complain(f"no thread is left to read with: {exc}")
+
+    def _end_within(self, seconds: float) -> None:
+        """End the process when all work is done, or the time is up."""
+
+        def end() -> None:
+            with self._lock:
+                self._at_rest = threading.Event()
+                if not self._running:
+                    self._at_rest.set()
+            self._at_rest.wait(seconds)
+            end_process(0)
+
+        threading.Thread(target=end, daemon=True).start()
+
+
+def _gate(incoming: int, signals: int) -> Gate:
+    try:
+        return EpollGate(incoming, signals)
+    except (AttributeError, PermissionError):  # not Linux, or standard input is a file
+        return LockGate(incoming, signals)

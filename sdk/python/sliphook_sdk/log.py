@@ -1,0 +1,46 @@
+"""The author's `logging` as lines of the plugin's log."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from .protocol import Level, LogParams
+
+if TYPE_CHECKING:
+    from .context import HostLink
+
+
+class HostHandler(logging.Handler):
+    """Sends records to the host."""
+
+    def __init__(self, link: HostLink) -> None:
+        super().__init__()
+        self._link = link
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send one record: its message, with its logger's name and its traceback beside it."""
+        try:
+            fields: dict[str, object] = {} if record.name == "root" else {"logger": record.name}
+            if record.exc_info:
+                fields["traceback"] = (self.formatter or logging.Formatter()).formatException(record.exc_info)
+            self._link.notify("host/log", LogParams(level=_level(record.levelno), message=record.getMessage(), fields=fields or None))
+        except Exception:  # as every handler of logging does
+            self.handleError(record)
+
+
+def send_logging(link: HostLink) -> None:
+    """Let `logging` write to the plugin's log, unless the author has told it where to write."""
+    root = logging.getLogger()
+    if not root.handlers:
+        root.addHandler(HostHandler(link))
+        if root.level == logging.WARNING:
+            root.setLevel(logging.INFO)
+
+
+def _level(number: int) -> Level:
+    if number >= logging.ERROR:
+        return "error"
+    if number >= logging.WARNING:
+        return "warning"
+    return "info" if number >= logging.INFO else "debug"

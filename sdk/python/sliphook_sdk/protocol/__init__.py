@@ -1,0 +1,93 @@
+"""The protocol between host and plugin: THE definition, imported by both sides.
+
+`catalogue` holds the hooks and events, `payloads` their params, `answers` what comes back, `messages` everything else,
+`codes` the errors and `limits` the numbers. Nothing here reads, writes or waits.
+"""
+
+from __future__ import annotations
+
+from .answers import Answer, Decision
+from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
+from .codes import ErrorCode
+from .messages import (
+    HEAVY_FIELDS,
+    METHOD_BY_NAME,
+    METHODS,
+    NAME_PATTERNS,
+    RESERVED_COMMANDS,
+    CancelParams,
+    CommandResult,
+    CommandRunParams,
+    CommandSpec,
+    Empty,
+    EnvWant,
+    HostInfo,
+    InitializeParams,
+    InjectParams,
+    InjectResult,
+    InterruptParams,
+    InterruptResult,
+    LogParams,
+    Manifest,
+    Method,
+    NotifyParams,
+    PluginInfo,
+    ProgressParams,
+    SessionInfo,
+    Subscription,
+    ToolCallParams,
+    ToolsParams,
+    Uses,
+)
+from .payloads import Payload
+from .shapes import AlertLevel, Inflight, Level, Message, ModelTool, ToolCallRequest, ToolResult, ToolSpec, Usage
+
+__all__ = [
+    "CATALOGUE",
+    "HEAVY_FIELDS",
+    "METHODS",
+    "METHOD_BY_NAME",
+    "NAME_PATTERNS",
+    "RESERVED_COMMANDS",
+    "SUBSTITUTES",
+    "AlertLevel",
+    "Answer",
+    "CancelParams",
+    "CommandResult",
+    "CommandRunParams",
+    "CommandSpec",
+    "Decision",
+    "Empty",
+    "Entry",
+    "EnvWant",
+    "ErrorCode",
+    "HostInfo",
+    "Inflight",
+    "InitializeParams",
+    "InjectParams",
+    "InjectResult",
+    "InterruptParams",
+    "InterruptResult",
+    "Kind",
+    "Level",
+    "LogParams",
+    "Manifest",
+    "Message",
+    "Method",
+    "ModelTool",
+    "NotifyParams",
+    "OnFailure",
+    "Payload",
+    "PluginInfo",
+    "ProgressParams",
+    "SessionInfo",
+    "Subscription",
+    "ToolCallParams",
+    "ToolCallRequest",
+    "ToolResult",
+    "ToolSpec",
+    "ToolsParams",
+    "Usage",
+    "Uses",
+    "nearest",
+]

@@ -1,0 +1,196 @@
+"""The catalogue: every hook and event there is, once. The dispatch, the schema, the documents and the tests come from this table."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final, Literal
+
+import msgspec
+
+from . import payloads
+from .payloads import Payload
+from .shapes import Message, ToolResult
+
+Kind = Literal["hook", "event"]
+OnFailure = Literal["open", "closed"]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One hook or event.
+
+    Attributes:
+        name: the name in subscriptions; the method is `hook/NAME` or `event/NAME`.
+        kind: `hook`, the host asks and waits, or `event`, the host tells.
+        payload: the Struct of its params.
+        fires: when, for people.
+        decisions: the decisions that an answer may hold.
+        replace: payload fields that `replace` may name.
+        substitute: fields that `substitute` may name: the field of the paired entry that it stands in for.
+        context: where text of `context` goes to, for people; "" where an answer may not hold context.
+        continues: an answer may hold `continue_with`.
+        on_failure: what a failed answer counts as, unless the subscription says otherwise; None for events.
+        heavy: payload fields that are null unless the subscription includes them.
+        pair: the entry that ends what this one begins, once for each.
+        subagents: a subscription that does not say hears child agents too.
+        urgent: never dropped from a full queue: it starts, ends or interrupts something.
+    """
+
+    name: str
+    kind: Kind
+    payload: type[Payload]
+    fires: str
+    decisions: tuple[str, ...] = ()
+    replace: tuple[str, ...] = ()
+    substitute: tuple[str, ...] = ()
+    context: str = ""
+    continues: bool = False
+    on_failure: OnFailure | None = None
+    heavy: tuple[str, ...] = ()
+    pair: str | None = None
+    subagents: bool = False
+    urgent: bool = False
+
+    @property
+    def method(self) -> str:
+        """The method of the entry's own kind."""
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def answer_fields(self) -> tuple[str, ...]:
+        """The answer's fields that are allowed here, in the order of the answer; decisions as `decision`."""
+        fields: list[str] = []
+        if self.decisions:
+            fields += ["decision", "reason"]
+        if self.replace:
+            fields.append("replace")
+        if self.substitute:
+            fields.append("substitute")
+        if self.context:
+            fields.append("context")
+        if self.continues:
+            fields.append("continue_with")
+        return tuple(fields)
+
+
+_ENTRIES: Final = (
+    Entry(
+        name="session_start",
+        kind="hook",
+        payload=payloads.SessionStart,
+        fires="once, before the first prompt",
+        context="system text of the session",
+        on_failure="open",
+        pair="session_end",
+        urgent=True,
+    ),
+    Entry(
+        name="session_reset",
+        kind="event",
+        payload=payloads.SessionReset,
+        fires="`/new`: after the old `session_end`, before the new `session_start`",
+        urgent=True,
+    ),
+    Entry(name="session_end", kind="event", payload=payloads.SessionEnd, fires="once, on every way out", urgent=True),
+    Entry(name="turn_start", kind="event", payload=payloads.TurnStart, fires="once a turn, from the moment the turn exists", pair="turn_end", urgent=True),
+    Entry(
+        name="user_prompt_submit",
+        kind="hook",
+        payload=payloads.UserPromptSubmit,
+        fires="before the model sees the text",
+        decisions=("deny",),
+        replace=("text",),
+        context="beside this message",
+        on_failure="open",
+    ),
+    Entry(
+        name="pre_llm_call",
+        kind="hook",
+        payload=payloads.PreLlmCall,
+        fires="before each model call",
+        decisions=("deny",),
+        replace=("model", "messages", "tools"),
+        substitute=("response",),
+        context="in this model call",
+        on_failure="open",
+        heavy=("tools", "messages"),
+        subagents=True,
+    ),
+    Entry(
+        name="post_llm_call",
+        kind="event",
+        payload=payloads.PostLlmCall,
+        fires="after each model call that succeeded",
+        heavy=("response",),
+        subagents=True,
+    ),
+    Entry(name="llm_call_failed", kind="event", payload=payloads.LlmCallFailed, fires="each failed attempt", subagents=True),
+    Entry(
+        name="pre_tool_call",
+        kind="hook",
+        payload=payloads.PreToolCall,
+        fires="arguments parsed, the tool not yet run",
+        decisions=("allow", "deny", "ask"),
+        replace=("arguments",),
+        substitute=("result",),
+        context="behind the tool's result",
+        on_failure="closed",
+        pair="post_tool_call",
+        subagents=True,
+    ),
+    Entry(
+        name="post_tool_call",
+        kind="hook",
+        payload=payloads.PostToolCall,
+        fires="once for each call whose `pre_tool_call` was fired",
+        replace=("result",),
+        context="behind the tool's result",
+        on_failure="open",
+        subagents=True,
+        urgent=True,
+    ),
+    Entry(
+        name="stop",
+        kind="hook",
+        payload=payloads.Stop,
+        fires="once per user-visible response: the model is done, control is about to return; again after each `continue_with`; never on interrupt or error",
+        continues=True,
+        on_failure="open",
+    ),
+    Entry(
+        name="agent_loop_stopped",
+        kind="event",
+        payload=payloads.AgentLoopStopped,
+        fires="at the moment of an interrupt",
+        urgent=True,
+    ),
+    Entry(name="turn_end", kind="event", payload=payloads.TurnEnd, fires="exactly once per `turn_start`", urgent=True),
+    Entry(name="notification", kind="event", payload=payloads.Notification, fires="the agent shows the user an error or a warning"),
+    Entry(name="user_input_required", kind="event", payload=payloads.UserInputRequired, fires="the loop pauses for a person"),
+    Entry(name="user_input_received", kind="event", payload=payloads.UserInputReceived, fires="it goes on"),
+    Entry(
+        name="subagent_start",
+        kind="hook",
+        payload=payloads.SubagentStart,
+        fires="a child agent begins",
+        context="system text of the child",
+        on_failure="open",
+        pair="subagent_stop",
+        urgent=True,
+    ),
+    Entry(name="subagent_stop", kind="event", payload=payloads.SubagentStop, fires="a child agent ended", urgent=True),
+)
+
+CATALOGUE: Final = MappingProxyType({entry.name: entry for entry in _ENTRIES})
+"""Every entry by its name, in the catalogue's order."""
+
+SUBSTITUTES: Final = MappingProxyType({"response": Message, "result": ToolResult})
+"""What stands in for a call: the shape of each field that `substitute` may name; a bare string is a result's content."""
+
+
+def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
+    """The known name that `name` most likely means, or None."""
+    import difflib  # only where something is already wrong: it would slow every plugin's start
+
+    folded = {k.lower().replace("-", "_"): k for k in known}
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None

@@ -1,0 +1,36 @@
+"""How a field of the protocol says what it is: a sentence, and an example that the tools and the documents use."""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+import msgspec
+
+
+def doc(sentence: str, example: Any = None) -> msgspec.Meta:
+    """The description of one field, for `Annotated[...]`.
+
+    Args:
+        sentence: what the field holds, with its unit.
+        example: a value that a real message could hold; `sliphook fire` fills missing fields with it. None stands for null.
+    """
+    return msgspec.Meta(description=sentence, examples=[example])
+
+
+def field_docs(struct: type[msgspec.Struct]) -> dict[str, msgspec.Meta]:
+    """The `doc(...)` of every field of `struct` by its name on the wire, in wire order; fields without one are left out."""
+    hints = get_type_hints(struct, include_extras=True)
+    docs: dict[str, msgspec.Meta] = {}
+    for info in msgspec.structs.fields(struct):
+        for extra in getattr(hints[info.name], "__metadata__", ()):
+            if isinstance(extra, msgspec.Meta) and extra.description is not None:
+                docs[info.encode_name] = extra
+    return docs
+
+
+def example_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """One sample value a field of `struct`, in wire order, as builtins that `msgspec.convert` takes back."""
+    samples: dict[str, Any] = {}
+    for name, meta in field_docs(struct).items():
+        samples[name] = meta.examples[0] if meta.examples else None
+    return samples

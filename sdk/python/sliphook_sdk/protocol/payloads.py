@@ -1,0 +1,218 @@
+"""The payload of every hook and event, field by field, in the order of the wire.
+
+The common fields come first, then the entry's own, then free-form values last, so that a script that matches a line from its
+front meets no text of a model or a user before it has seen the names and ids. Unknown is null, never 0 or "".
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from .describe import doc
+from .shapes import AlertLevel, Inflight, Message, ModelTool, ToolResult, Usage
+
+_USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
+
+TimeoutLeft = Annotated[
+    float | msgspec.UnsetType, doc("seconds that are left to answer; only in the request, absent where the entry is told as an event", 5.0)
+]
+
+Truncated = Annotated[
+    list[str] | msgspec.UnsetType, doc("heavy fields that were cut to null because the message was too large; absent where none was", [])
+]
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """The common fields of every payload."""
+
+    event_id: Annotated[str, doc("opaque; the same for every plugin that this fire reaches", "e-1")]
+    seq: Annotated[int, doc("from 1, rising per session; a tool call and a command carry the last one", 1)]
+    time: Annotated[str, doc("when it was fired, UTC", "2026-01-01T00:00:00.000Z")]
+    session_id: Annotated[str, doc("the session, unique", "s-1")]
+    session_key: Annotated[str | None, doc("the agent's own name for the conversation: chat, thread, terminal", "main")]
+    platform: Annotated[str | None, doc("where the user is: `cli`, `api` and so on", "cli")]
+    user_id: Annotated[str | None, doc("the user, as the agent names them")]
+    cwd: Annotated[str | None, doc("the project's folder, absolute", "/home/ada/project")]
+    turn_id: Annotated[str | None, doc("the turn, unique; null outside a turn", "t-1")]
+    agent_id: Annotated[str, doc("the agent that acts; a child agent has its own", "a-1")]
+    parent_agent_id: Annotated[str | None, doc("whose child the agent is; null for the root")]
+    agent_depth: Annotated[int, doc("0 is the root agent", 0)]
+    meta: Annotated[dict[str, Any] | None, doc("an object of the agent's own, opaque to Sliphook")]
+
+
+class SessionStart(Payload, frozen=True, kw_only=True):
+    """A session begins."""
+
+    source: Annotated[Literal["startup", "resume", "reset", "reload"], doc("why: `reload` tells a restarted plugin of a living session", "startup")]
+    model: Annotated[str | None, doc("the model that the session begins with", "scripted")]
+    timeout_s: TimeoutLeft = msgspec.UNSET
+
+
+class SessionReset(Payload, frozen=True, kw_only=True):
+    """The user began anew; `session_id` is the new session's."""
+
+    old_session_id: Annotated[str, doc("the session that ended", "s-0")]
+    cause: Annotated[str, doc("what the user did", "new_command")]
+
+
+class SessionEnd(Payload, frozen=True, kw_only=True):
+    """A session is over."""
+
+    reason: Annotated[Literal["exit", "reset", "signal", "error", "shutdown"], doc("why", "exit")]
+    turns: Annotated[int, doc("turns that were opened", 3)]
+    model_calls: Annotated[int, doc("model calls that were made", 5)]
+    tool_calls: Annotated[int, doc("tool calls that were made", 4)]
+    usage: Annotated[Usage, doc("tokens of the whole session", _USAGE)]
+
+
+class TurnStart(Payload, frozen=True, kw_only=True):
+    """A turn exists from now on."""
+
+    index: Annotated[int, doc("from 1, counted in the session", 1)]
+    parent_turn_id: Annotated[str | None, doc("in a child agent: the turn that started it")]
+
+
+class UserPromptSubmit(Payload, frozen=True, kw_only=True):
+    """A user's text is about to reach the model."""
+
+    source: Annotated[Literal["user", "command", "queued"], doc("how the text came", "user")]
+    timeout_s: TimeoutLeft = msgspec.UNSET
+    text: Annotated[str, doc("what the user wrote", "tidy up the project")]
+
+
+class PreLlmCall(Payload, frozen=True, kw_only=True):
+    """The model is about to be called."""
+
+    call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
+    provider: Annotated[str | None, doc("who serves the model", "scripted")]
+    timeout_s: TimeoutLeft = msgspec.UNSET
+    truncated: Truncated = msgspec.UNSET
+    model: Annotated[str | None, doc("the model", "scripted")]
+    tools: Annotated[list[ModelTool] | None, doc("the tools on offer; null unless included", [])]
+    messages: Annotated[list[Message] | None, doc("the conversation as it will be sent; null unless included", [{"role": "user", "content": "hello"}])]
+
+
+class PostLlmCall(Payload, frozen=True, kw_only=True):
+    """A model call succeeded."""
+
+    call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
+    provider: Annotated[str | None, doc("who serves the model", "scripted")]
+    model: Annotated[str | None, doc("the model", "scripted")]
+    finish_reason: Annotated[str | None, doc("why the model ended, in the provider's words", "stop")]
+    usage: Annotated[Usage, doc("tokens of this call", _USAGE)]
+    duration_ms: Annotated[float | None, doc("how long the call took", 812.5)]
+    substituted_by: Annotated[str | None, doc("the plugin that answered instead of the model")]
+    truncated: Truncated = msgspec.UNSET
+    response: Annotated[Message | None, doc("what the model said; null unless included", {"role": "assistant", "content": "done"})]
+
+
+class LlmCallFailed(Payload, frozen=True, kw_only=True):
+    """An attempt to call the model failed."""
+
+    call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
+    attempt: Annotated[int, doc("from 1, counted in the call", 1)]
+    kind: Annotated[str, doc("what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled", "rate_limited")]
+    status: Annotated[int | None, doc("the HTTP status, where there was one", 429)]
+    message: Annotated[str, doc("what happened, for people", "the server is busy")]
+    will_retry: Annotated[bool, doc("another attempt follows", True)]
+
+
+class PreToolCall(Payload, frozen=True, kw_only=True):
+    """A tool is about to run; its arguments are parsed."""
+
+    call_id: Annotated[str, doc("ours, unique", "c-1")]
+    model_call_id: Annotated[str | None, doc("the model's own id of the call", "call_1")]
+    tool_name: Annotated[str, doc("the tool", "shell")]
+    origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
+    timeout_s: TimeoutLeft = msgspec.UNSET
+    arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
+
+
+class PostToolCall(Payload, frozen=True, kw_only=True):
+    """A tool call is over, however it ended."""
+
+    call_id: Annotated[str, doc("ours, unique", "c-1")]
+    model_call_id: Annotated[str | None, doc("the model's own id of the call", "call_1")]
+    tool_name: Annotated[str, doc("the tool", "shell")]
+    origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
+    started: Annotated[bool, doc("the tool did begin to run", True)]
+    status: Annotated[Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")]
+    duration_ms: Annotated[float | None, doc("how long the tool ran", 12.5)]
+    substituted_by: Annotated[str | None, doc("the plugin that answered instead of the tool")]
+    timeout_s: TimeoutLeft = msgspec.UNSET
+    arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
+    result: Annotated[ToolResult | None, doc("what came back; null where the call was cancelled", {"content": "done", "is_error": False, "data": None})]
+
+
+class Stop(Payload, frozen=True, kw_only=True):
+    """The model is done and control is about to return to the user."""
+
+    turn_count: Annotated[int, doc("turns of the session, this one included", 1)]
+    stop_count: Annotated[int, doc("from 0: how often this turn has stopped before", 0)]
+    timeout_s: TimeoutLeft = msgspec.UNSET
+    last_assistant_message: Annotated[str | None, doc("the last text of the model; null where there is none", "All done.")]
+
+
+class AgentLoopStopped(Payload, frozen=True, kw_only=True):
+    """A turn was interrupted, at this moment."""
+
+    reason: Annotated[Literal["user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"], doc("why", "user_stop")]
+    invalidation_reason: Annotated[str, doc("what exactly, free; Sliphook's own are listed under Interrupts", "stop_command")]
+    inflight: Annotated[Inflight, doc("what was under way", {"llm": False, "tools": ["c-1"], "requests": [7]})]
+
+
+class TurnEnd(Payload, frozen=True, kw_only=True):
+    """A turn is over; exactly one for each `turn_start`."""
+
+    outcome: Annotated[
+        Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"], doc("how", "completed")
+    ]
+    interrupt_count: Annotated[int, doc("how often the turn was interrupted", 0)]
+    model_calls: Annotated[int, doc("model calls of the turn", 2)]
+    usage: Annotated[Usage, doc("tokens of the turn", _USAGE)]
+    duration_ms: Annotated[float | None, doc("how long the turn was open", 2150.0)]
+    last_assistant_message: Annotated[str | None, doc("the last text of the model; null where there is none", "All done.")]
+
+
+class Notification(Payload, frozen=True, kw_only=True):
+    """The agent shows the user an error or a warning."""
+
+    level: Annotated[AlertLevel, doc("how serious", "warning")]
+    message: Annotated[str, doc("what the user reads", "the model is slow today")]
+    source: Annotated[str, doc("who says so: `agent`, `host`, or a plugin's name", "agent")]
+
+
+class UserInputRequired(Payload, frozen=True, kw_only=True):
+    """The loop pauses for a person."""
+
+    kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
+    call_id: Annotated[str | None, doc("the tool call that waits, if one does", "c-1")]
+    prompt: Annotated[str, doc("what the person is asked", "Run shell?")]
+
+
+class UserInputReceived(Payload, frozen=True, kw_only=True):
+    """The loop goes on after a pause."""
+
+    kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
+    call_id: Annotated[str | None, doc("the tool call that waited", "c-1")]
+    choice: Annotated[str, doc("what was chosen: `allow`, `deny`, or the answer's text", "allow")]
+    by: Annotated[str, doc("who chose: `user`, or `none` where nobody could be asked", "user")]
+
+
+class SubagentStart(Payload, frozen=True, kw_only=True):
+    """A child agent begins; the common fields are its parent's."""
+
+    child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2")]
+    timeout_s: TimeoutLeft = msgspec.UNSET
+    goal: Annotated[str, doc("what the child is asked to do", "find the failing test")]
+
+
+class SubagentStop(Payload, frozen=True, kw_only=True):
+    """A child agent ended; the common fields are its parent's."""
+
+    child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2")]
+    status: Annotated[Literal["completed", "failed", "denied", "cancelled"], doc("how it ended", "completed")]
+    summary: Annotated[str | None, doc("what the child reports", "it was test_login")]
+    duration_ms: Annotated[float | None, doc("how long it ran", 950.0)]

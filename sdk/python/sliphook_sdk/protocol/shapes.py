@@ -1,0 +1,73 @@
+"""Shapes that several messages share: what goes to and comes from a model, and what a tool is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from .describe import doc
+
+Level = Literal["debug", "info", "warning", "error"]
+"""How serious a log line is."""
+
+AlertLevel = Literal["info", "warning", "error"]
+"""How serious an alert for the user is."""
+
+
+class ToolCallRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool call inside a message of the model."""
+
+    call_id: Annotated[str, doc("the model's id of the call", "call_1")]
+    name: Annotated[str, doc("the tool's name", "shell")]
+    arguments: Annotated[dict[str, Any], doc("the arguments, parsed", {"command": "ls"})]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of the conversation with the model; a model's response has the same shape."""
+
+    role: Annotated[str, doc("system, user, assistant or tool", "user")]
+    content: Annotated[str | None, doc("the text; null where the message only calls tools", "hello")]
+    tool_calls: Annotated[list[ToolCallRequest] | None, doc("the calls that an assistant's message makes")] = None
+    call_id: Annotated[str | None, doc("in a tool's message: the `call_id` that it answers")] = None
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Tokens, each null where it is not known."""
+
+    input_tokens: Annotated[int | None, doc("tokens read", 120)] = None
+    output_tokens: Annotated[int | None, doc("tokens written", 40)] = None
+    cached_tokens: Annotated[int | None, doc("tokens of the input that came from a cache", 0)] = None
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tool call came to."""
+
+    content: Annotated[str, doc("the text that the model reads", "done")]
+    is_error: Annotated[bool, doc("true where the call failed", False)] = False
+    data: Annotated[Any, doc("a value for programs; the model never sees it")] = None
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool that a plugin offers to the model."""
+
+    name: Annotated[str, doc("the name: `[A-Za-z0-9_-]{1,64}`", "deploy")]
+    description: Annotated[str | None, doc("what the model reads to decide", "Deploy a service.")] = None
+    input_schema: Annotated[dict[str, Any] | None, doc("JSON Schema of the arguments, an object; null takes any", {"type": "object"})] = None
+    timeout_s: Annotated[float | None, doc("seconds that one call may take; null is 30", 30.0)] = None
+
+
+class ModelTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool as it is offered to the model, in the `tools` of `pre_llm_call`."""
+
+    name: Annotated[str, doc("the tool's name", "shell")]
+    description: Annotated[str, doc("what the model reads", "Run a command.")]
+    input_schema: Annotated[dict[str, Any], doc("JSON Schema of the arguments", {"type": "object"})]
+
+
+class Inflight(msgspec.Struct, frozen=True, kw_only=True):
+    """What an interrupt found under way, as one plugin sees it."""
+
+    llm: Annotated[bool, doc("a model call was under way", False)]
+    tools: Annotated[list[str], doc("`call_id` of every open tool call", ["c-1"])]
+    requests: Annotated[list[int], doc("ids of the requests to this very plugin that are now cancelled", [7])]

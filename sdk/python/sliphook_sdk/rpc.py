@@ -1,0 +1,224 @@
+"""The JSON-RPC side: `pylsp_jsonrpc`'s Endpoint behind a strict door. The only module that knows that package.
+
+Endpoint keeps the ids, finds the handler and shapes the replies. What it does badly is kept from it: a message reaches it only when it is
+valid, cancels are dealt with here, results are boxed, and a handler's failure has its code and message before Endpoint sees it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import sys
+from concurrent import futures
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unused-ignore]
+from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
+
+from .call import Call
+from .errors import HostRefused, RpcError
+from .framing import frame
+from .protocol import CancelParams, ErrorCode, limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+for _name in ("pylsp_jsonrpc", "pylsp_jsonrpc.endpoint"):
+    logging.getLogger(_name).disabled = True  # it logs whole payloads, and every request that fails
+
+
+class ErrorObject(msgspec.Struct, frozen=True):
+    """Why the host refused a request."""
+
+    code: int
+    message: str
+
+
+class Envelope(msgspec.Struct, frozen=True):
+    """A message of the host before its params or result are looked at."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | None | msgspec.UnsetType = msgspec.UNSET
+    method: str | msgspec.UnsetType = msgspec.UNSET
+    params: msgspec.Raw = msgspec.Raw(b"{}")
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: ErrorObject | msgspec.UnsetType = msgspec.UNSET
+
+
+class Later(futures.Future[Any]):
+    """What a handler returns that answers later, by `answer` or `refuse`."""
+
+    def answer(self, value: Any) -> None:
+        """Answer with a value."""
+        self.set_result({"result": value})
+
+    def refuse(self, error: RpcError) -> None:
+        """Answer with an error."""
+        self.set_exception(_mapped(error))
+
+
+class Peer:
+    """The host, as far as messages go.
+
+    Args:
+        write: writes bytes to the host, whole and in order, from any thread.
+    """
+
+    def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._write = write
+        self._handlers: dict[str, Callable[[Call], Any]] = {}
+        self._open: dict[int | str, Call] = {}
+        self._decoder = msgspec.json.Decoder(Envelope)
+        self._cancel = msgspec.json.Decoder(CancelParams)
+        self._endpoint = Endpoint(self._handlers, self._send, itertools.count(1).__next__)
+
+    def handle(self, method: str, handler: Callable[[Call], Any]) -> None:
+        """Let a method be handled: the handler returns the result, or `Later`, or raises RpcError."""
+        self._handlers[method] = partial(self._guarded, handler)
+
+    def receive(self, body: bytes) -> Call | None:
+        """Take one message in. Replies and cancels are dealt with at once; what a handler must see is returned, for `dispatch`."""
+        try:
+            message = self._decoder.decode(body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+            self.complain(f"a message of the host is not valid: {exc}")
+            return None
+        if isinstance(message.method, str):
+            if isinstance(message.id, msgspec.UnsetType):
+                if message.method == "$/cancelRequest":
+                    self._cancel_request(message.params)
+                    return None
+                return Call(None, message.method, message.params)
+            if message.id is None:
+                self.complain(f"a request of the host has no id: {message.method}")
+                return None
+            call = Call(message.id, message.method, message.params)
+            self._open[message.id] = call
+            return call
+        self._settle(message)
+        return None
+
+    def dispatch(self, call: Call) -> None:
+        """Let the handler of a call answer it."""
+        if call.id is None:
+            self._endpoint.consume({"jsonrpc": "2.0", "method": call.method, "params": call})
+        elif not call.cancelled:
+            self._endpoint.consume({"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call})
+
+    def notify(self, method: str, params: msgspec.Struct) -> None:
+        """Send a notification."""
+        self._endpoint.notify(method, params)
+
+    def ask(self, method: str, params: msgspec.Struct) -> Any:
+        """Send a request and block until its result is here.
+
+        Raises:
+            HostRefused: the host refused.
+            RuntimeError: an event loop runs in this thread, and would stand still.
+        """
+        if _loop_runs():
+            raise RuntimeError(f"{method} would stop the event loop; in an `async def` await the method of its ctx")
+        try:
+            return _decoded(self._endpoint.request(method, params).result())
+        except JsonRpcException as exc:
+            raise HostRefused(exc.code, exc.message) from None
+
+    async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
+        """Send a request and await its result.
+
+        Raises:
+            HostRefused: the host refused.
+        """
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        arrived = loop.create_future()
+
+        def settle() -> None:
+            if not arrived.done():
+                arrived.set_result(None)
+
+        # not asyncio.wrap_future: cancelling it would cancel Endpoint's future, which then raises in `consume`
+        reply = self._endpoint.request(method, params)
+        reply.add_done_callback(lambda _: loop.call_soon_threadsafe(settle))
+        await arrived
+        try:
+            return _decoded(reply.result())
+        except JsonRpcException as exc:
+            raise HostRefused(exc.code, exc.message) from None
+
+    def _cancel_request(self, params: msgspec.Raw) -> None:
+        try:
+            request_id = self._cancel.decode(params).id
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return
+        call = self._open.pop(request_id, None)  # whoever takes it out answers it, so there is one answer
+        if call is not None:
+            call.cancel()
+            error = {"code": int(ErrorCode.REQUEST_CANCELLED), "message": ErrorCode.REQUEST_CANCELLED.text}
+            self._write(frame(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})))
+
+    def _settle(self, reply: Envelope) -> None:
+        given = [field for field in (reply.result, reply.error) if not isinstance(field, msgspec.UnsetType)]
+        if not isinstance(reply.id, int) or len(given) != 1:
+            self.complain("a reply of the host has no id of ours, or not exactly one of result and error")
+        elif isinstance(reply.error, ErrorObject):
+            # Endpoint takes a code of 0 and an empty message for missing
+            error = {"code": reply.error.code or int(ErrorCode.INTERNAL_ERROR), "message": reply.error.message or "no reason given"}
+            self._endpoint.consume({"jsonrpc": "2.0", "id": reply.id, "error": error})
+        else:
+            self._endpoint.consume({"jsonrpc": "2.0", "id": reply.id, "result": reply.result})
+
+    def _guarded(self, handler: Callable[[Call], Any], call: Call) -> Any:
+        try:
+            value = handler(call)
+        except RpcError as exc:
+            if call.id is None:
+                self.complain(exc.message)
+            raise _mapped(exc) from None
+        except Exception as exc:
+            what = f"the SDK failed in {call.method}: {type(exc).__name__}: {exc}"
+            self.complain(what)
+            raise JsonRpcException(what, int(ErrorCode.INTERNAL_ERROR)) from exc
+        return value if isinstance(value, Later) else {"result": value}
+
+    def _send(self, message: dict[str, Any]) -> None:
+        if "method" in message:
+            self._write(frame(msgspec.json.encode(message, enc_hook=repr)))  # what a log line cannot hold is at least named
+            return
+        try:
+            body = msgspec.json.encode(message)
+            if len(body) >= limits.MAX_MESSAGE_BYTES:
+                raise ValueError(f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}")
+        except Exception as exc:  # whatever a value's own conversion raises
+            what = f"the answer cannot be sent: {exc}"
+            self.complain(what)
+            message = {"jsonrpc": "2.0", "id": message["id"], "error": {"code": int(ErrorCode.INTERNAL_ERROR), "message": what}}
+            body = msgspec.json.encode(message)
+        if self._open.pop(message["id"], None) is not None:
+            self._write(frame(body))
+
+    def complain(self, what: str) -> None:
+        """Write a line of the SDK's own to the plugin's log."""
+        self._endpoint.notify("host/log", {"level": "error", "message": what})
+
+
+def _mapped(error: RpcError) -> JsonRpcException:
+    return JsonRpcException(error.message or ErrorCode(error.code).text, int(error.code))
+
+
+def _loop_runs() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return False
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _decoded(result: Any) -> Any:
+    return msgspec.json.decode(result) if isinstance(result, msgspec.Raw) else result

@@ -1,0 +1,69 @@
+"""A plugin's process from its first moment to its last."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .streams import Output, take_over
+
+if TYPE_CHECKING:
+    from .plugin import Plugin
+
+
+def run(plugin: Plugin[Any]) -> NoReturn:
+    """Serve the host on standard input and output, or explain the plugin where a person has started it."""
+    if sys.argv[1:] or os.isatty(0):
+        sys.stderr.write(explain(plugin, sys.argv[0]))
+        sys.exit(2)
+    try:
+        incoming, outgoing = take_over()
+    except OSError as exc:
+        sys.stderr.write(f"{plugin.name}: standard input and output must be open, they are the way to the host: {exc}\n")
+        sys.exit(2)
+    # Endpoint and the engines are not needed before, and an engine only where it serves
+    from .ending import end_process
+    from .log import send_logging
+
+    try:
+        if plugin.is_async:
+            from .engine_asyncio import AsyncEngine as Chosen
+        else:
+            from .engine_threads import ThreadEngine as Chosen
+        engine = Chosen(plugin, incoming, Output(outgoing))
+        send_logging(engine.peer)
+        engine.serve()
+    except BaseException:
+        traceback.print_exc()
+    end_process(1)
+
+
+def explain(plugin: Plugin[Any], path: str) -> str:
+    """What a person reads who starts the plugin by hand."""
+    manifest = plugin.manifest()
+    lines = [
+        f"{manifest.name}{f' {manifest.version}' if manifest.version else ''} is a plugin for agents; Sliphook starts it and speaks to it.",
+        *([manifest.description] if manifest.description else []),
+        *(["", f"It is disabled: {manifest.disabled}"] if manifest.disabled else []),
+        "",
+    ]
+    asked = list(dict.fromkeys(handler.entry.name for handler in plugin.hooks if handler.asked))
+    told = list(dict.fromkeys(handler.entry.name for handler in plugin.hooks if not handler.asked))
+    rows = (("is asked", asked), ("is told", told), ("tools", list(plugin.tools)), ("commands", [f"/{name}" for name in plugin.commands]))
+    lines += [f"  {title:<9} {', '.join(names)}" for title, names in rows if names]
+    where = path if os.sep in path else f"./{path}"
+    tries = [f"sliphook fire {name} --plugin {where}" for name in (asked + told)[:1]]
+    for name, tool in list(plugin.tools.items())[:1]:
+        sample = _sample(tool.spec.input_schema or {})
+        tries.append(f"sliphook call {name} --args '{json.dumps(sample)}' --plugin {where}")
+    tries.append(f"sliphook install {where}")
+    return "\n".join([*lines, "", "Try it:", *(f"  {command}" for command in tries), ""])
+
+
+def _sample(schema: dict[str, Any]) -> dict[str, Any]:
+    samples: dict[str, Any] = {"string": "...", "integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
+    properties: dict[str, Any] = schema.get("properties", {})
+    return {name: samples.get(properties[name].get("type"), None) for name in schema.get("required", [])}

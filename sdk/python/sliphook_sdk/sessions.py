@@ -1,0 +1,47 @@
+"""State that belongs to a session and ends with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Generic
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    StateT = TypeVar("StateT", default=Any)
+else:
+    from typing import TypeVar
+
+    StateT = TypeVar("StateT")
+
+
+class Sessions(Mapping[str, StateT], Generic[StateT]):
+    """One state a session: `sessions[session_id]` makes it when it is first asked for.
+
+    It is gone when the handlers of the session's `session_end` have run.
+    """
+
+    def __init__(self, make: Callable[[], StateT] | None) -> None:
+        self._make = make
+        self._states: dict[str, StateT] = {}
+
+    def __getitem__(self, session_id: str) -> StateT:
+        if self._make is None:
+            raise LookupError("the plugin keeps no state of sessions; say what it is: Plugin(..., sessions=dict)")
+        try:
+            return self._states[session_id]
+        except KeyError:
+            return self._states.setdefault(session_id, self._make())
+
+    def __contains__(self, session_id: object) -> bool:
+        return session_id in self._states
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self._states))
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def forget(self, session_id: str) -> None:
+        """The session is over."""
+        self._states.pop(session_id, None)

@@ -1,0 +1,91 @@
+"""The three standard streams of a plugin's process, so that nobody but the protocol writes to the host."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+from typing import IO, TYPE_CHECKING, cast
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+
+def take_over() -> tuple[int, int]:
+    """Move the protocol's streams out of everybody's reach.
+
+    Standard output becomes standard error, the plugin's log, and standard input is empty, for this process and its children: a
+    `print` or a program that the plugin starts touches no message.
+
+    Returns:
+        The private descriptors to read from and to write to.
+
+    Raises:
+        OSError: standard input or output is closed.
+    """
+    try:
+        os.fstat(2)
+    except OSError:
+        _onto(os.open(os.devnull, os.O_WRONLY), 2)
+    incoming, outgoing = _private(0), _private(1)
+    _onto(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    if sys.stdout is not None:  # it is None where the stream was closed at the start
+        cast("TextIO", sys.stdout).reconfigure(line_buffering=True)  # type: ignore[attr-defined, unused-ignore]
+    return incoming, outgoing
+
+
+class Output:
+    """Writes to the host: whole frames, one after the other, from any thread."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._lock = threading.Lock()
+
+    def write(self, data: bytes) -> None:
+        """Write all of it. Where the host is gone it is dropped: the end of standard input tells the rest."""
+        with self._lock:
+            try:
+                written = os.write(self._fd, data)
+                while written < len(data):
+                    data = data[written:]
+                    written = os.write(self._fd, data)
+            except BlockingIOError:
+                self._write_slowly(data)
+            except (BrokenPipeError, ConnectionResetError):
+                pass
+
+    def _write_slowly(self, data: bytes) -> None:
+        # somebody made the pipe non-blocking
+        while data:
+            select.select([], [self._fd], [])
+            try:
+                data = data[os.write(self._fd, data) :]
+            except BlockingIOError:
+                continue
+            except (BrokenPipeError, ConnectionResetError):
+                return
+
+
+def flush(stream: IO[str] | None) -> None:
+    """Flush, whatever comes."""
+    try:
+        if stream is not None:
+            stream.flush()
+    except (OSError, ValueError):
+        pass
+
+
+def _private(fd: int) -> int:
+    import fcntl
+
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+
+
+def _onto(source: int, target: int) -> None:
+    if source == target:
+        os.set_inheritable(target, True)
+        return
+    os.dup2(source, target)
+    os.close(source)

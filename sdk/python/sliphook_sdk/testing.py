@@ -1,0 +1,213 @@
+"""Try a plugin without a process: call its handlers as the host would, and look at what they answer.
+
+    from guard import plugin
+
+    def test_trees_stay():
+        answer = Harness(plugin).fire("pre_tool_call", arguments={"command": "rm -rf /"})
+        assert answer is not None and answer.decision == "deny"
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+import msgspec
+
+from .call import Call
+from .errors import HostRefused, RpcError
+from .protocol import (
+    CATALOGUE,
+    METHOD_BY_NAME,
+    Answer,
+    CommandRunParams,
+    ErrorCode,
+    InitializeParams,
+    InjectResult,
+    InterruptResult,
+    LogParams,
+    Manifest,
+    Payload,
+    ToolCallParams,
+    ToolResult,
+    Uses,
+    nearest,
+)
+from .protocol.describe import example_of
+from .service import Invocation, Service
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from .plugin import Plugin
+
+
+class Failed(AssertionError):
+    """The plugin would have answered an error. The message is what the host would have read; the handler's exception is the cause."""
+
+
+class Harness:
+    """Plays the host to one plugin.
+
+    Attributes:
+        plugin: the plugin.
+        sent: what the plugin sent to the host, in order: method and params. Its log is in `logs`.
+        logs: the lines of its log.
+    """
+
+    def __init__(
+        self,
+        plugin: Plugin[Any],
+        *,
+        config: dict[str, Any] | None = None,
+        data_dir: Path | str = ".",
+        granted: Collection[Uses] = get_args(Uses),
+    ) -> None:
+        """Start the plugin, as far as there is something to start.
+
+        Args:
+            plugin: the plugin.
+            config: the user's settings, as they stand in JSON.
+            data_dir: the plugin's own folder.
+            granted: what the user grants of what the plugin uses; other requests are refused.
+        """
+        self.plugin = plugin
+        self.sent: list[tuple[str, msgspec.Struct]] = []
+        self.logs: list[LogParams] = []
+        self._link = _Link(self, granted)
+        self._service = Service(plugin, self._link)
+        plugin.attach(self._service)
+        self._seq = 0
+        params = example_of(InitializeParams)
+        params["plugin"] = {"name": plugin.name, "data_dir": str(data_dir), "config": config or {}}
+        self._manifest: Manifest = self._service.initialize(_call("initialize", params, 1))
+
+    def manifest(self) -> Manifest:
+        """What the plugin declares."""
+        return self._manifest
+
+    def fire(self, name: str, **fields: Any) -> Answer | None:
+        """Ask the plugin, as the host does when something happens.
+
+        Args:
+            name: the hook.
+            fields: some fields of its payload; the others are filled with sample values.
+
+        Returns:
+            The answer; None where it abstains, or where no `match` of the plugin's fits.
+
+        Raises:
+            Failed: the handler raised, or answered what is not allowed.
+            ValueError: there is no such hook or field.
+            LookupError: the plugin is not asked there.
+        """
+        call = self._call(f"hook/{name}", _payload(name), fields)
+        route = self._service.routes.get(name)
+        if route is None or not route.can_be_asked:
+            raise LookupError(f"{self.plugin.name} has no handler for the hook {name}")
+        answer: Answer | None = self._run(self._service.hook(route, call))
+        return answer
+
+    def tell(self, name: str, **fields: Any) -> None:
+        """Tell the plugin of an event, or of a hook as after an interrupt.
+
+        Args:
+            name: the event.
+            fields: some fields of its payload; the others are filled with sample values.
+
+        Raises:
+            Failed: a handler raised.
+            ValueError: there is no such event or field.
+            LookupError: the plugin is not told of it.
+        """
+        call = self._call(f"event/{name}", _payload(name), fields)
+        route = self._service.routes.get(name)
+        if route is None or not any(subscription.event == name for subscription in self._manifest.subscriptions or ()):
+            raise LookupError(f"{self.plugin.name} has no handler for {name}")
+        payload, invocations = self._service.event(route, call)
+        for invocation in invocations:
+            self._run(invocation)
+        self._service.told(route, payload)
+
+    def call_tool(self, name: str, /, *, session_id: str = "s-1", **arguments: Any) -> ToolResult:
+        """Call a tool as a model does.
+
+        Returns:
+            Its result; where the tool raised or the arguments do not fit, `is_error` is true and the content says why.
+
+        Raises:
+            Failed: the plugin has no such tool.
+        """
+        fields = {"name": name, "arguments": arguments, "session_id": session_id}
+        result: ToolResult = self._run(self._service.tool(self._call("tool/call", ToolCallParams, fields)))
+        return result
+
+    def run_command(self, name: str, arguments: str = "") -> str:
+        """Run a slash command.
+
+        Returns:
+            The text for the user.
+
+        Raises:
+            Failed: the handler raised, or there is no such command.
+        """
+        fields = {"name": name, "arguments": arguments}
+        return str(self._run(self._service.command(self._call("command/run", CommandRunParams, fields))).text)
+
+    def _call(self, method: str, params: type[Payload], fields: dict[str, Any]) -> Call:
+        samples = example_of(params)
+        for name in fields:
+            if name not in samples:
+                close = nearest(name, list(samples))
+                raise ValueError(f"{method} has no field {name!r}{f'; did you mean {close!r}?' if close else ''}")
+        self._seq += 1
+        call = _call(method, {**samples, "seq": self._seq, **fields}, None if method.startswith("event/") else self._seq)
+        try:
+            msgspec.json.decode(call.params, type=params)
+        except msgspec.ValidationError as exc:
+            raise ValueError(f"{method}: {exc}") from None
+        return call
+
+    def _run(self, ready: Invocation | ToolResult | None) -> Any:
+        if not isinstance(ready, Invocation):
+            return ready
+        try:
+            return self._service.run(ready)
+        except RpcError as exc:
+            raise Failed(exc.message) from exc.__context__
+
+
+class _Link:
+    """The host as a handler's `ctx` sees it: it keeps what comes, and grants what it was told to."""
+
+    def __init__(self, harness: Harness, granted: Collection[Uses]) -> None:
+        self._harness = harness
+        self._granted = granted
+
+    def notify(self, method: str, params: msgspec.Struct) -> None:
+        if isinstance(params, LogParams):
+            self._harness.logs.append(params)
+        else:
+            self._harness.sent.append((method, params))
+
+    def ask(self, method: str, params: msgspec.Struct) -> Any:
+        self._harness.sent.append((method, params))
+        grant = METHOD_BY_NAME[method].grant
+        if grant is not None and grant not in self._granted:
+            raise HostRefused(ErrorCode.NOT_GRANTED, f"{method} is not granted")
+        return msgspec.to_builtins({"host/inject": InjectResult(), "host/interrupt": InterruptResult(interrupted=True)}.get(method, {}))
+
+    async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
+        return self.ask(method, params)
+
+
+def _call(method: str, params: dict[str, Any], request_id: int | None) -> Call:
+    return Call(request_id, method, msgspec.Raw(msgspec.json.encode(params)))
+
+
+def _payload(name: str) -> type[Payload]:
+    entry = CATALOGUE.get(name)
+    if entry is None:
+        close = nearest(name, list(CATALOGUE))
+        raise ValueError(f"there is no hook or event {name!r}{f'; did you mean {close!r}?' if close else ''}")
+    return entry.payload

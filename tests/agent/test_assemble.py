@@ -1,0 +1,79 @@
+"""Chunks of a chat completion, in any shape and order: nothing but our own errors comes out."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sliphook.agent.assemble import Assembler
+from sliphook.agent.chat_completion import Chunk, decode_chunk
+from sliphook.agent.model import Finish, ModelError, Piece, ToolCall
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 600) | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def _object(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """An object with some of `fields`, or anything at all."""
+    return st.fixed_dictionaries({}, optional=fields) | _JSON
+
+
+_PART = _object(
+    index=st.integers(0, 2) | _JSON,
+    id=st.sampled_from(["a", "b", ""]) | _JSON,
+    function=_object(name=st.just("f") | _JSON, arguments=_JSON),
+)
+_DELTA = _object(content=st.text(max_size=3) | _JSON, tool_calls=st.lists(_PART, max_size=3) | _JSON)
+_CHOICE = _object(delta=_DELTA, message=_DELTA, finish_reason=st.just("stop") | _JSON)
+_CHUNK = _object(
+    choices=st.lists(_CHOICE, max_size=2) | _JSON, usage=_JSON, error=_object(message=_JSON, code=_JSON), object=_JSON, detail=_JSON
+)
+
+
+@given(st.lists(_CHUNK, max_size=6))
+def test_whatever_a_server_sends_is_a_piece_or_an_error_of_ours(sent: list[Any]) -> None:
+    assembler = Assembler()
+    pieces: list[Piece] = []
+    for value in sent:
+        chunk = decode_chunk(json.dumps(value))
+        assert chunk is None or isinstance(chunk, Chunk)
+        if chunk is not None and chunk.failure is not None:
+            with pytest.raises(ModelError) as caught:
+                assembler.feed(chunk)
+            assert str(caught.value).isprintable()
+        elif chunk is not None:
+            assembler.feed(chunk)
+    pieces += assembler.end()
+    assert isinstance(pieces[-1], Finish)
+    calls = [piece for piece in pieces if isinstance(piece, ToolCall)]
+    assert len(calls) == len(pieces) - 1
+    assert len({call.call_id for call in calls}) == len(calls)
+
+
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_chunk_are_none(data: bytes) -> None:
+    chunk = decode_chunk(data)
+    assert chunk is None or isinstance(chunk, Chunk)
+
+
+@given(st.data(), st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.integers(-9, 9), max_size=3))
+def test_arguments_may_be_split_anywhere(data: st.DataObject, arguments: dict[str, Any]) -> None:
+    written = json.dumps(arguments, ensure_ascii=False)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=5)))
+    bounds = [0, *cuts, len(written)]
+    assembler = Assembler()
+    for start, end in itertools.pairwise(bounds):
+        head = {"index": 0} if start else {"index": 0, "id": "a"}
+        function = {"arguments": written[start:end]} if start else {"name": "f", "arguments": written[start:end]}
+        chunk = decode_chunk(json.dumps({"choices": [{"delta": {"tool_calls": [{**head, "function": function}]}}]}))
+        assert chunk is not None
+        assert assembler.feed(chunk) == ""
+    assert list(assembler.end()) == [ToolCall(call_id="a", name="f", arguments=arguments), Finish()]

@@ -1,0 +1,85 @@
+"""Which model is meant by `--model` and `--base-url`, and what is said where none can be used."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sliphook.agent.choice import choose_model
+from sliphook.agent.model import ModelError
+from sliphook.agent.openai import OpenAIModel
+from sliphook.agent.script import ScriptError
+from sliphook.agent.scripted import ScriptedModel
+from tests.agent.loopback import Answer, LoopbackServer
+
+
+def listing(*names: str) -> Answer:
+    return Answer([json.dumps({"data": [{"id": name} for name in names]}).encode()], content_type="application/json")
+
+
+@pytest.mark.parametrize("name", [None, "scripted"])
+async def test_the_default_needs_nothing(name: str | None) -> None:
+    model = await choose_model(name, None, {})
+    assert isinstance(model, ScriptedModel)
+    assert model.name == "scripted"
+
+
+async def test_a_script_by_its_path(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text('{"replies": []}')
+    model = await choose_model(str(tmp_path / "script"), None, {})
+    assert (type(model), model.name) == (ScriptedModel, "script")
+    with pytest.raises(ScriptError, match=r"none\.json: cannot read the script"):
+        await choose_model(str(tmp_path / "none.json"), None, {})
+
+
+async def test_a_name_is_a_model_of_the_server() -> None:
+    model = await choose_model("m-1", "http://127.0.0.1:1/v1/", {})
+    assert isinstance(model, OpenAIModel)
+    assert (model.name, model.base_url) == ("m-1", "http://127.0.0.1:1/v1")
+    await model.aclose()
+
+
+async def test_the_servers_address_from_the_environment() -> None:
+    model = await choose_model("m-1", None, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
+    assert isinstance(model, OpenAIModel)
+    assert model.base_url == "http://127.0.0.1:1/v1"
+    await model.aclose()
+
+
+async def test_openai_itself_needs_a_key() -> None:
+    with pytest.raises(ModelError) as caught:
+        await choose_model("m-1", None, {})
+    assert str(caught.value) == (
+        "model 'm-1' at https://api.openai.com/v1 needs a key: "
+        "set SLIPHOOK_API_KEY or OPENAI_API_KEY, or name another server with --base-url"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environ", "sent"),
+    [({"OPENAI_API_KEY": "one", "SLIPHOOK_API_KEY": "two"}, "Bearer two"), ({"OPENAI_API_KEY": "one"}, "Bearer one"), ({}, None)],
+)
+async def test_the_only_model_of_a_server_and_whose_key_it_gets(environ: dict[str, str], sent: str | None) -> None:
+    with LoopbackServer(listing("m-7")) as server:
+        model = await choose_model(None, server.base_url, environ)
+    await model.aclose()
+    assert model.name == "m-7"
+    assert server.requests[0].headers.get("authorization") == sent
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (listing("a", "b"), "offers a, b; say which with --model NAME"),
+        (listing(*"abcdefghij"), "offers a, b, c, d, e, f, g, h, …; say which with --model NAME"),
+        (Answer([b"[]"]), "does not say which models it offers; say which with --model NAME"),
+        (Answer([b"{}"], status=401), "refused the key (401); set SLIPHOOK_API_KEY or OPENAI_API_KEY"),
+    ],
+)
+async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> None:
+    with LoopbackServer(answer) as server, pytest.raises(ModelError) as caught:
+        await choose_model(None, server.base_url, {})
+    assert str(caught.value).endswith(says)
+    assert server.base_url in str(caught.value)

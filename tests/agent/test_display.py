@@ -1,0 +1,27 @@
+"""What the loop shows: the plain display is in test_loop, this is the one for terminals."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from sliphook.agent.terminal import TerminalDisplay
+from sliphook_sdk.protocol import ToolCallRequest
+
+
+def test_a_terminal_is_not_steered_by_a_model_or_a_tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    display = TerminalDisplay()
+    display.text("a\x1b]0;title\x07\tb\x9b31m é\n\u00a0c")
+    display.notice("warning", "[bold]slow[/bold] \x1b[2J")
+    display.tool_ended(ToolCallRequest(call_id="c", name="t", arguments={}), "ok", "fine\r\n", 1.0)
+    shown = capsys.readouterr()
+    assert shown.out == "a]0;title\tb31m é\n\u00a0c\n"
+    assert shown.err == "warning: [bold]slow[/bold] \\x1b[2J\nok: t in 1 ms: fine\\r\\n\n"
+
+
+def test_a_pipe_gets_every_byte_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    display = TerminalDisplay()
+    display.text("a\x1b[1m\r\n")
+    assert capsys.readouterr().out == "a\x1b[1m\r\n"

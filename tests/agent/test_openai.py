@@ -1,0 +1,458 @@
+"""The OpenAI-compatible model against a real HTTP server that streams as servers do, and misbehaves as servers do."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+
+import pytest
+import trio
+
+from sliphook.agent.http_failure import retry_after
+from sliphook.agent.model import Finish, ModelError, Piece, TextDelta, ToolCall
+from sliphook.agent.openai import OpenAIModel
+from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
+from tests.agent.loopback import DONE, Answer, LoopbackServer, call_part, chunk, cut_in, event, one_call, text
+
+HELLO = [Message(role="user", content="hello")]
+STOP = chunk({}, "stop")
+
+
+async def ask(
+    *answers: Answer, messages: list[Message] = HELLO, tools: list[ModelTool] | None = None, key: str | None = None
+) -> list[Piece]:
+    """The pieces of one answer of a server that gives `answers`."""
+    with LoopbackServer(*answers) as server:
+        return await ask_at(server, messages=messages, tools=tools, key=key)
+
+
+async def ask_at(
+    server: LoopbackServer, *, messages: list[Message] = HELLO, tools: list[ModelTool] | None = None, key: str | None = None
+) -> list[Piece]:
+    model = OpenAIModel("m-1", base_url=server.base_url, api_key=key)
+    pieces: list[Piece] = []
+    with trio.fail_after(10):
+        try:
+            async with model.stream(messages, tools or []) as stream:
+                async for piece in stream:
+                    pieces.append(piece)
+        finally:
+            await model.aclose()
+    return pieces
+
+
+async def failure(*answers: Answer) -> ModelError:
+    with pytest.raises(ModelError) as caught:
+        await ask(*answers)
+    return caught.value
+
+
+def said(pieces: list[Piece]) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta))
+
+
+def calls(pieces: list[Piece]) -> list[ToolCall]:
+    return [piece for piece in pieces if isinstance(piece, ToolCall)]
+
+
+async def test_text_comes_in_deltas_and_ends_with_finish() -> None:
+    assert await ask(Answer([text("Hel", "lo")])) == [TextDelta("Hel"), TextDelta("lo"), Finish(reason="stop", usage=Usage(), model="m-1")]
+
+
+async def test_the_request_is_a_chat_completion() -> None:
+    conversation = [
+        Message(role="system", content="be brief"),
+        Message(role="user", content="weather?"),
+        Message(role="assistant", content=None, tool_calls=[ToolCallRequest(call_id="call_1", name="weather", arguments={"city": "Åre"})]),
+        Message(role="tool", content="cold", call_id="call_1"),
+        Message(role="assistant", content=None),
+    ]
+    tool = ModelTool(name="weather", description="The weather.", input_schema={"type": "object"})
+    with LoopbackServer(Answer([text("ok")])) as server:
+        await ask_at(server, messages=conversation, tools=[tool], key=" sk-1\n")
+    [request] = server.requests
+    assert request.path == "/v1/chat/completions"
+    assert request.headers["authorization"] == "Bearer sk-1"
+    assert request.body == {
+        "model": "m-1",
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "messages": [
+            {"role": "system", "content": "be brief"},
+            {"role": "user", "content": "weather?"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Åre"}'}}],
+            },
+            {"role": "tool", "content": "cold", "tool_call_id": "call_1"},
+            {"role": "assistant", "content": ""},
+        ],
+        "tools": [{"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": {"type": "object"}}}],
+    }
+
+
+async def test_without_a_key_and_without_tools_neither_is_sent() -> None:
+    with LoopbackServer(Answer([text("ok")])) as server:
+        await ask_at(server)
+    assert "authorization" not in server.requests[0].headers
+    assert "tools" not in server.requests[0].body
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
+async def test_writes_may_be_split_anywhere(size: int) -> None:
+    stream = text("smörgås ", "🥪 ", "\u2028ok") + b""
+    assert said(await ask(Answer(cut_in(stream, size)))) == "smörgås 🥪 \u2028ok"
+
+
+async def test_keep_alive_comments_and_other_fields_are_skipped() -> None:
+    steps = [b": OPENROUTER PROCESSING\n\n", b"retry: 10\n\n", b"id: 7\nevent: message\n", chunk({"content": "ok"}), b":\n\n", STOP, DONE]
+    assert said(await ask(Answer(steps))) == "ok"
+
+
+async def test_crlf_lines() -> None:
+    assert said(await ask(Answer(cut_in(text("a", "b").replace(b"\n", b"\r\n"), 5)))) == "ab"
+
+
+async def test_reasoning_is_not_text() -> None:
+    steps = [
+        chunk({"reasoning_content": "hm", "content": None}),
+        chunk({"reasoning": "hm", "content": ""}),
+        chunk({"content": "42"}),
+        STOP,
+        DONE,
+    ]
+    assert said(await ask(Answer(steps))) == "42"
+
+
+async def test_content_may_be_a_list_of_parts() -> None:
+    assert said(await ask(Answer([chunk({"content": [{"type": "text", "text": "a"}, {"type": "image"}]}), STOP, DONE]))) == "a"
+
+
+async def test_usage_comes_after_the_end_in_a_chunk_without_choices() -> None:
+    usage = {"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15, "prompt_tokens_details": {"cached_tokens": 8}}
+    pieces = await ask(Answer([chunk({"content": "a"}), STOP, event({"choices": [], "usage": usage}), DONE]))
+    assert pieces[-1] == Finish(reason="stop", usage=Usage(input_tokens=12, output_tokens=3, cached_tokens=8), model="m-1")
+
+
+async def test_tool_call_in_pieces_by_index() -> None:
+    steps = [
+        call_part(0, "", call_id="call_a", name="weather"),
+        call_part(1, "", call_id="call_b", name="time"),
+        call_part(0, '{"ci'),
+        call_part(1, '{"zo'),
+        call_part(0, 'ty":"Oslo"}'),
+        call_part(1, 'ne":"CET"}'),
+        chunk({}, "tool_calls"),
+        DONE,
+    ]
+    assert calls(await ask(Answer(steps))) == [
+        ToolCall(call_id="call_a", name="weather", arguments={"city": "Oslo"}),
+        ToolCall(call_id="call_b", name="time", arguments={"zone": "CET"}),
+    ]
+
+
+async def test_tool_calls_without_index() -> None:
+    steps = [
+        call_part(None, '{"a":', call_id="call_a", name="one"),
+        call_part(None, "1}"),
+        call_part(None, "{}", call_id="call_b", name="two"),
+        chunk({}, "tool_calls"),
+    ]
+    assert calls(await ask(Answer(steps))) == [
+        ToolCall(call_id="call_a", name="one", arguments={"a": 1}),
+        ToolCall(call_id="call_b", name="two", arguments={}),
+    ]
+
+
+async def test_every_tool_call_has_index_0() -> None:
+    steps = [
+        call_part(0, "{}", call_id="call_a", name="one"),
+        call_part(0, "{}", call_id="call_b", name="two"),
+        chunk({}, "tool_calls"),
+        DONE,
+    ]
+    assert [(call.call_id, call.name) for call in calls(await ask(Answer(steps)))] == [("call_a", "one"), ("call_b", "two")]
+
+
+async def test_name_and_id_repeated_in_every_piece_are_one_call() -> None:
+    steps = [
+        call_part(0, '{"a"', call_id="call_a", name="one"),
+        call_part(0, ":1}", call_id="call_a", name="one"),
+        chunk({}, "tool_calls"),
+        DONE,
+    ]
+    assert calls(await ask(Answer(steps))) == [ToolCall(call_id="call_a", name="one", arguments={"a": 1})]
+
+
+async def test_ids_that_are_missing_or_doubled_are_made_up() -> None:
+    steps = [
+        call_part(0, "{}", name="one"),
+        call_part(1, "{}", call_id="call_a", name="two"),
+        call_part(2, "{}", call_id="call_a", name="three"),
+        chunk({}, "tool_calls"),
+        DONE,
+    ]
+    made = calls(await ask(Answer(steps)))
+    assert [call.name for call in made] == ["one", "two", "three"]
+    assert made[1].call_id == "call_a"
+    assert all(call.call_id.startswith("call_") for call in made)
+    assert len({call.call_id for call in made}) == 3
+
+
+async def test_arguments_that_are_an_object_already() -> None:
+    part = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": {"city": "Oslo"}}}
+    assert calls(await ask(Answer([chunk({"tool_calls": [part]}, "tool_calls"), DONE])))[0].arguments == {"city": "Oslo"}
+
+
+@pytest.mark.parametrize("written", ['{"city": ', "[1]", "null", "Oslo", '{"a":1}{"b":2}', "[" * 100_000])
+async def test_arguments_that_are_no_object_are_kept_as_written(written: str) -> None:
+    [call] = calls(await ask(Answer([one_call("c", "weather", written)])))
+    assert (call.arguments, call.unreadable) == ({}, written)
+
+
+async def test_a_server_that_does_not_stream() -> None:
+    message = {
+        "role": "assistant",
+        "content": "hi",
+        "tool_calls": [{"id": "c", "type": "function", "function": {"name": "one", "arguments": "{}"}}],
+    }
+    body = {
+        "model": "m-2",
+        "choices": [{"message": message, "finish_reason": "tool_calls"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 2},
+    }
+    pieces = await ask(Answer([json.dumps(body).encode()], content_type="application/json"))
+    assert pieces == [
+        TextDelta("hi"),
+        ToolCall(call_id="c", name="one", arguments={}),
+        Finish(reason="tool_calls", usage=Usage(input_tokens=1, output_tokens=2), model="m-2"),
+    ]
+
+
+async def test_done_is_missing_and_the_server_closes() -> None:
+    assert said(await ask(Answer([chunk({"content": "ok"}), STOP]))) == "ok"
+
+
+async def test_done_is_missing_and_the_server_does_not_close() -> None:
+    began = time.monotonic()
+    assert said(await ask(Answer([chunk({"content": "ok"}), STOP, "hold"]))) == "ok"
+    assert time.monotonic() - began < 5
+
+
+async def test_a_cut_after_the_model_has_finished_loses_nothing() -> None:
+    assert said(await ask(Answer([chunk({"content": "ok"}), STOP, 0.2, "cut"]))) == "ok"
+
+
+async def test_done_without_a_finish_reason() -> None:
+    assert (await ask(Answer([chunk({"content": "ok"}), DONE])))[-1] == Finish(reason=None, usage=Usage(), model="m-1")
+
+
+async def test_a_slow_drip_is_seen_word_by_word() -> None:
+    with LoopbackServer(Answer([chunk({"content": "one"}), "hold"])) as server:
+        model = OpenAIModel("m-1", base_url=server.base_url)
+        with trio.fail_after(5):
+            async with model.stream(HELLO, []) as pieces:
+                assert await anext(pieces) == TextDelta("one")
+        await model.aclose()
+
+
+@pytest.mark.parametrize(
+    ("sent", "message", "status", "transient"),
+    [
+        ({"error": {"message": "overloaded", "type": "server_error"}}, "overloaded", None, True),
+        ({"error": {"message": "slow down", "code": 429}}, "slow down", 429, True),
+        ({"error": {"message": "bad tool", "code": 400}}, "bad tool", 400, False),
+        ({"error": "out of memory"}, "out of memory", None, True),
+        ({"object": "error", "message": "too long", "code": 400}, "too long", 400, False),
+    ],
+)
+async def test_an_error_in_mid_stream(sent: object, message: str, status: int | None, transient: bool) -> None:
+    error = await failure(Answer([chunk({"content": "I thi"}), event(sent), DONE]))
+    assert (error.kind, error.status, error.transient) == ("stream", status, transient)
+    assert str(error) == f"the model server failed while it answered: {message}"
+
+
+async def test_a_connection_cut_in_mid_answer() -> None:
+    error = await failure(Answer([chunk({"content": "I thi"}), 0.1, "cut"]))
+    assert (error.kind, error.transient) == ("stream", True)
+    assert str(error).startswith("the model's answer broke off (")
+
+
+async def test_an_answer_that_ends_without_an_end() -> None:
+    error = await failure(Answer([chunk({"content": "I thi"})]))
+    assert (error.kind, error.transient) == ("stream", True)
+    assert str(error) == "the model's answer broke off: the server ended it without saying why"
+
+
+async def test_an_event_that_is_no_json() -> None:
+    error = await failure(Answer([b"data: {oh\x1b[31m no\n\n", DONE]))
+    assert (error.kind, error.transient) == ("malformed", False)
+    assert str(error) == "the model server sent an event that is no chunk of an answer: {oh\\x1b[31m no"
+
+
+async def test_a_page_where_an_answer_should_be() -> None:
+    error = await failure(Answer([b"<html>"], content_type="text/html"))
+    assert error.kind == "malformed"
+    assert str(error).endswith("is no answer of a model (text/html); check --base-url")
+
+
+def _refusal(message: str, **more: object) -> list[bytes | float]:
+    return [json.dumps({"error": {"message": message, **more}}).encode()]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refused_key(status: int) -> None:
+    error = await failure(Answer(_refusal("Incorrect API key\nprovided"), status=status, content_type="application/json"))
+    assert (error.kind, error.status, error.transient) == ("refused", status, False)
+    assert f"refused the key ({status}: Incorrect API key\\nprovided); set SLIPHOOK_API_KEY or OPENAI_API_KEY" in str(error)
+
+
+async def test_a_model_that_does_not_exist() -> None:
+    error = await failure(Answer(_refusal("no such model"), status=404, content_type="application/json"))
+    assert (error.kind, error.status, error.transient) == ("http", 404, False)
+    assert str(error).startswith("no model 'm-1' at http://127.0.0.1:")
+    assert str(error).endswith("(404: no such model); check --model and --base-url")
+
+
+@pytest.mark.parametrize(("header", "seconds"), [({"Retry-After": "1.5"}, 1.5), ({}, None), ({"Retry-After": "soon"}, None)])
+async def test_too_many_requests(header: dict[str, str], seconds: float | None) -> None:
+    error = await failure(Answer(_refusal("slow down"), status=429, headers=header, content_type="application/json"))
+    assert (error.kind, error.status, error.transient, error.retry_after_s) == ("rate_limited", 429, True, seconds)
+    assert str(error) == "the model server is busy (429: slow down)"
+
+
+async def test_an_account_without_money_is_not_tried_again() -> None:
+    error = await failure(Answer(_refusal("quota", code="insufficient_quota"), status=429, content_type="application/json"))
+    assert (error.kind, error.transient) == ("rate_limited", False)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("3", 3.0),
+        ("0.25", 0.25),
+        ("-5", 0.0),
+        ("Thu, 01 Jan 1970 00:16:50 GMT", 10.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+        ("inf", None),
+        ("nan", None),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | None) -> None:
+    assert retry_after(value, now=1000.0) == seconds
+
+
+@pytest.mark.parametrize(("status", "transient"), [(400, False), (422, False), (408, True), (500, True), (503, True)])
+async def test_other_statuses(status: int, transient: bool) -> None:
+    error = await failure(Answer([b"oops"], status=status, content_type="text/plain"))
+    assert (error.kind, error.status, error.transient) == ("http", status, transient)
+
+
+async def test_a_redirect_names_the_new_place() -> None:
+    error = await failure(Answer([b""], status=308, headers={"Location": "https://new.example/v1"}))
+    assert error.kind == "http"
+    assert "has moved to https://new.example/v1 (308); set --base-url" in str(error)
+
+
+async def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    model = OpenAIModel("m-1", base_url=f"http://127.0.0.1:{port}/v1")
+    with pytest.raises(ModelError) as caught, trio.fail_after(5):
+        async with model.stream(HELLO, []):
+            pytest.fail("there is no answer")
+    await model.aclose()
+    assert (caught.value.kind, caught.value.transient) == ("connection", False)
+    assert str(caught.value).startswith(f"cannot reach the model server at http://127.0.0.1:{port}/v1 (")
+
+
+async def test_a_server_that_goes_away_may_come_back() -> None:
+    with LoopbackServer(Answer([text("ok")])) as server:
+        model = OpenAIModel("m-1", base_url=server.base_url)
+        async with model.stream(HELLO, []) as pieces:
+            assert said([piece async for piece in pieces]) == "ok"
+    with pytest.raises(ModelError) as caught, trio.fail_after(5):
+        async with model.stream(HELLO, []):
+            pytest.fail("there is no answer")
+    await model.aclose()
+    assert (caught.value.kind, caught.value.transient) == ("connection", True)
+
+
+async def test_a_cut_before_the_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, trio.fail_after(5):
+        model = OpenAIModel("m-1", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
+
+        def accept_and_close() -> None:
+            connection, _ = listener.accept()
+            connection.recv(65536)
+            connection.close()
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, accept_and_close)
+            with pytest.raises(ModelError) as caught:
+                async with model.stream(HELLO, []):
+                    pytest.fail("there is no answer")
+        await model.aclose()
+    assert (caught.value.kind, caught.value.transient) == ("connection", True)
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1:8080/v1", "localhost:8080", "ftp://127.0.0.1/v1", "http://", "", "http://[::1/v1", "http://a\x01b/"]
+)
+async def test_an_address_that_is_none(address: str) -> None:
+    model = OpenAIModel("m-1", base_url=address)
+    with pytest.raises(ModelError) as caught, trio.fail_after(5):
+        async with model.stream(HELLO, []):
+            pytest.fail("there is no answer")
+    await model.aclose()
+    assert (caught.value.kind, caught.value.transient) == ("connection", False)
+    assert "is no address of a model server" in str(caught.value)
+    assert "\x01" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["sk-\nsk", "schlüssel", "two words", "\x7f"])
+def test_a_key_that_is_none(key: str) -> None:
+    with pytest.raises(ModelError, match="the API key holds characters that no key has") as caught:
+        OpenAIModel("m-1", api_key=key)
+    assert caught.value.kind == "refused"
+
+
+async def test_cancelling_closes_the_connection_at_once() -> None:
+    with LoopbackServer(Answer([chunk({"content": "one"}), "hold"])) as server:
+        model = OpenAIModel("m-1", base_url=server.base_url)
+        with trio.fail_after(5):
+            async with trio.open_nursery() as nursery, model.stream(HELLO, []) as pieces:
+                assert await anext(pieces) == TextDelta("one")
+                nursery.cancel_scope.cancel()
+                began = trio.current_time()
+                await anext(pieces)
+            assert trio.current_time() - began < 0.5
+            assert await trio.to_thread.run_sync(server.client_left.wait, 5)
+        await model.aclose()
+
+
+async def test_cancelling_while_the_server_is_silent() -> None:
+    with LoopbackServer(Answer(["hold"])) as server:
+        model = OpenAIModel("m-1", base_url=server.base_url)
+        with trio.fail_after(5):
+            with trio.move_on_after(0.2) as scope:
+                async with model.stream(HELLO, []) as pieces:
+                    await anext(pieces)
+            assert scope.cancelled_caught
+            assert await trio.to_thread.run_sync(server.client_left.wait, 5)
+        await model.aclose()
+
+
+async def test_the_models_on_offer() -> None:
+    body = json.dumps({"object": "list", "data": [{"id": "a", "object": "model"}, {"id": "b"}]}).encode()
+    with LoopbackServer(Answer([body], content_type="application/json"), Answer([b"no"], status=404)) as server:
+        model = OpenAIModel("", base_url=server.base_url)
+        with trio.fail_after(5):
+            assert await model.offered() == ["a", "b"]
+            assert await model.offered() == []
+        await model.aclose()
+    assert [request.path for request in server.requests] == ["/v1/models", "/v1/models"]

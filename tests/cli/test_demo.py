@@ -1,0 +1,61 @@
+"""`sliphook demo`: the first thing that a newcomer sees, so it must hold every time."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from sliphook.cli.demo.timeline import Check, Moment, Story, failures, summary
+
+from .conftest import Sliphook
+
+
+def test_everything_happens_in_about_ten_seconds(sliphook: Sliphook, tmp_path: Path) -> None:
+    began = time.monotonic()
+    ran = sliphook("demo", "--trace-file", "trace.jsonl", wait_s=60.0)
+    took_s = time.monotonic() - began
+    assert ran.err == ""
+    assert ran.status == 0
+    held = [line.strip() for line in ran.out.partition("What had to happen\n")[2].splitlines()]
+    assert len(held) == 6
+    assert all(line.startswith("yes  ") for line in held)
+    free = re.search(r"sleeper hung, and ([0-9.]+) ms after the interrupt the agent was free", ran.out)
+    assert free is not None
+    assert 0 < float(free[1]) < 250
+    assert 5 < took_s < 20
+    records = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
+    assert {record["plugin"] for record in records} == {"guard", "weather", "sleeper", "fragile"}
+    interrupted = [record for record in records if record.get("method") == "$/cancelRequest"]
+    assert [record["plugin"] for record in interrupted] == ["sleeper"]
+
+
+@pytest.mark.parametrize(
+    ("checks", "missing"),
+    [
+        ([("a", True)] * 6, []),
+        ([("a", True)] * 5 + [("b", False)], ["b"]),
+        ([("a", True)] * 2, ["it came to its end"]),
+        ([], ["it came to its end"]),
+    ],
+)
+def test_a_story_in_which_something_did_not_happen_fails(checks: list[tuple[str, bool]], missing: list[str]) -> None:
+    story = Story(began_s=0.0, checks=[Check(what, held) for what, held in checks])
+    assert failures(story) == missing
+
+
+def test_the_summary_is_in_the_order_of_time() -> None:
+    story = Story(began_s=0.0, moments=[Moment(2.0, "second"), Moment(1.0, "first")], checks=[Check("this", True), Check("that", False)])
+    assert summary(story).splitlines() == [
+        "",
+        "What happened",
+        "   1.00 s  first",
+        "   2.00 s  second",
+        "",
+        "What had to happen",
+        "  yes  this",
+        "  NO   that",
+    ]

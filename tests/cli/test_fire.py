@@ -1,0 +1,232 @@
+"""`sliphook fire`: what every kind of plugin is reported as, to people and to programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import MakePlugin, Sliphook
+
+SUBSCRIBED = "'subscriptions': [{'event': 'pre_tool_call'}]"
+
+
+def answering(answer: object) -> str:
+    return f"if 'id' in m: say(id=m['id'], result={answer!r})"
+
+
+def the_plugin(report: Any) -> Any:
+    (plugin,) = report["plugins"]
+    return plugin
+
+
+def test_a_deny_is_reported_whole(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+    path = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny", "reason": "not today"}))
+    ran = sliphook("fire", "Pre-Tool-Call", "--payload", '{"tool_name":"deploy"}', "--plugin", path, "--json")
+    assert (ran.status, ran.err) == (0, "")
+    report = ran.json()
+    assert list(report) == ["event", "plugins", "outcome"]
+    assert report["event"] == "pre_tool_call"
+    plugin = the_plugin(report)
+    assert list(plugin) == ["name", "path", "status", "decision", "reason", "elapsed_ms", "error", "answer"]
+    assert 0 < plugin.pop("elapsed_ms") < 5000
+    assert plugin == {
+        "name": "guard",
+        "path": str(path),
+        "status": "answered",
+        "decision": "deny",
+        "reason": "not today",
+        "error": None,
+        "answer": {"decision": "deny", "reason": "not today"},
+    }
+    outcome = report["outcome"]
+    assert outcome["decision"] == "deny"
+    assert outcome["reasons"] == ["not today"]
+    assert outcome["context"] == []
+    assert outcome["payload"]["tool_name"] == "deploy"
+    assert outcome["payload"]["arguments"] == {"command": "ls"}  # the sample value
+    assert "timeout_s" not in outcome["payload"]
+
+
+def test_the_payload_may_come_from_a_file_and_arrives_as_it_is(sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path) -> None:
+    path = make_plugin("echo", SUBSCRIBED, "say(id=m['id'], result={'context': [json.dumps(p)]})")
+    (tmp_path / "payload.json").write_text('{"arguments":{"path":"ü"},"session_id":"s-9"}')
+    report = sliphook("fire", "pre_tool_call", "--payload", "@payload.json", "--plugin", path, "--timeout", "7", "--json").json()
+    (context,) = report["outcome"]["context"]
+    assert context.startswith("[echo] ")
+    sent = json.loads(context.removeprefix("[echo] "))
+    assert sent["session_id"] == "s-9"
+    assert sent["arguments"] == {"path": "ü"}
+    assert sent["tool_name"] == "shell"
+    assert sent["timeout_s"] == 7
+
+
+def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+    subscribed = "'subscriptions': [{'event': 'pre_tool_call', 'replaces': True}]"
+    path = make_plugin("polite", subscribed, answering({"replace": {"arguments": {"command": "ls -l"}}}))
+    report = sliphook("fire", "pre_tool_call", "--plugin", path, "--json").json()
+    assert report["outcome"]["payload"]["arguments"] == {"command": "ls -l"}
+    assert report["outcome"]["decision"] is None
+
+
+@pytest.mark.parametrize(
+    ("manifest", "body", "status", "error"),
+    [
+        (SUBSCRIBED, answering(None), "answered", None),
+        ("'subscriptions': [{'event': 'pre_tool_call', 'mode': 'event'}]", "pass", "told", None),
+        ("'subscriptions': [{'event': 'stop'}]", "pass", "not_subscribed", None),
+        ("'subscriptions': [{'event': 'pre_tool_call', 'match': {'tool_name': 'write_*'}}]", "pass", "not_subscribed", None),
+        (SUBSCRIBED, "time.sleep(60)", "timed_out", "0.3 s"),
+        (SUBSCRIBED, "os._exit(3)", "crashed", "3"),
+        (
+            SUBSCRIBED,
+            "sys.stdout.write('Content-Length: 5\\r\\n\\r\\nhello'); sys.stdout.flush(); time.sleep(60)",
+            "protocol_error",
+            "hello",
+        ),
+        (SUBSCRIBED, answering({"decison": "deny"}), "refused_answer", "decision"),
+        (SUBSCRIBED, answering({"continue_with": "more"}), "refused_answer", "continue_with"),
+        (SUBSCRIBED, "say(id=m['id'], error={'code': -32603, 'message': 'out of paper'})", "refused_answer", "out of paper"),
+    ],
+)
+def test_every_ending_has_its_status(
+    sliphook: Sliphook, make_plugin: MakePlugin, manifest: str, body: str, status: str, error: str | None
+) -> None:
+    path = make_plugin("plugin", manifest, body)
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--timeout", "0.3", "--json")
+    plugin = the_plugin(ran.json())
+    assert plugin["status"] == status
+    fine = status in ("answered", "told", "not_subscribed")
+    assert ran.status == (0 if fine else 3)
+    if error is None:
+        assert plugin["error"] is None
+    else:
+        assert error in plugin["error"]
+        assert "\n" not in plugin["error"]
+    assert ran.json()["outcome"]["decision"] == (None if fine else "deny")  # pre_tool_call is closed
+
+
+def test_an_event_is_told_and_its_handler_runs_before_the_end(sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    body = f"time.sleep(0.1); open({str(seen)!r}, 'w').write(p['outcome'])"
+    path = make_plugin("listener", "'subscriptions': [{'event': 'turn_end'}]", body)
+    ran = sliphook("fire", "turn_end", "--payload", '{"outcome":"interrupted"}', "--plugin", path, "--json")
+    assert ran.status == 0
+    assert the_plugin(ran.json())["status"] == "told"
+    assert seen.read_text() == "interrupted"
+
+
+def not_executable(path: Path) -> None:
+    path.write_text("#!/bin/sh\n")
+
+
+def no_such_interpreter(path: Path) -> None:
+    path.write_text("#!/opt/nonesuch/python\n")
+    path.chmod(0o700)
+
+
+def ends_at_once(path: Path) -> None:
+    path.write_text("#!/bin/sh\necho 'no licence' >&2\nexit 4\n")
+    path.chmod(0o700)
+
+
+def is_missing(path: Path) -> None:
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (is_missing, "plugin"),
+        (not_executable, "execut"),
+        (no_such_interpreter, "/opt/nonesuch/python"),
+        (ends_at_once, "4"),
+    ],
+)
+def test_a_plugin_that_does_not_start_says_why_and_the_other_is_fired(
+    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path, make: Any, words: str
+) -> None:
+    good = make_plugin("good", SUBSCRIBED, answering(None))
+    bad = tmp_path / "bad-plugin"
+    make(bad)
+    ran = sliphook("fire", "pre_tool_call", "--plugin", bad, "--plugin", good, "--json")
+    assert ran.status == 3
+    reports = ran.json()["plugins"]
+    assert [(report["path"], report["status"]) for report in reports] == [(str(bad), "failed_to_start"), (str(good), "answered")]
+    assert words in reports[0]["error"]
+    assert "Traceback" not in ran.err
+
+
+def test_people_read_a_few_lines(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+    guard = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny", "reason": "not\n\x1b[2Jtoday"}))
+    quiet = make_plugin("quiet", "'subscriptions': []")
+    ran = sliphook("fire", "pre_tool_call", "--plugin", guard, "--plugin", quiet)
+    assert (ran.status, ran.err) == (0, "")
+    event, first, second, outcome, because = ran.out.splitlines()
+    assert event == "pre_tool_call"
+    assert first.split()[:2] == ["guard", "answered"]
+    assert first.endswith("ms  deny  not\\n\\x1b[2Jtoday")
+    assert second.split() == ["quiet", "not_subscribed"]
+    assert outcome == "outcome: deny"
+    assert because == "  because: guard: not\\n\\x1b[2Jtoday"
+
+
+def test_what_the_plugin_has_to_say_is_shown_beside_the_report(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+    body = "say(method='host/log', params={'level': 'info', 'message': 'thinking'}); " + answering(None).removeprefix("if 'id' in m: ")
+    path = make_plugin("guard", SUBSCRIBED, body)
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--json")
+    assert ran.status == 0
+    assert "guard: info: thinking\n" in ran.err
+    assert the_plugin(ran.json())["status"] == "answered"
+
+
+def test_the_last_words_of_a_plugin_that_crashed_are_shown(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+    path = make_plugin("guard", SUBSCRIBED, "raise RuntimeError('no paper')")
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path)
+    assert ran.status == 3
+    assert "RuntimeError: no paper" in ran.err
+
+
+def test_the_trace_is_shown_and_written(sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path) -> None:
+    path = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny"}))
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--json", "--trace", "--trace-file", "trace.jsonl")
+    assert ran.status == 0
+    assert ran.json()["event"] == "pre_tool_call"  # the trace is not on stdout
+    shown = [line.split()[1:4] for line in ran.err.splitlines() if "hook/pre_tool_call" in line]
+    assert shown == [["→", "guard", "hook/pre_tool_call"], ["←", "guard", "hook/pre_tool_call"]]
+    assert any(line.endswith("deny") for line in ran.err.splitlines())
+    trace = tmp_path / "trace.jsonl"
+    assert stat.S_IMODE(trace.stat().st_mode) == 0o600
+    records = [json.loads(line) for line in trace.read_text().splitlines()]
+    messages = [record for record in records if record["kind"] == "message"]
+    assert [record["method"] for record in messages if record["direction"] == "to_plugin"] == [
+        "initialize",
+        "hook/pre_tool_call",
+        "shutdown",
+        "exit",
+    ]
+    asked, answered = (record for record in messages if record["method"] == "hook/pre_tool_call")
+    assert asked["body"]["params"]["tool_name"] == "shell"
+    assert answered["body"] == {"jsonrpc": "2.0", "id": asked["id"], "result": {"decision": "deny"}}
+    assert answered["verdict"] == "deny"
+    assert {"spawn", "exit"} <= {record["kind"] for record in records}
+
+
+def test_a_trace_file_that_cannot_be_written_is_told(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+    path = make_plugin("guard", SUBSCRIBED, answering(None))
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--trace-file", "/nonesuch/trace")
+    assert ran == (1, "", "sliphook: cannot write the trace to /nonesuch/trace: No such file or directory\n")
+
+
+def test_a_full_trace_file_costs_the_trace_alone(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("only Linux has a device that is always full")
+    path = make_plugin("guard", SUBSCRIBED, answering(None))
+    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--trace-file", "/dev/full")
+    assert ran.status == 0
+    assert "sliphook: the trace in /dev/full is not complete: " in ran.err
+    assert "records lost (No space left on device)" in ran.err

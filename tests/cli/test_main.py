@@ -1,0 +1,121 @@
+"""What every command has in common: help, the version, and how mistakes are told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from .conftest import WAIT_S, Sliphook
+
+
+def test_help_names_every_command(sliphook: Sliphook) -> None:
+    ran = sliphook("--help")
+    assert ran.status == 0
+    assert [line.split()[0] for line in ran.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()] == [
+        "demo",
+        "run",
+        "fire",
+        "call",
+        "events",
+    ]
+    assert ran.err == ""
+
+
+@pytest.mark.parametrize("args", [["--help"], ["--version"], ["nonsense"]])
+def test_what_needs_no_host_does_not_wait_for_one(args: list[str]) -> None:
+    code = (
+        "import sys; from sliphook.cli.main import main; main(sys.argv[1:]); "
+        "print(sorted({'trio', 'httpx', 'rich', 'jsonschema', 'pylsp_jsonrpc', 'msgspec'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, timeout=WAIT_S, check=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", ["demo", "run", "fire", "call", "events"])
+def test_every_command_has_help(sliphook: Sliphook, command: str) -> None:
+    ran = sliphook(command, "--help")
+    assert ran.status == 0
+    assert ran.out.startswith(f"Usage: sliphook {command} ")
+    assert ran.err == ""
+
+
+def test_version(sliphook: Sliphook) -> None:
+    assert sliphook("--version") == (0, "sliphook 0.1.0\n", "")
+
+
+def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
+    ran = sliphook()
+    assert (ran.status, ran.err) == (2, "")
+    assert ran.out.startswith("Usage: sliphook ")
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["fier"], "sliphook: there is no command 'fier'; did you mean 'fire'? (see: sliphook --help)\n"),
+        (["x"], "sliphook: there is no command 'x' (see: sliphook --help)\n"),
+        (["fire"], "sliphook: Missing argument 'EVENT' (see: sliphook fire --help)\n"),
+        (["fire", "stop"], "sliphook: give at least one plugin: --plugin PATH (see: sliphook fire --help)\n"),
+        (
+            ["fire", "pre_tool_cal", "--plugin", "x"],
+            "sliphook: there is no hook or event 'pre_tool_cal'; did you mean 'pre_tool_call'? (see: sliphook fire --help)\n",
+        ),
+        (
+            ["fire", "stop", "--plugin", "x", "--payload", '{"stop_cont":1}'],
+            "sliphook: --payload: stop has no field 'stop_cont'; did you mean 'stop_count'? (see: sliphook fire --help)\n",
+        ),
+        (
+            ["fire", "stop", "--plugin", "x", "--payload", '{"stop_count":"1"}'],
+            "sliphook: --payload: Expected `int`, got `str` - at `$.stop_count` (see: sliphook fire --help)\n",
+        ),
+        (
+            ["fire", "stop", "--plugin", "x", "--payload", '{"timeout_s":1}'],
+            "sliphook: --payload: 'timeout_s' is set by the host; use --timeout (see: sliphook fire --help)\n",
+        ),
+        (
+            ["fire", "stop", "--plugin", "x", "--payload", "[]"],
+            'sliphook: --payload must be a JSON object, like \'{"key": "value"}\' (see: sliphook fire --help)\n',
+        ),
+        (
+            ["fire", "stop", "--plugin", "x", "--payload", "@none.json"],
+            "sliphook: --payload: cannot read none.json: No such file or directory (see: sliphook fire --help)\n",
+        ),
+        (
+            ["fire", "stop", "--plugin", "x", "--timeout", "nan"],
+            "sliphook: Invalid value for '--timeout': 'nan' is no timeout: give 0.05 to 600 seconds (see: sliphook fire --help)\n",
+        ),
+        (
+            ["fire", "stop", "--plugin", "x", "--timeout", "0"],
+            "sliphook: Invalid value for '--timeout': '0' is no timeout: give 0.05 to 600 seconds (see: sliphook fire --help)\n",
+        ),
+        (
+            ["call", "deploy"],
+            "sliphook: give at least one plugin: --plugin PATH (see: sliphook call --help)\n",
+        ),
+        (
+            ["events", "pre_tool"],
+            "sliphook: there is no hook or event 'pre_tool'; did you mean 'pre_tool_call'? (see: sliphook events --help)\n",
+        ),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(sliphook: Sliphook, args: list[str], line: str) -> None:
+    assert sliphook(*args) == (2, "", line)
+
+
+def test_payload_that_is_no_json_is_told_in_one_line(sliphook: Sliphook) -> None:
+    ran = sliphook("fire", "stop", "--plugin", "x", "--payload", "{oops")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("sliphook: --payload is no JSON: ")
+    assert ran.err.count("\n") == 1
+
+
+def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
+    code = "import sys, time; from sliphook.cli.main import main; time.sleep(0.5); sys.exit(main(['events', '--json']))"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(WAIT_S) == 1

@@ -1,0 +1,30 @@
+"""What all tests share: an empty home, this interpreter first on PATH, and how hard hypothesis tries."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# CI must not fail by luck; everybody else looks for new cases at every run.
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test reads or writes the user's own files, and `#!/usr/bin/env python3` finds the packages under test."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        for name, folder in (("DATA", ".local/share"), ("STATE", ".local/state"), ("CONFIG", ".config"), ("CACHE", ".cache")):
+            patch.setenv(f"XDG_{name}_HOME", str(home / folder))
+        patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTHONPATH", "NODE_OPTIONS"):
+            patch.delenv(name, raising=False)
+        yield

@@ -1,0 +1,372 @@
+"""Both framings on one stream, sentence by sentence, and whatever else a plugin may write."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TypeAlias
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sliphook.framing import Body, FrameReader, FramingError, Stray
+from sliphook.wire import InvalidMessage, Notification, Reply, Request
+from sliphook_sdk.framing import frame
+
+MIB_8 = 8 * 1024 * 1024
+KIB_64 = 64 * 1024
+
+A = b'{"jsonrpc":"2.0","method":"a"}'
+B = b'{"jsonrpc":"2.0","id":1,"result":{"b":[]}}'
+
+Piece: TypeAlias = tuple[str, bytes]
+
+
+def pieces_of(*chunks: bytes, close: bool = True) -> list[Piece]:
+    """All pieces, as their kind and bytes; an error is the last of them."""
+    reader = FrameReader()
+    pieces: list[Piece] = []
+
+    def drain() -> None:
+        while (piece := reader.next()) is not None:
+            match piece:
+                case Body(data, InvalidMessage()):
+                    pieces.append(("invalid", data))
+                case Body(data, _):
+                    pieces.append(("body", data))
+                case Stray(data, _):
+                    pieces.append(("stray", data))
+
+    try:
+        for chunk in chunks:
+            reader.feed(chunk)
+            drain()
+        if close:
+            reader.close()
+            drain()
+    except FramingError as error:
+        # Numbers tell how much had come, which depends on where the stream was split.
+        pieces.append(("error", re.sub(r"[0-9,]+ (of|bytes)", r"N \1", error.why).encode()))
+    return pieces
+
+
+def failure(stream: bytes, close: bool = False) -> FramingError:
+    reader = FrameReader()
+    reader.feed(stream)
+    if close:
+        reader.close()
+    with pytest.raises(FramingError) as caught:
+        list(iter(reader.next, None))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("stream", "pieces"),
+    [
+        # A line of JSON, and a header block with its body.
+        (A + b"\n", [("body", A)]),
+        (b"Content-Length: 30\r\n\r\n" + A, [("body", A)]),
+        (b"Content-Length: 31\r\n\r\n" + A + b"\n", [("body", A + b"\n")]),
+        # Either form, message by message.
+        (A + b"\nContent-Length: 42\r\n\r\n" + B + A + b"\n" + B + b"\n", [("body", A), ("body", B), ("body", A), ("body", B)]),
+        # A body may hold newlines and anything else that JSON may.
+        (b'Content-Length: 33\r\n\r\n\n{"jsonrpc":"2.0",\r\n"method":"a"}', [("body", b'\n{"jsonrpc":"2.0",\r\n"method":"a"}')]),
+        # At a boundary it skips spaces, tabs, CR and LF.
+        (b" \t\r\n\n" + A + b"\r\n\r\n  " + B + b"  \n\t", [("body", A + b"\r"), ("body", B + b"  ")]),
+        (b"\n\t Content-Length: 30\r\n\r\n" + A + b"\n\n", [("body", A)]),
+        # content-(length|type) in any case; other fields, CRLF or LF.
+        (b"content-length:30\n\n" + A, [("body", A)]),
+        (b"CONTENT-TYPE: application/json\r\nCONTENT-LENGTH: \t0030 \r\n\r\n" + A, [("body", A)]),
+        (b"Content-Length: 30\r\nX-Trace: 1\r\nContent-Type: x; charset=utf-8\r\n\r\n" + A, [("body", A)]),
+        # Stray output up to its LF, then on.
+        (b"hello\n" + A + b"\n", [("stray", b"hello"), ("body", A)]),
+        (b"hello\r\n\r\nyou there\n" + A + b"\n", [("stray", b"hello"), ("stray", b"you there"), ("body", A)]),
+        (b"42\n[]\n\xff\0\n" + A + b"\n", [("stray", b"42"), ("stray", b"[]"), ("stray", b"\xff\0"), ("body", A)]),
+        (b"\xef\xbb\xbf" + A + b"\n", [("stray", b"\xef\xbb\xbf"), ("body", A)]),
+        (b"Content-Len\n" + A + b"\n", [("stray", b"Content-Len"), ("body", A)]),
+        (b"Content-Length\n" + A + b"\n", [("stray", b"Content-Length"), ("body", A)]),
+        (b"Content-Range: 1\n" + A + b"\n", [("stray", b"Content-Range: 1"), ("body", A)]),
+        # ... or up to a `Content-Length:` or `{"jsonrpc"` inside the line.
+        (b"50% " + A + b"\n", [("stray", b"50% "), ("body", A)]),
+        (b"50% Content-Length: 30\r\n\r\n" + A + b"done\n", [("stray", b"50% "), ("body", A), ("stray", b"done")]),
+        (b'say {"json" content-length: 5\n' + A + b"\n", [("stray", b'say {"json" content-length: 5'), ("body", A)]),
+        # A line that starts with `{` but is no JSON is stray too.
+        (b"{oops}\n" + A + b"\n", [("stray", b"{oops}"), ("body", A)]),
+        (b"{\n" + A + b"\n", [("stray", b"{"), ("body", A)]),
+        (A + b"]\n" + A + b"\n", [("stray", A + b"]"), ("body", A)]),
+        (A[:-3] + b"\xe9" + A[-3:] + b"\n" + B + b"\n", [("stray", A[:-3] + b"\xe9" + A[-3:]), ("body", B)]),
+        (A[:12] + A + b"\n" + B + b"\n", [("stray", A[:12]), ("body", A), ("body", B)]),
+        (A[:12] + b"Content-Length: 30\r\n\r\n" + A, [("stray", A[:12]), ("body", A)]),
+        (A + b"Content-Length: 42\r\n\r\n" + B, [("body", A), ("body", B)]),
+        (A + B + A + b"\r\n" + B + b"\n", [("body", A), ("body", B), ("body", A + b"\r"), ("body", B)]),
+        (A + A[:20] + b"\n" + B + b"\n", [("body", A), ("stray", A[:20]), ("body", B)]),
+        # JSON that is no valid message is one all the same.
+        (b'{"a":1}\n' + A + b"\n", [("invalid", b'{"a":1}'), ("body", A)]),
+        (b"Content-Length: 2\r\n\r\n42" + A + b"\n", [("invalid", b"42"), ("body", A)]),
+        (b"Content-Length: 32\r\n\r\n[" + A + b"]" + A + b"\n", [("invalid", b"[" + A + b"]"), ("body", A)]),
+        # The last line before EOF counts without its LF.
+        (B + b"\n" + A, [("body", B), ("body", A)]),
+        (B + b"\nbye", [("body", B), ("stray", b"bye")]),
+        (B + b"\nContent-", [("body", B), ("stray", b"Content-")]),
+        (B + b"\n" + A[:-1], [("body", B), ("stray", A[:-1])]),
+        (A + B, [("body", A), ("body", B)]),
+        (b" \r\n", []),
+        (b"", []),
+        # The end inside a message, and what cannot be read on.
+        (B + b"\nContent-Length: 30\r\n", [("body", B), ("error", b"the output ended inside a header block")]),
+        (B + b"\nContent-Length: 30\r\n\r\n{", [("body", B), ("error", b"the output ended inside a message: N of N bytes are missing")]),
+        (
+            b"x\nContent-Length: 2\r\n\r\n{ }",
+            [("stray", b"x"), ("error", b"a framed body of N bytes is no JSON (Input data was truncated)")],
+        ),
+        (B + b"\nContent-Type: x\r\n\r\n{}", [("body", B), ("error", b"a header block without Content-Length")]),
+    ],
+)
+def test_pieces_however_the_stream_is_split(stream: bytes, pieces: list[Piece]) -> None:
+    assert pieces_of(stream) == pieces
+    assert pieces_of(*(stream[at : at + 1] for at in range(len(stream)))) == pieces
+    for cut in range(len(stream)):
+        assert pieces_of(stream[:cut], stream[cut:]) == pieces
+
+
+def test_a_message_is_decoded_once_and_comes_with_its_body() -> None:
+    reader = FrameReader()
+    reader.feed(A + b"\n" + frame(B) + b'{"jsonrpc":"2.0","id":"q","method":"m"}\n{"id":5}\n')
+    messages = [piece.message for piece in iter(reader.next, None) if isinstance(piece, Body)]
+    assert [type(message) for message in messages] == [Notification, Reply, Request, InvalidMessage]
+    assert isinstance(messages[3], InvalidMessage)
+    assert (messages[3].id, messages[3].__traceback__) == (5, None)
+
+
+def test_stray_output_is_quoted_harmlessly() -> None:
+    reader = FrameReader()
+    reader.feed(b"\x1b[2Jhi\rthere\xff\n{no\x07\n")
+    first, second = reader.next(), reader.next()
+    assert isinstance(first, Stray)
+    assert first.why == 'stray output on stdout, which is for messages alone (log to stderr): "\\x1b[2Jhi\\rthere\\xff"'
+    assert isinstance(second, Stray)
+    assert second.why == 'stray output: it starts with { but is no JSON, object keys must be strings (byte 1): "{no\\x07"'
+
+
+@pytest.mark.parametrize("pending", [b"C", b"content-", b"Content-Length", b"CONTENT-TYPE", b"  Content-L"])
+def test_a_partial_header_name_is_not_taken_for_stray(pending: bytes) -> None:
+    reader = FrameReader()
+    reader.feed(pending)
+    assert reader.next() is None
+    assert not reader.mid_message
+
+
+def test_a_partial_marker_inside_a_line_is_held_back() -> None:
+    assert pieces_of(b"x" * 20 + b"Content-Len", b"gth: 30\r\n\r\n" + A) == [("stray", b"x" * 20), ("body", A)]
+    assert pieces_of(b"x" * 20 + b'{"jsonr', A[7:] + b"\n") == [("stray", b"x" * 20), ("body", A)]
+
+
+@pytest.mark.parametrize(
+    ("stream", "why", "excerpt"),
+    [
+        (
+            b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+            "a header block with more than one Content-Length",
+            "Content-Length: 2\\r\\nContent-Length: 2\\r\\n",
+        ),
+        (b"Content-Type: x\n\n{}", "a header block without Content-Length", "Content-Type: x\\n\\n"),
+        (b"Content-Length: \r\n", "a Content-Length that is no decimal number", "Content-Length: "),
+        (b"Content-Length: +2\r\n", "a Content-Length that is no decimal number", "Content-Length: +2"),
+        (b"Content-Length: -2\r\n", "a Content-Length that is no decimal number", "Content-Length: -2"),
+        (b"Content-Length: 2.0\r\n", "a Content-Length that is no decimal number", "Content-Length: 2.0"),
+        (b"Content-Length: 0x2\r\n", "a Content-Length that is no decimal number", "Content-Length: 0x2"),
+        (b"Content-Length: 2 2\r\n", "a Content-Length that is no decimal number", "Content-Length: 2 2"),
+        ("Content-Length: ٣\r\n".encode(), "a Content-Length that is no decimal number", "Content-Length: ٣"),
+        (b'Content-Length: 7\n{"a":1}\n', "a header block that a blank line should have ended", '{"a":1}'),
+        (b"Content-Length: 7\nhello\n", "a header block that a blank line should have ended", "hello"),
+        (b"Content-Length: 0\r\n\r\n", "a framed body of 0 bytes is no JSON (Input data was truncated)", ""),
+        (b"Content-Length: 5\r\n\r\n\x1bnope", "a framed body of 5 bytes is no JSON (invalid character (byte 0))", "\\x1bnope"),
+        (b'Content-Length: 4\r\n\r\n"\xe9 "', "a framed body of 4 bytes is no JSON (not UTF-8 (byte 1))", '"\\xe9 "'),
+        (b"Content-Length: 8388609\r\n\r\n", "a message over 8,388,608 bytes", "Content-Length: 8388609"),
+        (b"content-length: 8388609\n", "a message over 8,388,608 bytes", "content-length: 8388609"),
+        (b"Content-Length: " + b"9" * 3000 + b"\r\n", "a message over 8,388,608 bytes", "Content-Length: " + "9" * 103 + "…"),
+    ],
+)
+def test_what_ends_the_connection(stream: bytes, why: str, excerpt: str) -> None:
+    error = failure(stream)
+    assert (error.why, error.excerpt) == (why, excerpt)
+
+
+def test_a_header_block_may_have_4_kib() -> None:
+    start = b"Content-Length: 30\r\nX: "
+    assert pieces_of(start + b"x" * (4096 - len(start) - 4) + b"\r\n\r\n" + A) == [("body", A)]
+    over = start + b"x" * (4096 - len(start) - 3) + b"\r\n\r\n" + A
+    assert failure(over).why == "a header block over 4,096 bytes"
+    assert failure(over[:4096]).why == "a header block over 4,096 bytes"
+    reader = FrameReader()
+    reader.feed(over[:4095])
+    assert reader.next() is None
+
+
+def test_a_message_may_have_8_mib() -> None:
+    body = A[:-1] + b" " * (MIB_8 - len(A)) + b"}"
+    over = A[:-1] + b" " * (MIB_8 - len(A) + 1) + b"}"
+    assert pieces_of(b"Content-Length: 8388608\r\n\r\n" + body) == [("body", body)]
+    assert pieces_of(body + b"\n", close=False) == [("body", body)]
+    assert failure(over).why == failure(over + b"\n").why == "a message over 8,388,608 bytes"
+    assert failure(over).excerpt == '{"jsonrpc":"2.0","method":"a"' + " " * 90 + "…"
+
+
+def test_nesting_may_be_128_deep() -> None:
+    def deep(levels: int) -> bytes:
+        return b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+
+    assert pieces_of(deep(128) + b"\n" + frame(deep(128))) == [("body", deep(128)), ("body", deep(128) + b"\n")]
+    assert failure(deep(129) + b"\n").why == failure(frame(deep(129))).why == "a message nested over 128 levels deep"
+
+
+def test_stray_output_in_a_row_may_have_64_kib() -> None:
+    why = "more than 65,536 bytes of stray output in a row"
+    assert pieces_of(b"x" * KIB_64 + b"\n" + A) == [("stray", b"x" * KIB_64), ("body", A)]
+    assert pieces_of(b"x" * KIB_64 + A) == [("stray", b"x" * KIB_64), ("body", A)]
+    assert failure(b"x" * (KIB_64 + 1) + b"\n" + A).why == why
+    assert failure(b"x" * (KIB_64 + 100)).why == why  # that is enough, no LF is awaited
+    assert failure(b"{" + b"x" * KIB_64 + b"\n").why == why
+    assert failure((b"x" * 1023 + b"\n\n") * 65).why == why
+    assert failure(b"x" * 100_000).excerpt == "x" * 119 + "…"
+
+
+def test_a_message_between_ends_the_row_and_stray_lines_are_no_violations() -> None:
+    stream = (b"x" * 60_000 + b"\n" + A + b"\n") * 150
+    assert pieces_of(stream) == [("stray", b"x" * 60_000), ("body", A)] * 150
+    assert pieces_of(b"a print\n" * 1000 + A) == [("stray", b"a print")] * 1000 + [("body", A)]
+
+
+def test_the_100th_violation_ends_the_connection() -> None:
+    reader = FrameReader()
+    for _ in range(99):
+        reader.violation("a batch")
+    reader.feed(A + b"\n")
+    assert isinstance(reader.next(), Body)
+    with pytest.raises(FramingError, match=r"^100 violations of the protocol, the last: a batch$"):
+        reader.violation("a batch")
+    with pytest.raises(FramingError, match="100 violations"):
+        reader.next()
+
+
+def test_after_an_error_the_reader_is_dead() -> None:
+    reader = FrameReader()
+    reader.feed(b"Content-Length: x\r\n\r\n" + A + b"\n")
+    for _ in range(3):
+        with pytest.raises(FramingError, match="no decimal number"):
+            reader.next()
+        reader.feed(A + b"\n")
+        reader.close()
+    assert not reader.mid_message
+
+
+@pytest.mark.parametrize(
+    ("stream", "mid_message", "unfinished"),
+    [
+        (b"", False, ""),
+        (A + b"\n \n", False, ""),
+        (b"{", True, "{"),
+        (A + b"\n  " + B, True, '{"jsonrpc":"2.0","id":1,"result":{"b":[]}}'),
+        (b"Content-Length:", True, "Content-Length:"),
+        (b"content-type: x\r\n", True, "content-type: x\\r\\n"),
+        (b"Content-Length: 30\r\n\r\n", True, ""),
+        (b"Content-Length: 30\r\n\r\n" + A[:9], True, '{"jsonrpc'),
+        (b"Name? ", False, "Name? "),
+    ],
+)
+def test_mid_message_tells_of_a_message_that_has_begun(stream: bytes, mid_message: bool, unfinished: str) -> None:
+    reader = FrameReader()
+    reader.feed(stream)
+    while reader.next() is not None:
+        pass
+    assert (reader.mid_message, reader.unfinished) == (mid_message, unfinished)
+
+
+def test_pieces_are_pulled_one_by_one_while_more_is_fed() -> None:
+    reader = FrameReader()
+    reader.feed((A + b"\n") * 5)
+    assert isinstance(reader.next(), Body)
+    reader.feed(b"x\n" + frame(B))
+    assert [type(piece) for piece in iter(reader.next, None)] == [Body] * 4 + [Stray, Body]
+
+
+def timed(stream: bytes, step: int) -> float:
+    reader = FrameReader()
+    start = time.perf_counter()
+    bodies = 0
+    for at in range(0, len(stream), step):
+        reader.feed(stream[at : at + step])
+        while (piece := reader.next()) is not None:
+            bodies += isinstance(piece, Body)
+    assert bodies > 0
+    return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    ("size", "step"),
+    [(300_000, 1), (8_388_000, 65_536), (8_388_000, 8_388_700)],
+)
+def test_cost_is_linear_however_the_bytes_come(size: int, step: int) -> None:
+    body = A[:-1] + b" " * (size - len(A)) + b"}"
+    assert timed(body + b"\n", step) < 10  # rescanning or recopying takes minutes
+    assert timed(frame(body), step) < 10
+
+
+def test_cost_is_linear_in_a_line_of_many_messages_and_in_small_frames() -> None:
+    assert timed(A * 100_000 + b"\n", 3_000_001) < 10
+    assert timed(frame(A) * 50_000, 3_000_001) < 10
+    assert timed(b"Content-Type: x\r\n" + b"X: y\r\n" * 600 + b"Content-Length: 30\r\n\r\n" + A, 1) < 10
+
+
+VALID = (
+    A + b"\n",
+    B + b"\n",
+    frame(A),
+    frame(B),
+    b"content-length: 30\n\n" + A,
+    b"hello\n",
+    b"{no json\n",
+    b"50% ",
+    b"\r\n",
+    b'{"id":1}\n',
+    b"Content-Type: x\r\nContent-Length: 42\r\n\r\n" + B,
+)
+STREAMS = st.lists(st.sampled_from(VALID), max_size=6).map(b"".join)
+EDITS = st.lists(
+    st.tuples(
+        st.integers(0, 300), st.integers(0, 4), st.sampled_from((b"", b"\n", b"{", b'"', b"\xff", b"\0", b"9", A, b"Content-Length: "))
+    ),
+    max_size=4,
+)
+
+
+def split(stream: bytes, cuts: list[int]) -> list[bytes]:
+    inner = sorted(cut for cut in cuts if cut < len(stream))
+    return [stream[start:end] for start, end in zip([0, *inner], [*inner, len(stream)], strict=True)]
+
+
+@given(STREAMS, EDITS, st.lists(st.integers(0, 400), max_size=8))
+@example(b"x" * 10 + A, [], [5])
+def test_split_anywhere_and_mutate_anything(stream: bytes, edits: list[tuple[int, int, bytes]], cuts: list[int]) -> None:
+    for at, removed, inserted in edits:
+        stream = stream[:at] + inserted + stream[at + removed :]
+    # Anything raised but FramingError would come through.
+    assert pieces_of(*split(stream, cuts)) == pieces_of(stream)
+
+
+@given(st.lists(st.binary(max_size=12), max_size=6))
+def test_arbitrary_bytes_raise_only_framing_errors(chunks: list[bytes]) -> None:
+    assert pieces_of(*chunks) == pieces_of(b"".join(chunks))
+
+
+STRAY_LINES = st.binary(max_size=40).filter(
+    lambda line: b"\n" not in line and b"content-" not in line.lower() and not line.strip(b" \t\r").startswith(b"{")
+)
+
+
+@given(st.lists(st.one_of(STRAY_LINES.map(lambda line: line + b"\n"), st.sampled_from((A + b"\n", frame(B), b"{x\n")))), st.integers(1, 50))
+def test_no_message_is_lost_after_a_stray_line(parts: list[bytes], step: int) -> None:
+    stream = b"".join(parts)
+    found = [data for kind, data in pieces_of(*(stream[at : at + step] for at in range(0, len(stream), step))) if kind == "body"]
+    assert found == [A if part == A + b"\n" else B + b"\n" for part in parts if part in (A + b"\n", frame(B))]

@@ -1,0 +1,411 @@
+"""The envelope, sentence by sentence, and what the host promises of what it writes."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sliphook import wire
+from sliphook.wire import ErrorObject, InvalidMessage, Message, Notification, NotJson, Reply, Request, TooDeep
+from sliphook_sdk.protocol import ErrorCode
+
+
+def shown(message: Message) -> tuple[Any, ...]:
+    """A message with its raw parts as bytes."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, ErrorObject):
+            return (value.code, value.message, plain(value.data))
+        return bytes(value) if isinstance(value, msgspec.Raw) else value
+
+    return (type(message).__name__, *(plain(getattr(message, field)) for field in message.__struct_fields__))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"method":"host/tools","params":{"a":[1]}}', ("Request", 1, "host/tools", b'{"a":[1]}')),
+        (b'{"jsonrpc":"2.0","method":"host/log","params":{}}', ("Notification", "host/log", b"{}")),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"decision":"deny"}}', ("Reply", 1, b'{"decision":"deny"}', None)),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}', ("Reply", 1, None, (-32601, "no", b"null"))),
+        (b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","data":[0]}}', ("Reply", 1, None, (1, "", b"[0]"))),
+    ],
+)
+def test_the_kinds_of_message(body: bytes, message: tuple[Any, ...]) -> None:
+    assert shown(wire.decode(body)) == message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b' \r\n{ "params" : { "a" : 1 } , "method" : "m" , "id" : 1 , "jsonrpc" : "2.0" } \n',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":{ "a" : 1 },"more":[{}],"_meta":0}',
+        b'{"jsonrpc":"2.0","id":0,"id":1,"method":"m","params":{ "a" : 1 }}',
+        b'{"\\u006asonrpc":"2.\\u0030","id":1,"method":"\\u006d","params":{ "a" : 1 }}',
+        b'{"jsonrpc":"2.0","id":1,"method":"m","params":{ "a" : 1 },"result":null,"error":null}',
+    ],
+    ids=["space and order", "unknown fields are ignored", "a doubled key: the last", "escapes", "null means absent"],
+)
+def test_forms_that_mean_the_same(body: bytes) -> None:
+    assert shown(wire.decode(body)) == ("Request", 1, "m", b'{ "a" : 1 }')
+
+
+@pytest.mark.parametrize("params", [b"", b',"params":null', b',"params":{}'])
+def test_params_that_are_missing_or_null_mean_an_empty_object(params: bytes) -> None:
+    assert shown(wire.decode(b'{"jsonrpc":"2.0","method":"m"%b}' % params)) == ("Notification", "m", b"{}")
+    assert shown(wire.decode(b'{"jsonrpc":"2.0","id":"x","method":"m"%b}' % params)) == ("Request", "x", "m", b"{}")
+
+
+@pytest.mark.parametrize(
+    ("raw", "id"),
+    [
+        (b"0", 0),
+        (b"-7", -7),
+        (b"9007199254740993", 9007199254740993),
+        (b"1" * 40, int("1" * 40)),
+        (b'""', ""),
+        (b'"a-1"', "a-1"),
+        (b'"\\ud83d\\ude00"', "😀"),
+    ],
+)
+def test_ids_are_integers_or_strings(raw: bytes, id: int | str) -> None:
+    assert wire.decode(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % raw) == Request(id, "m", msgspec.Raw(b"{}"))
+    reply = wire.decode(b'{"jsonrpc":"2.0","id":%b,"result":0}' % raw)
+    assert isinstance(reply, Reply)
+    assert reply.id == id
+
+
+def test_a_result_may_be_null() -> None:
+    assert shown(wire.decode(b'{"jsonrpc":"2.0","id":1,"result":null}')) == ("Reply", 1, b"null", None)
+    assert shown(wire.decode(b'{"jsonrpc":"2.0","id":1,"result":null,"error":null}')) == ("Reply", 1, b"null", None)
+
+
+def test_beside_an_error_a_null_result_is_absent() -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}'
+    assert shown(wire.decode(body)) == ("Reply", 1, None, (1, "x", b"null"))
+
+
+def test_extra_keys_of_an_error_object_are_ignored() -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"error":{"message":"x","stack":[],"code":5}}'
+    assert shown(wire.decode(body)) == ("Reply", 1, None, (5, "x", b"null"))
+
+
+@pytest.mark.parametrize(
+    ("body", "id", "is_reply", "why"),
+    [
+        (b"{}", None, False, 'a message without "jsonrpc":"2.0"'),
+        (b'{"id":3,"method":"m"}', 3, False, 'a message without "jsonrpc":"2.0"'),
+        (b'{"jsonrpc":"1.0","id":"a","method":"m"}', "a", False, '"jsonrpc" is not "2.0" but "1.0"'),
+        (b'{"jsonrpc":2.0,"id":3,"result":0}', 3, True, '"jsonrpc" is not "2.0" but 2.0'),
+        (b'{"jsonrpc":"2.0"}', None, False, "a message with neither a method nor an id"),
+        (b'{"jsonrpc":"2.0","id":3}', 3, False, "a message with neither a method, a result nor an error"),
+        (b'{"jsonrpc":"2.0","id":3,"error":null}', 3, False, "a message with neither a method, a result nor an error"),
+        (b'{"jsonrpc":"2.0","result":{}}', None, True, "a reply without an id"),
+        (b'[{"jsonrpc":"2.0","id":3,"method":"m"}]', None, False, "a batch; each message is sent on its own"),
+        (b" []", None, False, "a batch; each message is sent on its own"),
+        (b"42", None, False, "JSON that is no object: 42"),
+        (b"null", None, False, "JSON that is no object: null"),
+        (b'"\\u001b\x7f"', None, False, 'JSON that is no object: "\\u001b\\x7f"'),
+        (b'{"jsonrpc":"2.0","id":null,"method":"m"}', None, False, "an id is an integer or a string, not null"),
+        (b'{"jsonrpc":"2.0","id":1.0,"method":"m"}', None, False, "an id is an integer or a string, not 1.0"),
+        (b'{"jsonrpc":"2.0","id":true,"method":"m"}', None, False, "an id is an integer or a string, not true"),
+        (b'{"jsonrpc":"2.0","id":[1],"result":0}', None, True, "an id is an integer or a string, not [1]"),
+        (b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % (b"9" * 5000), None, False, "an id is an integer or a string, not " + "9" * 119 + "…"),
+        (
+            b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}',
+            None,
+            True,
+            'an error reply without a usable id, so the plugin could not read a message: {"code":-32700,"message":"parse error"}',
+        ),
+        (b'{"jsonrpc":"2.0","id":3,"result":{},"error":{"code":1,"message":"x"}}', 3, True, "a reply with both a result and an error"),
+        (b'{"jsonrpc":"2.0","id":3,"method":"m","result":{}}', 3, False, "a message with both a method and a result or error"),
+        (
+            b'{"jsonrpc":"2.0","method":"m","error":{"code":1,"message":"x"}}',
+            None,
+            False,
+            "a message with both a method and a result or error",
+        ),
+        (b'{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}', 3, False, 'the params of "m" are not an object: [1]'),
+        (b'{"jsonrpc":"2.0","method":"m\\u001b","params":"x"}', None, False, 'the params of "m\\x1b" are not an object: "x"'),
+        (b'{"jsonrpc":"2.0","id":3,"method":"m","params":0}', 3, False, 'the params of "m" are not an object: 0'),
+        (
+            b'{"jsonrpc":"2.0","id":3,"method":5}',
+            3,
+            False,
+            "a message with a wrong field: Expected `str | null`, got `int` - at `$.method`",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"error":"no"}',
+            3,
+            True,
+            "a message with a wrong field: Expected `object | null`, got `str` - at `$.error`",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"error":{"code":1}}',
+            3,
+            True,
+            "a message with a wrong field: Object missing required field `message` - at `$.error`",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"error":{"message":"x"}}',
+            3,
+            True,
+            "a message with a wrong field: Object missing required field `code` - at `$.error`",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"error":{"code":1.0,"message":"x"}}',
+            3,
+            True,
+            "a message with a wrong field: Expected `int`, got `float` - at `$.error.code`",
+        ),
+    ],
+)
+def test_json_that_is_no_valid_message_is_32600_with_the_id_if_usable(body: bytes, id: int | str | None, is_reply: bool, why: str) -> None:
+    with pytest.raises(InvalidMessage) as caught:
+        wire.decode(body)
+    error = caught.value
+    assert (error.code, error.id, error.is_reply, error.why) == (ErrorCode.INVALID_REQUEST, id, is_reply, why)
+    assert error.code == -32600
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "Input data was truncated"),
+        (b"\n", "Input data was truncated"),
+        (b"hello", "invalid character (byte 0)"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{', "Input data was truncated"),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}}', "trailing characters (byte 37)"),
+        (b'{"jsonrpc":"2.0","id":1,"result":0}{"jsonrpc":"2.0","id":2,"result":0}', "trailing characters (byte 36)"),
+        (b'{"jsonrpc":"2.0","id":1,"result":NaN}', "invalid character (byte 33)"),
+        (b'{"jsonrpc":"2.0","id":1,"result":[01]}', "invalid number (byte 35)"),
+        (b'{"jsonrpc":"2.0","id":1,"result":"a\nb"}', "invalid character (byte 35)"),
+        (b'{"jsonrpc":"2.0","id":1,"result":\0}', "invalid character (byte 33)"),
+        (b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"result":0}', "invalid character (byte 0)"),
+        (b'{"jsonrpc":"1.0",nonsense', "expected '\"' (byte 17)"),
+        (b'{"jsonrpc":"2.0","id":1,"method":5,}', "trailing comma in object (byte 35)"),
+        (b"[1,", "Input data was truncated"),
+    ],
+)
+def test_what_is_no_json(body: bytes, why: str) -> None:
+    with pytest.raises(NotJson) as caught:
+        wire.decode(body)
+    assert caught.value.why == why
+
+
+@pytest.mark.parametrize(
+    ("body", "byte"),
+    [
+        (b'{"jsonrpc":"2.0","id":1,"result":"\xff"}', 34),
+        (b'{"jsonrpc":"2.0","id":1,"result":{"\xc3":0}}', 35),
+        (b'{"jsonrpc":"2.0","id":"\xe9","result":0}', 23),
+        (b'{"\xff":0,"jsonrpc":"2.0","method":"m"}', 2),
+        (b'{"jsonrpc":"2.0","method":"m","params":{"a":"\xed\xa0\x80"}}', 45),
+    ],
+)
+def test_utf8_only_everywhere_in_the_body(body: bytes, byte: int) -> None:
+    with pytest.raises(NotJson) as caught:
+        wire.decode(body)
+    assert caught.value.why == f"not UTF-8 (byte {byte})"
+
+
+@pytest.mark.parametrize("text", [b"\\ud800", b"\\udc00", b"\\ud800x", b"\\ud800\\u0041", b"\\udc00\\ud800"])
+def test_no_lone_surrogates(text: bytes) -> None:
+    for body in (
+        b'{"jsonrpc":"2.0","id":1,"result":"%b more"}',
+        b'{"jsonrpc":"2.0","id":"%b","result":0}',
+        b'{"jsonrpc":"2.0","method":"%b"}',
+    ):
+        with pytest.raises(NotJson):
+            wire.decode(body % text)
+
+
+def nested(levels: int, inside: bytes = b"") -> bytes:
+    """A notification of so many levels, the message itself and its params among them."""
+    return b'{"jsonrpc":"2.0","method":"m","params":{"a":' + b"[" * (levels - 2) + inside + b"]" * (levels - 2) + b"}}"
+
+
+def test_nesting_of_128_is_the_limit_and_the_message_is_the_first_level() -> None:
+    assert isinstance(wire.decode(nested(128)), Notification)
+    with pytest.raises(TooDeep, match="nested over 128 levels deep"):
+        wire.decode(nested(129))
+    with pytest.raises(TooDeep):
+        wire.decode(nested(100_000))
+
+
+def test_objects_count_as_arrays_do() -> None:
+    def deep(levels: int) -> bytes:
+        return b'{"jsonrpc":"2.0","id":1,"result":' + b'{"a":[' * (levels // 2) + b"]}" * (levels // 2) + b"}"
+
+    assert isinstance(wire.decode(deep(126)), Reply)
+    with pytest.raises(TooDeep):
+        wire.decode(deep(128))
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b'"' + b"[" * 500 + b'"',
+        b'"\\"' + b"[{" * 500 + b'\\\\"',
+        b'"\\\\","' + b"{" * 500 + b'"',
+        b"[],{}," * 500 + b"0",
+        b'{"' + b"[" * 500 + b'":0}',
+    ],
+)
+def test_brackets_in_strings_and_side_by_side_are_not_depth(inside: bytes) -> None:
+    assert isinstance(wire.decode(nested(120, inside)), Notification)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 8_000_000,
+        b'"' * 8_000_000,
+        b'{"' + b'\\"' * 4_000_000 + b"[" * 200,
+        b'{"jsonrpc":"2.0","id":1,"error":[' + b'["",{}],' * 1_000_000,
+        b'{"a":"' + b"\xc3\xa9" * 4_000_000,
+    ],
+    ids=["brackets", "quotes", "escapes", "small items", "not ASCII"],
+)
+def test_a_hostile_body_of_8_mb_takes_no_seconds(body: bytes) -> None:
+    start = time.perf_counter()
+    with pytest.raises((NotJson, TooDeep)):
+        wire.decode(body)
+    assert time.perf_counter() - start < 5  # about half a second, with room for a busy machine
+
+
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [
+        (
+            {"jsonrpc": "2.0", "id": 1, "params": {"a": [1, 2.5, None, True, "x"]}},
+            b'{"jsonrpc":"2.0","id":1,"params":{"a":[1,2.5,null,true,"x"]}}',
+        ),
+        ("a/b", b'"a/b"'),
+        ('"\\', b'"\\"\\\\"'),
+        ("\n\r\t\b\f\0\x1f", b'"\\n\\r\\t\\b\\f\\u0000\\u001f"'),
+        ("\x7f\x85\u2028\u2029\ufeffé😀", '"\x7f\x85\u2028\u2029\ufeffé😀"'.encode()),
+        ([float("nan"), float("inf"), float("-inf")], b"[null,null,null]"),
+        ((1, (2,)), b"[1,[2]]"),
+        ({3}, b"[3]"),
+        (frozenset({3}), b"[3]"),
+        (2**63, b"9223372036854775808"),
+        ({1: "a"}, b'{"1":"a"}'),
+        (ErrorCode.BUSY, b"-32004"),
+        (datetime(2026, 1, 1, tzinfo=UTC), b'"2026-01-01T00:00:00Z"'),
+        (msgspec.Raw(b'{"a":1}'), b'{"a":1}'),
+        (ErrorObject(1, "x"), b'{"code":1,"message":"x"}'),
+        (ErrorObject(1, "x", msgspec.Raw(b"[]")), b'{"code":1,"message":"x","data":[]}'),
+    ],
+)
+def test_what_encode_promises(value: Any, body: bytes) -> None:
+    assert wire.encode(value) == body
+
+
+class Renamed(msgspec.Struct, omit_defaults=True):
+    text: str
+    meta_: Any = msgspec.field(default=None, name="_meta")
+    raw: Any = None
+
+
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [
+        ("a\ud800b\udfff", '"a\ufffdb\ufffd"'),
+        ({"\udcff": ["\ud800", {"k": ("\udc00",)}]}, '{"\ufffd":["\ufffd",{"k":["\ufffd"]}]}'),
+        (dict.fromkeys(["\ud800", "\ud801"], 2), '{"\ufffd":2}'),
+        (Renamed("\ud800"), '{"text":"\ufffd"}'),
+        (Renamed("\ud800", meta_={1: float("nan")}, raw=msgspec.Raw(b'{ "a":1}')), '{"text":"\ufffd","_meta":{"1":null},"raw":{"a":1}}'),
+        ([{"\ud800"}, 1, None, True, 1.5], '[["\ufffd"],1,null,true,1.5]'),
+    ],
+)
+def test_a_lone_surrogate_is_replaced(value: Any, body: str) -> None:
+    assert wire.encode(value) == body.encode()
+
+
+def test_a_raw_part_brings_no_newline() -> None:
+    assert wire.encode({"a": msgspec.Raw(b'{\n  "b": "x\\ny"\r\n}')}) == b'{"a":{"b":"x\\ny"}}'
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (object(), "object"),
+        ({"a": [range(3)]}, "range"),
+        (ValueError("x"), "ValueError"),
+        (["\ud800", object()], "object"),
+        ({None: 1}, "keys"),
+        pytest.param(10**5000, "int cannot be encoded", id="5001 digits"),
+        ([msgspec.Raw(b"\nno")], "list cannot be encoded"),
+    ],
+)
+def test_what_has_no_form_in_json_is_a_type_error_that_names_it(value: Any, says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        wire.encode(value)
+
+
+def test_what_contains_itself_is_a_type_error() -> None:
+    loop: list[Any] = ["\ud800"]
+    loop.append(loop)
+    for value in (loop, loop[1:]):
+        with pytest.raises(TypeError, match="list cannot be encoded: it is nested too deep, or contains itself"):
+            wire.encode(value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda items: st.lists(items, max_size=4) | st.dictionaries(st.text(), items, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+@example({"a b": ["c: d", ", "]})
+def test_any_json_comes_back_and_is_compact(value: Any) -> None:
+    body = wire.encode(value)
+    assert json.loads(body) == value
+    assert b"\n" not in body
+    assert len(body) <= len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+@given(st.integers() | st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
+def test_any_request_comes_back(id: int | str, method: str, params: dict[str, Any]) -> None:
+    message = wire.decode(wire.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    assert isinstance(message, Request)
+    assert (message.id, message.method, json.loads(bytes(message.params))) == (id, method, params)
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_any_text_can_be_encoded(text: str) -> None:
+    assert len(json.loads(wire.encode([text]))[0]) == len(text)
+
+
+VALID = (
+    b'{"jsonrpc":"2.0","id":12,"method":"host/inject","params":{"session_id":"s-1","text":"h\xc3\xa9 \\u00e9"}}',
+    b'{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"x","data":[1,2.5e3,null]}}',
+    b'{"jsonrpc":"2.0","id":7,"result":{"decision":"deny","context":["a",{"b":[]}]}}',
+)
+
+
+@given(st.sampled_from(VALID), st.lists(st.tuples(st.integers(0, 110), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=4))
+def test_mutated_messages_raise_only_ours(body: bytes, edits: list[tuple[int, int, bytes]]) -> None:
+    for at, removed, inserted in edits:
+        body = body[:at] + inserted + body[at + removed :]
+    try:
+        message = wire.decode(body)
+    except (NotJson, InvalidMessage):
+        return
+    assert isinstance(message, Request | Notification | Reply)
+
+
+@given(st.binary(max_size=60))
+def test_arbitrary_bytes_raise_only_ours(body: bytes) -> None:
+    with pytest.raises((NotJson, InvalidMessage)):
+        wire.decode(body)

@@ -1,0 +1,135 @@
+"""`--trace`: one line a message that a plugin's text cannot break."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sliphook.trace.live import LiveTrace
+from sliphook.trace.record import TraceRecord
+from sliphook.trace.redact import Redactor
+from sliphook.trace.render import Style, duration, render_line, size
+
+WAIT_S = 10.0
+PLAIN = Style()
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+def record(**fields: object) -> TraceRecord:
+    return msgspec.convert({"kind": "message", "wall_s": 3661.25, "mono_s": 0.0, "plugin": "guard", **fields}, TraceRecord)
+
+
+@pytest.mark.parametrize(
+    ("fields", "line"),
+    [
+        (
+            {"direction": "to_plugin", "method": "hook/pre_tool_call", "id": 3, "size": 412},
+            "01:01:01.250 → guard        hook/pre_tool_call            #3    412 B",
+        ),
+        (
+            {"direction": "from_plugin", "method": "hook/pre_tool_call", "id": 3, "size": 58, "elapsed_ms": 0.8123, "verdict": "deny"},
+            "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms deny",
+        ),
+        (
+            {"kind": "lifecycle", "verdict": "ready"},
+            "01:01:01.250 · guard        lifecycle                                          ready",
+        ),
+        (
+            {"kind": "late", "direction": "from_plugin", "method": "tool/call", "id": 9, "size": 20},
+            "01:01:01.250 ← guard        tool/call                     #9     20 B          late",
+        ),
+        (
+            {"kind": "refused", "direction": "from_plugin", "size": 2, "body": b"\x1b[2J\n", "note": "no JSON"},
+            "01:01:01.250 ← guard        refused                               2 B          no JSON \\x1b[2J\\n",
+        ),
+    ],
+)
+def test_a_line(fields: dict[str, object], line: str) -> None:
+    assert render_line(record(**fields), PLAIN) == line
+
+
+def test_without_unicode_the_arrows_are_ascii() -> None:
+    line = render_line(record(direction="to_plugin", method="ping"), Style(unicode=False))
+    assert line == "01:01:01.250 > guard        ping"
+
+
+def test_colour_is_only_added() -> None:
+    line = render_line(record(direction="from_plugin", method="ping", verdict="timed_out"), Style(colour=True))
+    assert "\x1b[31mtimed_out\x1b[0m" in line
+
+
+hostile = st.text(st.characters(), max_size=30)
+
+
+@given(plugin=hostile, method=hostile, request_id=hostile, verdict=hostile, note=hostile, body=st.binary(max_size=60))
+def test_nothing_that_a_plugin_says_breaks_the_line(
+    plugin: str, method: str, request_id: str, verdict: str, note: str, body: bytes
+) -> None:
+    shown = render_line(
+        TraceRecord(
+            kind="stray", wall_s=0.0, mono_s=0.0, plugin=plugin, method=method, id=request_id, verdict=verdict, note=note, body=body
+        ),
+        PLAIN,
+    )
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("elapsed_ms", "text"), [(0.0, "0.00 ms"), (9.994, "9.99 ms"), (12.34, "12.3 ms"), (250.0, "250 ms"), (5000.0, "5.00 s")]
+)
+def test_durations(elapsed_ms: float, text: str) -> None:
+    assert duration(elapsed_ms) == text
+
+
+@pytest.mark.parametrize(("count", "text"), [(None, ""), (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (8 * 1024 * 1024, "8.0 MiB")])
+def test_sizes(count: int | None, text: str) -> None:
+    assert size(count) == text
+
+
+def opened(path: Path, encoding: str = "utf-8") -> TextIO:
+    return path.open("w", encoding=encoding)
+
+
+def test_records_are_shown_as_they_pass_and_no_secret_with_them(tmp_path: Path) -> None:
+    with opened(tmp_path / "err") as stream:
+        trace = LiveTrace(stream, Redactor(["tok-123"]))
+        trace.record(record(direction="to_plugin", method="ping", note="tok-123"))
+        assert trace.close(WAIT_S) is None
+    assert (tmp_path / "err").read_text().splitlines() == [
+        "01:01:01.250 → guard        ping                                               [redacted]"
+    ]
+
+
+def test_a_terminal_without_unicode_gets_ascii(tmp_path: Path) -> None:
+    with opened(tmp_path / "err", "ascii") as stream:
+        trace = LiveTrace(stream)
+        trace.record(record(direction="to_plugin", method="ping", note="né"))
+        assert trace.close(WAIT_S) is None
+    assert (tmp_path / "err").read_bytes() == b"01:01:01.250 > guard        ping                                               n\\xe9\n"
+
+
+def test_a_closed_pipe_loses_records_and_says_how_many() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with io.TextIOWrapper(io.FileIO(writer, "w"), encoding="utf-8") as stream:
+        trace = LiveTrace(stream)
+        trace.record(record())
+        trace.record(record())
+        assert trace.close(WAIT_S) == "2 records of the trace could not be shown"

@@ -1,0 +1,37 @@
+"""A plugin with types: mypy and pyright must find those of the SDK in the installed wheel. It is checked, not run."""
+
+from __future__ import annotations
+
+from sliphook_sdk import Answer, AsyncContext, Plugin, deny, replace
+from sliphook_sdk.protocol.payloads import PreToolCall, TurnEnd, UserPromptSubmit
+
+plugin = Plugin("guard", version="1.0.0", uses=["notify"])
+
+
+@plugin.hook("pre_tool_call", match={"tool_name": ["shell"]}, on_failure="closed")
+def no_rm(call: PreToolCall) -> Answer | None:
+    command: str = call.arguments.get("command", "")
+    return deny("deleting whole trees is not for agents") if "rm -rf" in command else None
+
+
+@plugin.hook("user_prompt_submit", replaces=True)
+async def polite(prompt: UserPromptSubmit) -> Answer:
+    return replace(text=f"{prompt.text}, please")
+
+
+@plugin.on("turn_end")
+def count(end: TurnEnd) -> None:
+    tokens: int | None = end.usage.output_tokens
+    print(end.outcome, tokens or 0)
+
+
+@plugin.tool
+async def weather(city: str, *, ctx: AsyncContext) -> str:
+    """The weather in a city."""
+    ctx.progress("asking", 0.5)
+    await ctx.notify("info", f"looking at {city}")
+    return "cold"
+
+
+if __name__ == "__main__":
+    plugin.run()

@@ -1,0 +1,72 @@
+"""Writes protocol.schema.json, and the tables of protocol.md between their markers. `--check` writes nothing and fails on drift.
+
+A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else in protocol.md is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from tools import schema, tables
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+
+_MARKED: Final = re.compile(r"(?P<start><!-- generated: (?P<name>[^>]+?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+
+
+def rewrite(text: str, tables_by_name: Mapping[str, Callable[[], str]]) -> str:
+    """The text with every marked part made anew.
+
+    Raises:
+        ValueError: a marker names no table, a table has no marker or two, or a marker has no end.
+    """
+    names = [match["name"] for match in _MARKED.finditer(text)]
+    problems = [f"protocol.md asks for a table {name!r} that nothing makes" for name in names if name not in tables_by_name]
+    counts = {name: names.count(name) for name in tables_by_name}
+    problems += [f"protocol.md has the table {name!r} {count} times, not once" for name, count in counts.items() if count != 1]
+    if text.count("<!-- generated: ") != len(names) or text.count("<!-- end -->") != len(names):
+        problems.append("protocol.md has a marker `<!-- generated: NAME -->` without its `<!-- end -->`")
+    if problems:
+        raise ValueError("\n".join(problems))
+    return _MARKED.sub(lambda match: f"{match['start']}{tables_by_name[match['name']]()}\n{match['end']}", text)
+
+
+def fresh(root: Path = ROOT) -> dict[Path, str]:
+    """What the generated files must hold, by their paths."""
+    document = root / "protocol.md"
+    guard = root / "examples" / "guard.sh"
+    parts = {**tables.all_tables(), "file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```"}
+    return {
+        root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False) + "\n",
+        document: rewrite(document.read_text(encoding="utf-8"), parts),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with `--check` only compare them. Returns the exit code."""
+    if arguments not in ([], ["--check"]):
+        print("usage: python -m tools.generate [--check]", file=sys.stderr)
+        return 2
+    try:
+        wanted = fresh()
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 1
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if arguments == ["--check"]:
+        for path in stale:
+            print(f"{path.name} is not what the definition says: run `make generate`", file=sys.stderr)
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(wanted[path], encoding="utf-8")
+        print(f"wrote {path.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,209 @@
+"""The tables of protocol.md, each made from the definition in `sliphook_sdk.protocol`."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable
+from functools import partial
+from types import NoneType
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from sliphook_sdk import protocol
+from sliphook_sdk.protocol import limits, shapes
+from sliphook_sdk.protocol.describe import field_docs
+from sliphook_sdk.protocol.payloads import Payload
+
+_COMMON: Final = tuple(field.encode_name for field in msgspec.structs.fields(Payload))
+
+_SHARED_STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
+    shapes.Message,
+    shapes.ToolCallRequest,
+    shapes.ToolResult,
+    shapes.Usage,
+    shapes.ModelTool,
+    shapes.Inflight,
+    protocol.ToolSpec,
+    protocol.Subscription,
+    protocol.CommandSpec,
+    protocol.EnvWant,
+    protocol.HostInfo,
+    protocol.PluginInfo,
+    protocol.SessionInfo,
+    protocol.Answer,
+)
+"""Structs that no method has for itself, but that the document explains in a table of their own."""
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """A table in Markdown; a bar inside a cell would end it, and is escaped."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def _codes(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+_HOOKS: Final = "(#hooks-and-events)"
+
+_WORDS: Final[dict[object, str]] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null", Any: "any value"}
+
+
+def plain_type(hint: Any) -> str:
+    """The type in the words of JSON: `string or null`, `list of Message`, or the values it can have."""
+    if hint in _WORDS:
+        return _WORDS[hint]
+    arguments = get_args(hint)
+    match get_origin(hint):
+        case typing.Annotated:
+            return plain_type(arguments[0])
+        case typing.Union | types.UnionType:
+            return " or ".join(plain_type(argument) for argument in arguments if argument is not msgspec.UnsetType)
+        case typing.Literal:
+            return ", ".join(f'`"{value}"`' for value in arguments)
+        case builtins.list:
+            return f"list of {_one_of(arguments[0])}"
+        case builtins.dict:
+            return "object" if arguments[1] is Any else f"object of {_one_of(arguments[1])}"
+        case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            return f"[{hint.__name__}](#{hint.__name__.lower()})"
+        case _:
+            raise TypeError(f"protocol.md has no words for the type {hint!r}; add them in tools/tables.py")
+
+
+def _one_of(hint: Any) -> str:
+    words = plain_type(hint)
+    return f"({words})" if " or " in words or ", " in words else words
+
+
+def _fields(struct: type[msgspec.Struct], without: Iterable[str] = ()) -> str:
+    """Every field of a struct in wire order; a question mark behind the name says that it may be absent."""
+    hints, docs = get_type_hints(struct, include_extras=True), field_docs(struct)
+    return _table(
+        ("field", "type", "what"),
+        (
+            (
+                f"`{field.encode_name}`" + ("" if field.required else "?"),
+                plain_type(hints[field.name]),
+                docs[field.encode_name].description or "",
+            )
+            for field in msgspec.structs.fields(struct)
+            if field.encode_name not in without
+        ),
+    )
+
+
+def _methods(by: str) -> str:
+    rows: list[tuple[str, ...]] = []
+    if by == "host":
+        rows.append((f"[`hook/NAME`]{_HOOKS}", "request", plain_type(protocol.Answer), "may change what happens; null or `{}` abstains"))
+        rows.append((f"[`event/NAME`]{_HOOKS}", "notification", "", "told, not asked"))
+    for method in protocol.METHODS:
+        if method.by == by:
+            says = f"{method.says}; needs `{method.grant}`" if method.grant else method.says
+            rows.append((_linked(method.name), method.kind, _answer(method), says))
+    return _table(("method", "kind", "answer", "what for"), rows)
+
+
+def _answer(method: protocol.Method) -> str:
+    if method.kind == "notification":
+        return ""
+    if method.result is None:
+        return "anything"
+    return "`{}`" if method.result is protocol.Empty else plain_type(method.result)
+
+
+def _linked(name: str) -> str:
+    """The name in code, linked to its heading, whose anchor drops all but letters, digits, `_` and `-`."""
+    return f"[`{name}`](#{re.sub(r'[^a-z0-9_-]', '', name.lower())})"
+
+
+def _catalogue() -> str:
+    return _table(
+        ("name", "kind", "fires", "fields beside the common ones", "what an answer may do", "on failure"),
+        (
+            (
+                _linked(entry.name),
+                entry.kind,
+                entry.fires,
+                _codes(own_fields(entry)),
+                _powers(entry),
+                f"**{entry.on_failure}**" if entry.on_failure == "closed" else entry.on_failure or "",
+            )
+            for entry in protocol.CATALOGUE.values()
+        ),
+    )
+
+
+def own_fields(entry: protocol.Entry) -> list[str]:
+    """The payload's fields beside the common ones and those that only the wire adds."""
+    return [
+        field.encode_name
+        for field in msgspec.structs.fields(entry.payload)
+        if field.encode_name not in (*_COMMON, "timeout_s", "truncated")
+    ]
+
+
+def _powers(entry: protocol.Entry) -> str:
+    powers = [f"`{decision}`" for decision in entry.decisions]
+    powers += [f"`replace.{name}`" for name in entry.replace]
+    powers += [f"`substitute.{name}`" for name in entry.substitute]
+    if entry.context:
+        powers.append(f"`context`: {entry.context}")
+    if entry.continues:
+        powers.append("`continue_with`")
+    return ", ".join(powers)
+
+
+def _heavy() -> str:
+    return _table(
+        ("name", "fields that are null unless `include` names them", "a subscription that does not say hears child agents"),
+        (
+            (f"`{entry.name}`", _codes(entry.heavy), "yes" if entry.subagents else "no")
+            for entry in protocol.CATALOGUE.values()
+            if entry.heavy or entry.subagents
+        ),
+    )
+
+
+def _errors() -> str:
+    return _table(("code", "standard message", "meaning"), ((f"`{code.value}`", code.text, code.meaning) for code in protocol.ErrorCode))
+
+
+def _limits() -> str:
+    return _table(("what", "limit", "beyond it"), limits.LIMITS)
+
+
+def _names() -> str:
+    rows = [(kind, f"`{pattern}`") for kind, pattern in protocol.NAME_PATTERNS.items()]
+    rows.append(("commands that are the agent's", _codes(protocol.RESERVED_COMMANDS)))
+    rows.append(("`uses`", _codes(get_args(protocol.Uses))))
+    return _table(("name of", "what it may be"), rows)
+
+
+def all_tables() -> dict[str, Callable[[], str]]:
+    """Every table by the name of its marker; each must stand in protocol.md once."""
+    tables: dict[str, Callable[[], str]] = {
+        "methods host": partial(_methods, "host"),
+        "methods plugin": partial(_methods, "plugin"),
+        "catalogue": _catalogue,
+        "heavy": _heavy,
+        "errors": _errors,
+        "limits": _limits,
+        "names": _names,
+        "fields Common": partial(_fields, Payload),
+    }
+    for entry in protocol.CATALOGUE.values():
+        tables[f"fields {entry.name}"] = partial(_fields, entry.payload, _COMMON)
+    structs: list[type[msgspec.Struct]] = [*_SHARED_STRUCTS, *(method.params for method in protocol.METHODS)]
+    structs += [method.result for method in protocol.METHODS if method.result is not None]
+    for struct in structs:
+        if struct is not protocol.Empty:
+            tables[f"fields {struct.__name__}"] = partial(_fields, struct, _COMMON if issubclass(struct, Payload) else ())
+    return tables
