@@ -14,16 +14,34 @@ import pytest
 # "agent" is agent and agent.*; the longest name that fits counts.
 LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "sliphook": (
-        ("quoting", "errors", "trace.record", "spec", "lifecycle", "deadlines", "usage"),
+        (
+            "quoting",
+            "errors",
+            "stamps",
+            "usage",
+            "spec",
+            "lifecycle",
+            "supervisor",
+            "deadlines",
+            "pipes",
+            "keeper",
+            "keeper_main",
+            "trace.record",
+        ),
         ("trace", "wire", "diagnose", "stderr", "outcome", "manifest", "schemas"),
-        ("framing", "rpc", "call", "delivery", "dispatch", "process"),
+        ("framing", "rpc", "call", "delivery", "dispatch", "process", "tools"),
         ("outbox", "witness"),
         ("writer",),
+        ("reader", "hang"),
         ("connection",),
         ("ending",),
+        ("instance",),
         ("plugin",),
-        ("fire",),
-        ("session", "turn"),
+        ("fire", "admission"),
+        ("interrupt", "toolcall", "hostcalls", "pluginwork"),
+        ("turn",),
+        ("session",),
+        ("backstage",),
         ("host",),
         ("sliphook",),  # the package itself: what an agent imports
         ("agent",),
@@ -33,13 +51,13 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "sliphook_sdk": (
         ("protocol",),
-        ("errors", "schema", "streams", "gates", "signals", "sessions", "framing", "call"),
+        ("errors", "encoding", "schema", "streams", "gates", "signals", "sessions", "framing", "call", "log"),
         ("matching", "answers", "ending", "rpc"),
         ("handlers",),
         ("tools",),
-        ("context",),
+        ("contexts",),
         ("service",),
-        ("plugin",),
+        ("plugin", "testing"),
         ("engine",),
         ("engine_threads", "engine_asyncio"),
         ("run",),
@@ -74,17 +92,8 @@ SHARED: Final = ("protocol", "framing")
 
 SHORTEST, LONGEST = 50, 350
 SMALL: Final = {
-    "sliphook": (
-        "__main__",
-        "agent",
-        "call",
-        "cli",
-        "demo_plugins",
-        "quoting",
-        "stderr",
-        "trace",
-    ),
-    "sliphook_sdk": ("call", "ending", "errors", "matching", "protocol", "sessions", "signals"),
+    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "stamps", "trace", "usage"),
+    "sliphook_sdk": ("call", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
 }
 """Modules that say one small thing, whole."""
 

@@ -1,4 +1,4 @@
-"""The tables of protocol.md, each made from the definition in `sliphook_sdk.protocol`."""
+"""The tables of protocol.md, each made from the definition in `sliphook_sdk.protocol`; the states of a plugin are the host's."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from sliphook import lifecycle
 from sliphook_sdk import protocol
 from sliphook_sdk.protocol import limits, shapes
 from sliphook_sdk.protocol.describe import field_docs
@@ -187,6 +188,12 @@ def _names() -> str:
     return _table(("name of", "what it may be"), rows)
 
 
+def _lifecycle() -> str:
+    """The states of a plugin, as a diagram that can be read as text too."""
+    moves = "\n".join(f"    {state.value} --> {after.value}: {happening.value}" for (state, happening), after in lifecycle.TABLE.items())
+    return f"```mermaid\nstateDiagram-v2\n{moves}\n```"
+
+
 def all_tables() -> dict[str, Callable[[], str]]:
     """Every table by the name of its marker; each must stand in protocol.md once."""
     tables: dict[str, Callable[[], str]] = {
@@ -196,6 +203,7 @@ def all_tables() -> dict[str, Callable[[], str]]:
         "heavy": _heavy,
         "errors": _errors,
         "limits": _limits,
+        "lifecycle": _lifecycle,
         "names": _names,
         "fields Common": partial(_fields, Payload),
     }

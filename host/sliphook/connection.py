@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
-import trio
+
 from sliphook_sdk.protocol import CancelParams, ErrorCode
-from sliphook_sdk.protocol.limits import (
-    MAX_PLUGIN_REQUESTS,
-    MAX_UNASKED_BYTES_PER_SECOND,
-    MAX_UNASKED_MESSAGES_PER_SECOND,
-    MESSAGE_SILENCE_S,
-)
+from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS
 
 from . import wire
 from .call import Call, CallStatus
 from .deadlines import BLOCKED_LOOP_S, Deadlines
-from .framing import Body, FrameReader, FramingError, Stray
+from .framing import Body, FramingError, Stray
 from .outbox import Item, QueueFull
 from .quoting import quote
+from .reader import PipeReader
 from .rpc import Handler, Rpc, Violation
 from .witness import Witness
-from .writer import PipeWriter, Timer
-
-READ_BYTES = 64 * 1024
-MESSAGES_PER_PASS = 100
-LAST_READS = 256
-"""At most so many pieces are read from a dead process; a grandchild may go on writing for ever."""
+from .writer import PipeWriter
 
 
 class ConnectionOwner(Protocol):
@@ -39,12 +29,16 @@ class ConnectionOwner(Protocol):
         """A message came."""
         ...
 
+    def unanswered(self) -> None:
+        """A request that had been sent was given up without a reply."""
+        ...
+
     def connection_broken(self, status: CallStatus, why: str) -> None:
         """The connection has ended itself; the process has to go too."""
         ...
 
-    def stray_output(self, data: bytes, why: str) -> None:
-        """Something on stdout was no message."""
+    def stray_output(self, why: str) -> None:
+        """Something on stdout was no message, or broke a rule."""
         ...
 
     def dropped(self, item: Item) -> None:
@@ -77,20 +71,13 @@ class Connection:
         owner: ConnectionOwner,
         witness: Witness | None = None,
     ) -> None:
-        self._stdout = stdout
-        self._deadlines = deadlines
         self._owner = owner
         self._witness = witness
         self._rpc = Rpc(self._reply, handlers)
-        self._frames = FrameReader()
+        self._reader = PipeReader(stdout, deadlines, self)
         self._writer = PipeWriter(stdin, deadlines, self)
         self._calls: dict[int, Call] = {}
         self._unsent_replies = 0
-        self._silence = Timer(self._silent)
-        self._more_to_read = True
-        self._unasked_since = 0.0
-        self._unasked_messages = 0
-        self._unasked_bytes = 0
         self.closed = False
 
     # -- requests and notifications ------------------------------------------------------------------------------
@@ -108,7 +95,9 @@ class Connection:
         except QueueFull:
             self.end(call, "queue_full", "its queue is full: it does not read what it is sent")
 
-    def notify(self, method: str, params: msgspec.Raw, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False) -> None:
+    def notify(
+        self, method: str, params: msgspec.Raw, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False
+    ) -> None:
         """Send a notification. One that may not be dropped and does not fit breaks the connection."""
         if self.closed:
             return
@@ -127,6 +116,12 @@ class Connection:
 
         A request whose content must not be lost stays in its place as an event.
         """
+        taken = self._take_back(calls)
+        for call in taken:
+            self.end(call, "cancelled", "cancelled before it was sent")
+        return [call for call in calls if call not in taken and call.status is None]
+
+    def _take_back(self, calls: list[Call]) -> set[Call]:
         unwritten = [call for call in calls if not call.written]
         taken = self._writer.outbox.withdraw({call for call in unwritten if call.retell is None})
         for call in unwritten:
@@ -135,16 +130,11 @@ class Connection:
                 item = Item(self._rpc.notify(method, _without_timeout(call.retell)), method, session_id=call.session_id)
                 if self._writer.outbox.swap(call, item):
                     taken.add(call)
-        for call in taken:
-            self.end(call, "cancelled", "cancelled before it was sent")
-        return [call for call in calls if call not in taken and call.status is None]
+        return taken
 
     def cancel(self, call: Call, *, urgent: bool = False) -> None:
         """Withdraw one call: tell the plugin if it has been sent, and settle it here and now."""
-        if call.status is not None:
-            return
-        if not call.written and self._writer.outbox.withdraw({call}):
-            self.end(call, "cancelled", "cancelled before it was sent")
+        if call.status is not None or not self.withdraw([call]):
             return
         params = msgspec.Raw(wire.encode(CancelParams(id=call.id)))
         self.notify("$/cancelRequest", params, session_id=call.session_id, urgent=urgent)
@@ -152,12 +142,12 @@ class Connection:
 
     def expire(self, call: Call, late_s: float) -> None:
         """The call's timeout is over; what can already be read is read first."""
-        self.read_now()
+        self._reader.read_now()
         if call.status is not None:
             return
         if late_s > BLOCKED_LOOP_S:
             self._owner.agent_blocked(late_s)
-        if call.written or not self._writer.outbox.withdraw({call}):
+        if not self._take_back([call]):
             self.notify("$/cancelRequest", msgspec.Raw(wire.encode(CancelParams(id=call.id))), session_id=call.session_id)
         self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
 
@@ -168,6 +158,8 @@ class Connection:
             call.why = why
             self._calls.pop(call.id, None)
             self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, why)
+            if call.written and not self.closed:
+                self._owner.unanswered()
             if self._witness is not None:
                 self._witness.settled(call)
 
@@ -212,7 +204,7 @@ class Connection:
 
     def cannot_write(self, why: str) -> None:
         """The plugin does not read any more."""
-        self.read_now()
+        self._reader.read_now()
         self._break("crashed", why)
 
     def _reply(self, frame: bytes, method: str, request_id: int | str) -> None:
@@ -225,104 +217,59 @@ class Connection:
         except QueueFull:
             self._break("crashed", "its queue is full of answers: it asks and does not read")
 
-    # -- reading -------------------------------------------------------------------------------------------------
+    # -- reading (see ReaderOwner) --------------------------------------------------------------------------------
 
     async def read(self) -> None:
-        """The reader: returns at the end of the stream, or when the connection is broken."""
-        while not self.closed:
-            try:
-                await trio.lowlevel.wait_readable(self._stdout)
-            except trio.ClosedResourceError:
-                return
-            if not self._read_once():
-                self._finish_reading()
-                return
-            while self._handle_some():
-                await trio.lowlevel.checkpoint()
-            await self._hold_back()
+        """The reader's task: returns at the end of the stream, or when the connection is closed."""
+        await self._reader.run()
 
-    def read_now(self) -> None:
-        """Handle what can be read without waiting, one pass of it."""
-        if not self.closed:
-            self._read_once()
-            self._handle_some()
+    async def read_until(self, done: Callable[[], bool]) -> None:
+        """Read in the caller's own task (see `PipeReader.read_until`)."""
+        await self._reader.read_until(done)
+
+    def nudge(self) -> None:
+        """Wake who reads, to look again whether they are done."""
+        self._reader.nudge()
 
     def read_rest(self) -> None:
-        """The process is dead: handle what it left in the pipe, as far as it can be read without waiting."""
-        for _ in range(LAST_READS):
-            if self.closed or not self._read_once():
-                break
-            while self._handle_some():
-                pass
-            if not self._more_to_read:
-                return
-        self._finish_reading()
+        """The process is dead: handle what it left in the pipe."""
+        self._reader.read_rest()
 
-    def _read_once(self) -> bool:
-        """Read one piece; False at the end of the stream."""
-        try:
-            data = os.read(self._stdout, READ_BYTES)
-        except BlockingIOError:
-            self._more_to_read = False
-            return True
-        except OSError:
-            return False
-        self._more_to_read = True
-        if not data:
-            return False
-        self._frames.feed(data)
-        return True
+    def stray(self, stray: Stray) -> None:
+        """Something was no message."""
+        self._owner.stray_output(stray.why)
+        if self._witness is not None:
+            self._witness.oddity("stray", stray.data, stray.why)
 
-    def _handle_some(self) -> bool:
-        """Handle at most `MESSAGES_PER_PASS` messages; True where more wait."""
-        try:
-            for _ in range(MESSAGES_PER_PASS):
-                if self.closed:
-                    return False
-                piece = self._frames.next()
-                if piece is None:
-                    self._watch_silence()
-                    return False
-                if isinstance(piece, Stray):
-                    self._owner.stray_output(piece.data, piece.why)
-                    if self._witness is not None:
-                        self._witness.oddity("stray", piece.data, piece.why)
-                else:
-                    self._handle(piece)
-        except FramingError as error:
-            if self._witness is not None:
-                self._witness.oddity("refused", error.excerpt.encode(), error.why)
-            self._break("protocol_error", str(error))
-            return False
-        return True
+    def unreadable(self, error: FramingError) -> None:
+        """The stream cannot be read on."""
+        if self._witness is not None:
+            self._witness.oddity("refused", error.excerpt.encode(), error.why)
+        self._break("protocol_error", str(error))
 
-    def _handle(self, body: Body) -> None:
+    def message(self, body: Body) -> bool:
+        """Handle one message; False where nobody asked for it."""
         self._owner.heard()
         message = body.message
         if isinstance(message, wire.InvalidMessage):
             self._handle_invalid(body.data, message)
-            return
+            return False
         call = self._calls.pop(message.id, None) if isinstance(message, wire.Reply) and isinstance(message.id, int) else None
         if self._witness is not None:
             if isinstance(message, wire.Reply) and call is None and self._rpc.was_issued(message.id):
                 self._witness.oddity("late", body.data, "the request has ended already")
             else:
                 self._witness.received(body.data, message, call)
-        asked = False
+        if isinstance(message, wire.Request) and self._unsent_replies >= MAX_PLUGIN_REQUESTS:
+            self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
+            return False
         try:
-            if isinstance(message, wire.Request) and self._unsent_replies >= MAX_PLUGIN_REQUESTS:
-                self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
-            else:
-                asked = self._rpc.consume(message)
+            return self._rpc.consume(message)
         except Violation as violation:
             self._violation(body.data, str(violation), fatal=violation.fatal)
-        if not asked:
-            self._unasked_messages += 1
-            self._unasked_bytes += len(body.data)
+            return False
 
     def _handle_invalid(self, data: bytes, error: wire.InvalidMessage) -> None:
-        self._unasked_messages += 1
-        self._unasked_bytes += len(data)
         call = self._calls.get(error.id) if error.is_reply and isinstance(error.id, int) else None
         if call is not None:
             self.end(call, "error", f"its reply is not valid: {error.why}")
@@ -331,39 +278,12 @@ class Connection:
         self._violation(data, error.why)
 
     def _violation(self, data: bytes, why: str, *, fatal: bool = False) -> None:
-        self._owner.stray_output(data, why)
+        self._owner.stray_output(why)
         if self._witness is not None:
             self._witness.oddity("refused", data, why)
-        if fatal:
-            raise FramingError(why, quote(data))
-        self._frames.violation(why)
-
-    def _finish_reading(self) -> None:
-        if self.closed:
-            return
-        self._frames.close()
-        more = True
-        while more and not self.closed:
-            more = self._handle_some()
-
-    async def _hold_back(self) -> None:
-        """Stop reading for the rest of the second where the plugin sends more than it may; the pipe pushes back."""
-        now = trio.current_time()
-        if now - self._unasked_since >= 1.0:
-            self._unasked_since = now
-            self._unasked_messages = self._unasked_bytes = 0
-        elif self._unasked_messages > MAX_UNASKED_MESSAGES_PER_SECOND or self._unasked_bytes > MAX_UNASKED_BYTES_PER_SECOND:
-            await trio.sleep_until(self._unasked_since + 1.0)
-
-    def _watch_silence(self) -> None:
-        self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
-        if self._frames.mid_message:
-            self._deadlines.add(self._silence, MESSAGE_SILENCE_S)
+        self._reader.violation(why, quote(data), fatal=fatal)
 
     # -- the end -------------------------------------------------------------------------------------------------
-
-    def _silent(self) -> None:
-        self._break("protocol_error", f"it began a message and was silent for {MESSAGE_SILENCE_S:g} s")
 
     def _break(self, status: CallStatus, why: str) -> None:
         if not self.closed:
@@ -379,13 +299,11 @@ class Connection:
         if self.closed:
             return
         self.closed = True
-        self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
         for call in list(self._calls.values()):
             self.end(call, status, why)
         self._rpc.close()
         self._writer.close()
-        trio.lowlevel.notify_closing(self._stdout)
-        os.close(self._stdout)
+        self._reader.close()
 
 
 def _without_timeout(params: msgspec.Raw) -> msgspec.Raw:

@@ -23,7 +23,7 @@ class Expiring(Protocol):
 
 
 class Deadlines:
-    """The deadlines of one host. Times are `trio.current_time()`."""
+    """The deadlines of one host. Times are `trio.current_time()`. An item may wait once for each timeout."""
 
     def __init__(self) -> None:
         self._queues: dict[float, dict[Expiring, float]] = {}
@@ -31,11 +31,12 @@ class Deadlines:
         self._wakes_at = float("inf")
 
     def add(self, item: Expiring, timeout_s: float) -> None:
-        """Have `item.expired` called in `timeout_s` seconds, unless it is removed before."""
+        """Have `item.expired` called in `timeout_s` seconds, unless it is removed before; added again, it waits anew."""
         deadline = trio.current_time() + timeout_s
         queue = self._queues.get(timeout_s)
         if queue is None:
             queue = self._queues[timeout_s] = {}
+        queue.pop(item, None)  # its old place would hold up those behind it
         queue[item] = deadline
         if deadline < self._wakes_at and self._sleeper is not None:
             trio.lowlevel.reschedule(self._sleeper)
@@ -46,26 +47,26 @@ class Deadlines:
         queue = self._queues.get(timeout_s)
         if queue is not None:
             queue.pop(item, None)
+            if not queue:
+                del self._queues[timeout_s]
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """The watchdog; runs until it is cancelled."""
         while True:
             await self._sleep()
             now = trio.current_time()
-            late_s = max(0.0, now - self._wakes_at)
-            for timeout_s, queue in list(self._queues.items()):
-                while queue:
+            for timeout_s in list(self._queues):
+                # looked up each time: what expires may remove and add others, and the queue with them
+                while queue := self._queues.get(timeout_s):
                     item, deadline = next(iter(queue.items()))
                     if deadline > now:
                         break
-                    del queue[item]
-                    item.expired(late_s)
-                if not queue:
-                    self._queues.pop(timeout_s, None)
+                    self.remove(item, timeout_s)
+                    item.expired(now - deadline)
 
     async def _sleep(self) -> None:
-        heads = [next(iter(queue.values())) for queue in self._queues.values() if queue]
-        self._wakes_at = min(heads, default=float("inf"))
+        self._wakes_at = min((next(iter(queue.values())) for queue in self._queues.values()), default=float("inf"))
         self._sleeper = trio.lowlevel.current_task()
 
         def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:

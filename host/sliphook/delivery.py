@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+
 from sliphook_sdk.protocol import Entry, Payload
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES
 
@@ -33,7 +34,7 @@ class Delivery:
             timeout_s: what is left to answer, or None where it is only told.
 
         Raises:
-            PayloadTooLarge: for a request; an event goes without what does not fit.
+            PayloadTooLarge: it does not fit, even without what `include` names.
         """
         if payload is not self._payload:
             self._payload = payload
@@ -52,7 +53,7 @@ class Delivery:
         body = wire.encode(shaped)
         if len(body) <= MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
             return msgspec.Raw(body)
-        cut = [name for name in self._entry.heavy if name in include]
+        cut = [name for name in self._entry.heavy if getattr(shaped, name) is not None]
         if cut:
             shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
             body = wire.encode(shaped)

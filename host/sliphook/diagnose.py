@@ -13,15 +13,16 @@ from .quoting import quote
 
 _SHEBANG_BYTES = 256
 _ELF_MACHINES = {0x03: "i386", 0x28: "arm", 0x3E: "x86_64", 0xB7: "aarch64", 0xF3: "riscv64", 0x16: "s390x", 0x15: "ppc64le"}
+_MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
 
 
 def why_not_startable(path: Path) -> str | None:
     """What stands in the way of executing `path`: one line that says what to do, or None. Reads at most a few bytes of the file."""
     shown = quote(str(path))
-    if "\0" in str(path):
-        return f"{shown} is no path: it contains a NUL character"
     try:
         info = path.stat()
+    except ValueError:
+        return f"{shown} is no path: it contains what no path can contain"
     except FileNotFoundError:
         if path.is_symlink():
             return f"{shown} is a symbolic link to {quote(os.readlink(path))}, which does not exist"
@@ -51,19 +52,8 @@ def why_not_startable(path: Path) -> str | None:
 def _why_not_head(shown: str, head: bytes) -> str | None:
     if head.startswith(b"#!"):
         return _why_not_script(shown, head)
-    if head.startswith(b"\x7fELF"):
-        machine = int.from_bytes(head[18:20], "little" if head[5:6] == b"\x01" else "big")
-        name = _ELF_MACHINES.get(machine)
-        here = platform.machine()
-        if name is not None and name != here and {name, here} != {"i386", "x86_64"}:
-            return f"{shown} is built for {name}, this machine is {here}"
-        return None
-    if head[:4] in (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe"):
-        if platform.system() != "Darwin":
-            return f"{shown} is built for macOS, this machine runs {platform.system()}"
-        return None
-    if b"\0" in head:
-        return None  # some other binary format: the kernel decides
+    if b"\0" in head or head.startswith((b"\x7fELF", *_MACH_O)):
+        return None  # a binary: only the kernel knows which it runs, an emulator may be installed
     return f"{shown} has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3"
 
 
@@ -80,8 +70,9 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
     if not os.access(interpreter, os.X_OK):
         return f"{shown} wants the interpreter {quote(interpreter)}, which is not executable"
     if os.path.basename(interpreter) == "env":
-        wanted = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), None)
-        if wanted is not None and shutil.which(wanted) is None:
+        wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "")
+        # behind any other option cannot be told what is its argument
+        if wanted and not wanted.startswith("-") and shutil.which(wanted) is None:
             return f"{shown} wants the interpreter {quote(wanted)}, which is not on PATH"
     return None
 
@@ -89,8 +80,10 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
 def explain_spawn_error(path: Path, error: OSError) -> str:
     """One line for an error of the spawn itself, after `why_not_startable` found nothing."""
     shown = quote(str(path))
+    if error.filename is not None and str(error.filename) != str(path.absolute()):
+        return f"{shown} cannot be started in the folder {quote(str(error.filename))}: {error.strerror}"
     if error.errno == errno.ENOEXEC:
-        return f"{shown} is no program that this system can run"
+        return _built_for_another(shown, path) or f"{shown} is no program that this system can run"
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"{shown} cannot be started: the agent has no file descriptors left"
     if error.errno in (errno.EAGAIN, errno.ENOMEM):
@@ -98,3 +91,17 @@ def explain_spawn_error(path: Path, error: OSError) -> str:
     if error.errno == errno.ETXTBSY:
         return f"{shown} is still being written by another program"
     return f"{shown} cannot be started: {error.strerror}"
+
+
+def _built_for_another(shown: str, path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_SHEBANG_BYTES)
+    except OSError:
+        return None
+    if head.startswith(b"\x7fELF"):
+        machine = int.from_bytes(head[18:20], "little" if head[5:6] == b"\x01" else "big")
+        return f"{shown} is built for {_ELF_MACHINES.get(machine, 'another machine')}, this machine is {platform.machine()}"
+    if head.startswith(_MACH_O) and platform.system() != "Darwin":
+        return f"{shown} is built for macOS, this machine runs {platform.system()}"
+    return None

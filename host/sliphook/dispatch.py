@@ -7,9 +7,10 @@ the asks, and returns the `Outcome`. As it sees a round only when the round is c
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+
 from sliphook_sdk.protocol import SUBSTITUTES, Answer, Decision, Entry, Payload, ToolResult, nearest
 from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS
 
@@ -143,32 +144,30 @@ class _Merge:
             return
         try:
             answer = read_answer(result.raw)
-            replaced = check_answer(self.entry, answer, replacing=route.replaces and replacing)
+            replaced, substituted = check_answer(self.entry, answer, replacing=replacing)
         except AnswerError as error:
             self._fail(subscriber, route, result, "refused_answer", str(error))
             return
-        # a replacer's allow is no opinion on what the others will see
+        # a replacer's allow is no opinion on what the others make of it
         decision = None if replacing and answer.decision == "allow" else answer.decision
         self._count(decision)
         plugin = subscriber.plugin
         if answer.reason or decision == "deny":
             self.reasons.append(Reason(plugin, answer.reason or "denied without a reason"))
-        fields = {name: value for name, value in replaced.items() if name in self.entry.replace}
-        if fields:
-            self.payload = msgspec.structs.replace(self.payload, **fields)
-        for name in self.entry.substitute:
-            if name in replaced and name not in fields and self.substituted_by is None:
-                self.substitute = replaced[name]
-                self.substituted_by = plugin
+        if replaced:
+            self.payload = msgspec.structs.replace(self.payload, **replaced)
+        if substituted and self.substituted_by is None:
+            (self.substitute,) = substituted.values()
+            self.substituted_by = plugin
         if answer.context:
             self.context += cut_context(plugin, answer.context)
-        if answer.continue_with:
+        if answer.continue_with is not None:
             self.continues.append(answer.continue_with)
         self.parts.append(
             Part(
                 plugin=plugin,
                 status="answered",
-                decision=answer.decision,
+                decision=decision,
                 reason=answer.reason,
                 elapsed_ms=result.elapsed_ms,
                 answer=None if answer is _ABSTAINED else answer,
@@ -205,7 +204,7 @@ class _Merge:
             context=() if denied else tuple(self.context),
             substitute=None if denied else self.substitute,
             substituted_by=None if denied else self.substituted_by,
-            continue_with="\n\n".join(self.continues) or None,
+            continue_with="\n\n".join(self.continues) if self.continues else None,
             parts=tuple(self.parts),
         )
 
@@ -238,13 +237,13 @@ def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
     return f"the answer does not fit: {quote(error, 200)}"
 
 
-def check_answer(entry: Entry, answer: Answer, *, replacing: bool) -> dict[str, Any]:
-    """Check that the catalogue allows the answer here; returns the replaced and substituted values, typed.
+def check_answer(entry: Entry, answer: Answer, *, replacing: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Check that the catalogue allows the answer here; returns what it replaces and what it substitutes, typed.
 
     Args:
         entry: the hook.
         answer: what the plugin sent.
-        replacing: the subscription says `replaces`, and it is its turn.
+        replacing: it was asked in the first phase, where answers may replace and substitute.
 
     Raises:
         AnswerError: a field, a decision or a value is not allowed; the message names those that are.
@@ -255,23 +254,28 @@ def check_answer(entry: Entry, answer: Answer, *, replacing: bool) -> dict[str, 
         raise AnswerError(f"{entry.name} takes no context; {_allowed(entry)}")
     if answer.continue_with is not None and not entry.continues:
         raise AnswerError(f"{entry.name} takes no continue_with; {_allowed(entry)}")
-    typed: dict[str, Any] = {}
-    for word, values, names in (("replace", answer.replace, entry.replace), ("substitute", answer.substitute, entry.substitute)):
-        if not values:
-            continue
-        if not names:
-            raise AnswerError(f"{entry.name} takes no {word}; {_allowed(entry)}")
-        if not replacing:
-            raise AnswerError(f"the answer has {word}, but the subscription does not say replaces")
-        for name, value in values.items():
-            if name not in names:
-                raise AnswerError(f"{word}.{quote(name, 40)} is not allowed in {entry.name}; there is {', '.join(names)}")
-            if value is not None:
-                typed[name] = _typed(entry, word, name, value)
-    return typed
+    return (
+        _check_values(entry, "replace", answer.replace, entry.replace, replacing=replacing),
+        _check_values(entry, "substitute", answer.substitute, entry.substitute, replacing=replacing),
+    )
 
 
-def _typed(entry: Entry, word: str, name: str, value: Any) -> Any:
+def _check_values(
+    entry: Entry, word: Literal["replace", "substitute"], values: dict[str, Any] | None, names: tuple[str, ...], *, replacing: bool
+) -> dict[str, Any]:
+    if not values:
+        return {}
+    if not names:
+        raise AnswerError(f"{entry.name} takes no {word}; {_allowed(entry)}")
+    for name in values:
+        if name not in names:
+            raise AnswerError(f"{word}.{quote(name, 40)} is not allowed in {entry.name}; there is {', '.join(names)}")
+    if not replacing:
+        raise AnswerError(f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before")
+    return {name: _typed(entry, word, name, value) for name, value in values.items() if value is not None}
+
+
+def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, value: Any) -> Any:
     if word == "substitute":
         shape: Any = SUBSTITUTES[name]
         if shape is ToolResult and isinstance(value, str):

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 from collections.abc import Awaitable, Callable
 
 import msgspec
 import trio
+
 from sliphook_sdk.protocol import Empty
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
 
-from . import wire
+from . import pipes, wire
 from .call import Call
-from .connection import LAST_READS, Connection
+from .connection import Connection
 from .deadlines import Deadlines
 from .process import ChildProcess
+from .reader import LAST_READS
 
 _log = logging.getLogger("sliphook.ending")
 NO_PARAMS = msgspec.Raw(wire.encode(Empty()))
@@ -62,6 +63,7 @@ async def _shutdown(connection: Connection, deadlines: Deadlines) -> None:
 async def _until_first(*waits: Callable[[], Awaitable[object]]) -> None:
     """Return when the first of them does; the others are cancelled."""
 
+    @trio.lowlevel.enable_ki_protection
     async def one(wait: Callable[[], Awaitable[object]], scope: trio.CancelScope) -> None:
         await wait()
         scope.cancel()
@@ -99,5 +101,4 @@ def drain(descriptor: int, read_piece: Callable[[int], int | None]) -> None:
     for _ in range(LAST_READS):
         if not read_piece(descriptor):
             break
-    trio.lowlevel.notify_closing(descriptor)
-    os.close(descriptor)
+    pipes.close(descriptor)

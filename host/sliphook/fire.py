@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 import trio
+
 from sliphook_sdk.protocol import Entry, Payload
 
 from .call import Call, CallStatus
+from .connection import Connection
 from .deadlines import Deadlines
 from .delivery import Delivery, PayloadTooLarge
 from .dispatch import Ask, Result, Round, Subscriber, Tell, dispatch
@@ -71,12 +73,15 @@ class Fire:
         self.entry = entry
         self.outcome: Outcome | None = None
         self._payload = payload
+        self._subscribers = subscribers
+        self._heard: set[str] = set()
         self._plugins = plugins
         self._deadlines = deadlines
         self._turn_id = turn_id
         self._policy = dispatch(entry, payload, subscribers)
         self._delivery = Delivery(entry)
         self._waiters: list[trio.lowlevel.Task] = []
+        self._reading: Connection | None = None
         self._calls: dict[int, tuple[Plugin, Call]] = {}
         self._results: list[Result | None] = []
         self._opening = False
@@ -96,6 +101,10 @@ class Fire:
         """The turn has ended: from now on the outcome is `cancelled`, whatever comes. The calls are the caller's to settle."""
         if self.outcome is None:
             self._finish(cancelled_outcome(self._payload))
+            if self.entry.urgent:
+                # what it says may not be lost: those whose turn to be asked had not come are told
+                rest = [subscriber for subscriber in self._subscribers if subscriber.plugin not in self._heard]
+                tell(self.entry, self._payload, rest, self._plugins)
 
     async def wait(self, *, owned: bool = True) -> Outcome:
         """Wait for the outcome.
@@ -106,24 +115,44 @@ class Fire:
         Raises:
             trio.Cancelled: the caller was cancelled, or its turn was interrupted and the caller runs inside of it.
         """
-        if self.outcome is None:
-            task = trio.lowlevel.current_task()
-            self._waiters.append(task)
-
-            def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-                self._waiters.remove(task)
-                return trio.lowlevel.Abort.SUCCEEDED
-
-            try:
-                await trio.lowlevel.wait_task_rescheduled(give_up)
-            except trio.Cancelled:
-                if owned:
-                    self.withdraw()
-                raise
+        try:
+            await self._read_for_it()
+            if self.outcome is None:
+                await self._park()
+        except trio.Cancelled:
+            if owned:
+                self.withdraw()
+            raise
         assert self.outcome is not None
         if self.outcome.cancelled:
             await trio.lowlevel.checkpoint_if_cancelled()
         return self.outcome
+
+    async def _read_for_it(self) -> None:
+        """Where one answer is all that is missing, read that plugin's pipe in this task."""
+        connection = self._only_connection()
+        if connection is not None:
+            self._reading = connection
+            try:
+                await connection.read_until(lambda: self.outcome is not None or self._only_connection() is not connection)
+            finally:
+                self._reading = None
+
+    def _only_connection(self) -> Connection | None:
+        if len(self._calls) != 1:
+            return None
+        ((_, call),) = self._calls.values()
+        return call.connection if call.written else None
+
+    async def _park(self) -> None:
+        task = trio.lowlevel.current_task()
+        self._waiters.append(task)
+
+        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._waiters.remove(task)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(give_up)
 
     def withdraw(self) -> None:
         """Give up: the calls under way are cancelled at the plugins, the outcome is `cancelled`."""
@@ -158,10 +187,13 @@ class Fire:
         return complete if len(complete) == len(self._results) else None
 
     def _ask(self, index: int, ask: Ask) -> None:
+        self._heard.add(ask.subscriber.plugin)
         timeout_s = ask.route.timeout_s
         if self._timer is not None:
             timeout_s = min(timeout_s, self._ends_at - trio.current_time())
             if timeout_s <= 0:
+                if self.entry.urgent:
+                    self._tell(Tell(ask.subscriber, ask.route, ask.payload))
                 self._results[index] = Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0)
                 return
         try:
@@ -169,7 +201,10 @@ class Fire:
         except PayloadTooLarge as error:
             self._results[index] = Result(status="payload_too_large", error=str(error), elapsed_ms=0.0)
             return
-        plugin = self._plugins[ask.subscriber.plugin]
+        plugin = self._plugins.get(ask.subscriber.plugin)
+        if plugin is None:
+            self._results[index] = Result(status="failed_to_start", error="it was left out meanwhile", elapsed_ms=0.0)
+            return
         call = Call(
             f"hook/{self.entry.name}",
             timeout_s,
@@ -182,7 +217,10 @@ class Fire:
         plugin.ask(call, params)
 
     def _tell(self, tell: Tell) -> None:
-        tell_one(self._plugins[tell.subscriber.plugin], self.entry, tell.payload, tell.route.include, self._delivery)
+        self._heard.add(tell.subscriber.plugin)
+        plugin = self._plugins.get(tell.subscriber.plugin)
+        if plugin is not None:
+            tell_one(plugin, self.entry, tell.payload, tell.route.include, self._delivery)
 
     def _settled(self, index: int, call: Call) -> None:
         self._calls.pop(index, None)
@@ -205,20 +243,27 @@ class Fire:
         waiters, self._waiters = self._waiters, []
         for task in waiters:
             trio.lowlevel.reschedule(task)
+        if self._reading is not None:
+            self._reading.nudge()
 
 
 def _has_sequence(subscribers: Sequence[Subscriber]) -> bool:
     return any(route.replaces for one in subscribers for route in one.routes)
 
 
-def tell(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin], *, urgent: bool = False) -> list[str]:
+def tell(
+    entry: Entry, payload: Payload, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin], *, urgent: bool = False
+) -> list[str]:
     """Tell everybody whose subscription matches, hooks too; returns the names of those who were told."""
     delivery = Delivery(entry)
     told: list[str] = []
     for subscriber in subscribers:
+        plugin = plugins.get(subscriber.plugin)
+        if plugin is None:
+            continue  # left out meanwhile
         for route in subscriber.routes:
             if (route.subagents or payload.agent_depth == 0) and route.matches(payload):
-                if tell_one(plugins[subscriber.plugin], entry, payload, route.include, delivery, urgent=urgent):
+                if tell_one(plugin, entry, payload, route.include, delivery, urgent=urgent):
                     told.append(subscriber.plugin)
                 break
     return told

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import logging
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import metadata
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
 import trio
-from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, Payload, PluginInfo, ToolCallParams
-from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, PROTOCOL_VERSIONS
 
-from . import wire
-from .deadlines import Deadlines
-from .dispatch import Subscriber
+from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
+
+from .admission import with_timeout
+from .backstage import Backstage, Callbacks
 from .errors import HostError
 from .fire import Fire, tell
-from .hostcalls import HostCalls, Progress
-from .lifecycle import State
-from .manifest import PluginTool, ReadManifest
+from .hostcalls import Progress
 from .outcome import Outcome, Part
 from .plugin import Plugin
-from .pluginwork import PluginWork, ToolAnswer
+from .pluginwork import ToolAnswer
 from .quoting import quote
-from .rpc import Handler
 from .session import InterruptReason, Session, StartSource
 from .spec import PluginSpec, PluginStatus
 from .toolcall import Approver
-from .tools import CommandOffer, ToolOffer, ToolTable
+from .tools import CommandOffer, ToolOffer
 from .trace.record import TraceSink
-
-_log = logging.getLogger("sliphook")
 
 
 class PluginHost:
@@ -71,37 +63,35 @@ class PluginHost:
         trace: TraceSink | None = None,
         data_home: Path | None = None,
     ) -> None:
-        self.trace = trace
-        self.deadlines = Deadlines()
         self._specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
-        self._name = name
-        self._on_notify = on_notify
-        self._on_progress = on_progress
-        self._on_log = on_log
-        self._on_problem = on_problem
-        self._reserved_commands = frozenset(reserved_commands)
-        self._data_home = data_home
+        self._stage = Backstage(
+            name=name,
+            callbacks=Callbacks(on_notify, on_progress, on_log, on_problem),
+            approver=approver,
+            reserved_tools=reserved_tools,
+            reserved_commands=reserved_commands,
+            trace=trace,
+            data_home=data_home,
+        )
         self._plugins: list[Plugin] = []
-        self._by_name: dict[str, Plugin] = {}
-        self._sessions: dict[str, Session] = {}
-        self._subscribers: dict[str, tuple[Subscriber, ...]] = {}
-        self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver)
         self._token: trio.lowlevel.TrioToken | None = None
         self._open_nursery: Any = None
         self._nursery: trio.Nursery | None = None
+        self._supervision = trio.CancelScope(shield=True)
 
     # -- the scope -------------------------------------------------------------------------------------------------
 
+    @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> PluginHost:
         self._token = trio.lowlevel.current_trio_token()
         self._open_nursery = trio.open_nursery()
         nursery: trio.Nursery = await self._open_nursery.__aenter__()
         self._nursery = nursery
         try:
-            nursery.start_soon(self.deadlines.run)
-            self._plugins = [Plugin(spec, order, self) for order, spec in enumerate(self._specs)]
-            for plugin in self._plugins:
-                nursery.start_soon(plugin.run)
+            self._plugins = [Plugin(spec, order, self._stage) for order, spec in enumerate(self._specs)]
+            if self._plugins:
+                await trio.to_thread.run_sync(self._stage.keeper.start)
+            nursery.start_soon(self._supervise)
             with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
                 for plugin in self._plugins:
                     await plugin.settled.wait()
@@ -110,23 +100,43 @@ class PluginHost:
             raise
         return self
 
+    @trio.lowlevel.enable_ki_protection
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         await self._close()
 
+    @trio.lowlevel.enable_ki_protection
+    async def _supervise(self) -> None:
+        """All that runs beside the agent. A cancellation from outside does not reach it: the plugins are told of the end first."""
+        with self._supervision:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._stage.deadlines.run)
+                for plugin in self._plugins:
+                    nursery.start_soon(plugin.run)
+
+    @trio.lowlevel.enable_ki_protection
     async def _close(self) -> None:
         """End the sessions, then all plugins at the same time. Shielded: it takes at most as long as the slowest, under six seconds."""
+        impatience: KeyboardInterrupt | None = None
         with trio.CancelScope(shield=True):
-            for session in list(self._sessions.values()):
+            for session in list(self._stage.sessions.values()):
                 session.close("shutdown")
             for plugin in self._plugins:
                 plugin.stop()
             for plugin in self._plugins:
-                await plugin.gone.wait()
+                while not plugin.gone.is_set():
+                    try:
+                        await plugin.gone.wait()
+                    except KeyboardInterrupt as error:
+                        impatience = error
+                        self.kill()
         # an exception of the agent's leaves as it is, not wrapped in a group: the nursery does not hear of it
         assert self._nursery is not None
         self._nursery.cancel_scope.shield = True
-        self._nursery.cancel_scope.cancel()
+        self._supervision.cancel()
+        self._stage.keeper.close()
         await self._open_nursery.__aexit__(None, None, None)
+        if impatience is not None:
+            raise impatience
 
     def kill(self) -> None:
         """The user is in a hurry: end every plugin now, without asking. Leaving the block is quick afterwards."""
@@ -139,6 +149,38 @@ class PluginHost:
     def plugins(self) -> list[PluginStatus]:
         """Every plugin, in the order of installation, as it is now."""
         return [plugin.status() for plugin in self._plugins]
+
+    async def restart(self, name: str) -> PluginStatus:
+        """Start a plugin anew, whatever its state, and wait until it is ready or has failed.
+
+        Raises:
+            HostError: there is no such plugin.
+        """
+        return await self._order(name, Plugin.start)
+
+    async def enable(self, name: str) -> PluginStatus:
+        """Start a plugin that was disabled; the same as `restart` for one that was not.
+
+        Raises:
+            HostError: there is no such plugin.
+        """
+        return await self._order(name, Plugin.start)
+
+    async def disable(self, name: str) -> PluginStatus:
+        """End a plugin and lift its hooks, closed ones too, until it is enabled; waits until it is gone.
+
+        Raises:
+            HostError: there is no such plugin.
+        """
+        return await self._order(name, Plugin.disable)
+
+    async def _order(self, name: str, order: Callable[[Plugin], None]) -> PluginStatus:
+        plugin = next((plugin for plugin in self._plugins if plugin.name == name), None)
+        if plugin is None:
+            raise HostError(f"there is no plugin named {quote(name, 64)}")
+        order(plugin)
+        await plugin.settled.wait()
+        return plugin.status()
 
     def session(
         self,
@@ -165,7 +207,7 @@ class PluginHost:
             session_id: for a session that goes on under its old id.
         """
         return Session(
-            self,
+            self._stage,
             session_key=session_key,
             platform=platform,
             user_id=user_id,
@@ -178,11 +220,11 @@ class PluginHost:
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
         """The plugins' tools that a session may offer to its model."""
-        return self.tool_host.table.offers(session_id)
+        return self._stage.tool_host.table.offers(session_id)
 
     def commands(self) -> list[CommandOffer]:
         """The plugins' slash commands."""
-        return self.tool_host.commands()
+        return self._stage.tool_host.commands()
 
     def interrupt_from_thread(
         self, session_id: str, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
@@ -192,7 +234,7 @@ class PluginHost:
         self._token.run_sync_soon(self._interrupt, session_id, reason, invalidation_reason)
 
     def _interrupt(self, session_id: str, reason: InterruptReason, invalidation_reason: str) -> None:
-        session = self._sessions.get(session_id)
+        session = self._stage.sessions.get(session_id)
         if session is not None:
             session.interrupt(reason, invalidation_reason)
 
@@ -205,11 +247,11 @@ class PluginHost:
             timeout_s: instead of the subscriptions' own.
         """
         entry = CATALOGUE[name]
-        subscribers = [_with_timeout(one, timeout_s) if timeout_s is not None else one for one in self.subscribers(name)]
+        subscribers = [with_timeout(one, timeout_s) if timeout_s is not None else one for one in self._stage.subscribers(name)]
         if entry.kind == "event":
-            told = tell(entry, payload, subscribers, self._by_name)
+            told = tell(entry, payload, subscribers, self._stage.plugins_by_name)
             return Outcome(payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told))
-        fire = Fire(entry, payload, subscribers, self._by_name, self.deadlines)
+        fire = Fire(entry, payload, subscribers, self._stage.plugins_by_name, self._stage.deadlines)
         fire.begin()
         return await fire.wait()
 
@@ -219,160 +261,8 @@ class PluginHost:
         Raises:
             HostError: no plugin has the tool.
         """
-        offer = self.tool_host.table.find(name, params.session_id)
+        offer = self._stage.tool_host.table.find(name, params.session_id)
         if offer is None:
             known = ", ".join(offer.name for offer in self.tools()) or "none"
             raise HostError(f"no plugin has a tool named {quote(name, 64)}; there is {known}")
-        return await self.tool_host.call_tool(offer, params)
-
-    # -- for sessions (see SessionHost) ------------------------------------------------------------------------------
-
-    @property
-    def plugins_by_name(self) -> Mapping[str, Plugin]:
-        """The plugins that have declared themselves."""
-        return self._by_name
-
-    def subscribers(self, name: str) -> Sequence[Subscriber]:
-        """Who hears a hook or event now; a closed guard that is not there is among them, and fails."""
-        return self._subscribers.get(name, ())
-
-    def session_opened(self, session: Session, old_id: str | None) -> None:
-        """A session lives under its id."""
-        if old_id is not None:
-            self._sessions.pop(old_id, None)
-            self.tool_host.table.end_session(old_id)
-        self._sessions[session.session_id] = session
-
-    def session_closed(self, session: Session) -> None:
-        """A session is over."""
-        self._sessions.pop(session.session_id, None)
-        self.tool_host.table.end_session(session.session_id)
-
-    # -- for plugins (see Supervisor and CalledHost) -------------------------------------------------------------------
-
-    def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
-        """The params of `initialize`."""
-        params = InitializeParams(
-            protocol_versions=list(PROTOCOL_VERSIONS),
-            host=HostInfo(name=self._name, version=metadata.version("sliphook")),
-            plugin=PluginInfo(name=plugin.spec.name, data_dir=str(self.data_dir(plugin)), config=dict(plugin.spec.config)),
-            events=list(CATALOGUE),
-            sessions=[session.info() for session in self._sessions.values()],
-        )
-        return msgspec.Raw(wire.encode(params))
-
-    def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
-        """What the plugin may call."""
-        return HostCalls(self, plugin).handlers()
-
-    def data_dir(self, plugin: Plugin) -> Path:
-        """A folder that is the plugin's own."""
-        home = self._data_home or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "sliphook" / "data"
-        safe = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in plugin.name)
-        return home / (safe or "_")
-
-    def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
-        """Take the plugin's hooks, tools and commands in, or say who has a name of theirs. Of two, the one installed first keeps it."""
-        rivals: dict[Plugin, str] = {}
-        for other in self._by_name.values():
-            clash = _clash(manifest, other) if other is not plugin else None
-            if clash is not None:
-                if other.order < plugin.order:
-                    return f"{clash} is taken by the plugin {other.name} ({other.spec.path})"
-                rivals[other] = clash
-        own = next((tool.name for tool in manifest.tools if self.tool_host.table.is_reserved(tool.name)), None)
-        if own is not None:
-            return f"the tool {own} is taken by the agent"
-        own = next((command.name for command in manifest.commands if command.name in self._reserved_commands), None)
-        if own is not None:
-            return f"the command /{own} is taken by the agent"
-        for other, clash in rivals.items():
-            why = f"{clash} is taken by the plugin {plugin.name}, which was installed before"
-            self.problem(other, f"{other.name} is left out: {why}")
-            self.tool_host.table.remove(other.name)
-            del self._by_name[other.name]
-            other.refuse(why)
-        self._by_name[manifest.name if plugin.spec.name is None else plugin.spec.name] = plugin
-        self.tool_host.table.replace(plugin.name, None, manifest.tools)
-        return None
-
-    def state_changed(self, plugin: Plugin) -> None:
-        """Who hears what is worked out anew; a plugin that came back is told of the sessions that live."""
-        self._subscribers = _subscribers(self._by_name.values())
-        if plugin.state is State.READY and plugin.has_restarted:
-            for session in self._sessions.values():
-                payload = session.stamp("session_start", None, source="reload", model=session.model)
-                own = [one for one in self.subscribers("session_start") if one.plugin == plugin.name]
-                tell(CATALOGUE["session_start"], payload, own, self._by_name)
-
-    def problem(self, plugin: Plugin, message: str) -> None:
-        """Something that the user should read."""
-        if self._on_problem is not None:
-            self._on_problem(plugin.name, message)
-        else:
-            _log.warning("%s", message)
-
-    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
-        """A line of the plugin's log or stderr."""
-        if self._on_log is not None:
-            self._on_log(plugin.name, level, message)
-        else:
-            levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-            _log.log(levels.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
-
-    def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
-        """An alert for the user."""
-        if self._on_notify is not None:
-            self._on_notify(plugin.name, level, message)
-        else:
-            self.log_line(plugin, level, message)
-
-    def show_progress(self, progress: Progress) -> None:
-        """How far a request has come."""
-        if self._on_progress is not None:
-            self._on_progress(progress)
-
-    def session_by_id(self, session_id: str) -> Session | None:
-        """The living session."""
-        return self._sessions.get(session_id)
-
-    def replace_tools(self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]) -> str | None:
-        """Replace the plugin's tools of a scope, all or nothing; returns why not, or None."""
-        table = self.tool_host.table
-        for tool in tools:
-            holder = table.holder(tool.name, besides=plugin.name)
-            if holder is not None:
-                return f"the tool {tool.name} is taken by {holder}"
-        table.replace(plugin.name, session_id, tools)
-        return None
-
-
-def _clash(manifest: ReadManifest, other: Plugin) -> str | None:
-    """A name that the manifest wants and `other` has."""
-    theirs = other.manifest
-    if theirs is None:
-        return None
-    if manifest.name == other.name:
-        return f"the name {manifest.name}"
-    tools = {tool.name for tool in theirs.tools}
-    for tool in manifest.tools:
-        if tool.name in tools:
-            return f"the tool {tool.name}"
-    commands = {command.name for command in theirs.commands}
-    for command in manifest.commands:
-        if command.name in commands:
-            return f"the command /{command.name}"
-    return None
-
-
-def _subscribers(plugins: Iterable[Plugin]) -> dict[str, tuple[Subscriber, ...]]:
-    found: dict[str, list[Subscriber]] = {}
-    for plugin in plugins:
-        for name, routes in plugin.routes().items():
-            found.setdefault(name, []).append(Subscriber(plugin=plugin.name, order=plugin.order, routes=routes))
-    return {name: tuple(sorted(subscribers, key=lambda one: one.order)) for name, subscribers in found.items()}
-
-
-def _with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:
-    routes = tuple(msgspec.structs.replace(route, timeout_s=timeout_s) for route in subscriber.routes)
-    return msgspec.structs.replace(subscriber, routes=routes)
+        return await self._stage.tool_host.call_tool(offer, params)

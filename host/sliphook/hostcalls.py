@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 import trio
+
 from sliphook_sdk.protocol import (
     METHOD_BY_NAME,
     Empty,

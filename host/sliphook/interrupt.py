@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
 from .fire import tell
@@ -59,7 +60,8 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     for turn in turns:
         _say_over(turn, urgent=True)
     session.turn_closed(root)
-    root.scope.cancel()
+    for turn in turns:
+        turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
 
 
 def close_turn(turn: Turn, outcome: str) -> None:
@@ -78,6 +80,8 @@ def close_turn(turn: Turn, outcome: str) -> None:
                 connection.cancel(call)
     for one in turns:
         _say_over(one, urgent=False)
+        if one is not turn:
+            one.scope.cancel()
     if turn.parent is None:
         turn.session.turn_closed(turn)
 
@@ -93,17 +97,18 @@ def _say_over(turn: Turn, *, urgent: bool) -> None:
     session = turn.session
     for tool in list(turn.open_tools.values()):
         turn.close_tool(tool, urgent=urgent)
-    session.tell(
-        "turn_end",
-        turn,
-        urgent=urgent,
-        outcome=turn.outcome,
-        interrupt_count=turn.interrupt_count,
-        model_calls=turn.model_calls,
-        usage=turn.usage,
-        duration_ms=turn.duration_ms(),
-        last_assistant_message=turn.last_assistant_message,
-    )
+    if turn.began:
+        session.tell(
+            "turn_end",
+            turn,
+            urgent=urgent,
+            outcome=turn.outcome,
+            interrupt_count=turn.interrupt_count,
+            model_calls=turn.model_calls,
+            usage=turn.usage,
+            duration_ms=turn.duration_ms(),
+            last_assistant_message=turn.last_assistant_message,
+        )
     if turn.parent is not None:
         status = {"completed": "completed", "denied": "denied", "interrupted": "cancelled"}.get(turn.outcome or "", "failed")
         session.tell(

@@ -66,7 +66,13 @@ TABLE: Final = MappingProxyType(
         (_S.REFUSED, _H.STOP): _S.STOPPED,
         (_S.SELF_DISABLED, _H.STOP): _S.STOPPED,
         (_S.DISABLED, _H.STOP): _S.DISABLED,
+        (_S.FAILED, _H.START): _S.STARTING,
+        (_S.REFUSED, _H.START): _S.STARTING,
+        (_S.SELF_DISABLED, _H.START): _S.STARTING,
         (_S.STOPPED, _H.DISABLE): _S.DISABLED,
+        (_S.FAILED, _H.DISABLE): _S.DISABLED,
+        (_S.REFUSED, _H.DISABLE): _S.DISABLED,
+        (_S.SELF_DISABLED, _H.DISABLE): _S.DISABLED,
         (_S.DISABLED, _H.ENABLE): _S.STOPPED,
     }
 )

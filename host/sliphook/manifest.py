@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
-from typing import Any, Literal, get_args
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import msgspec
+
 from sliphook_sdk.protocol import (
     CATALOGUE,
     NAME_PATTERNS,
@@ -22,6 +24,7 @@ from sliphook_sdk.protocol import (
     Payload,
     Subscription,
     ToolSpec,
+    Uses,
     nearest,
 )
 from sliphook_sdk.protocol.limits import HOOK_TIMEOUT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, PROTOCOL_VERSIONS, TOOL_TIMEOUT_S
@@ -31,6 +34,12 @@ from .quoting import quote
 
 class ManifestError(Exception):
     """The manifest is not acceptable. The plugin's author is at fault; str() is one line that says what and where."""
+
+
+class _Version(msgspec.Struct):
+    """All that is looked at before the version is known: another version may look otherwise."""
+
+    protocol_version: int
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -119,12 +128,13 @@ def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CA
         ManifestError: it is no manifest, or declares what cannot be; the message names the nearest right word.
     """
     try:
+        version = msgspec.json.decode(raw, type=_Version).protocol_version
+        if version not in PROTOCOL_VERSIONS:
+            ours = ", ".join(map(str, PROTOCOL_VERSIONS))
+            raise ManifestError(f"it speaks version {version} of the protocol, this host speaks {ours}")
         wire = msgspec.json.decode(raw, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
-    if wire.protocol_version not in PROTOCOL_VERSIONS:
-        ours = ", ".join(map(str, PROTOCOL_VERSIONS))
-        raise ManifestError(f"it speaks version {wire.protocol_version} of the protocol, this host speaks {ours}")
     check_name("plugin", wire.name)
     routes: dict[str, list[Route]] = {}
     for index, subscription in enumerate(wire.subscriptions or ()):
@@ -162,7 +172,7 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
         PluginTool(
             name=spec.name,
             description=spec.description or "",
-            input_schema=spec.input_schema or {"type": "object"},
+            input_schema={"type": "object", **(spec.input_schema or {})},
             timeout_s=TOOL_TIMEOUT_S if spec.timeout_s is None else check_timeout(spec.timeout_s, f"the tool {spec.name}"),
         )
         for spec in specs
@@ -186,7 +196,7 @@ def check_timeout(timeout_s: float, where: str) -> float:
         ManifestError: zero, negative, no number, too short or too long.
     """
     if math.isnan(timeout_s) or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
-        raise ManifestError(f"timeout_s of {where} is {timeout_s:g}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}")
+        raise ManifestError(f"timeout_s of {where} is {timeout_s}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}")
     return timeout_s
 
 
@@ -240,19 +250,27 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
 
 
 def _translate(glob: str) -> str:
-    return "".join({"*": ".*", "?": "."}.get(char) or re.escape(char) for char in glob)
+    """A regular expression without backtracking into what has matched: no pattern takes longer than its length times the text's."""
+    first, *rest = ("".join("." if char == "?" else re.escape(char) for char in part) for part in glob.split("*"))
+    if not rest:
+        return first
+    *middle, last = rest
+    return first + "".join(f"(?>.*?{part})" for part in middle if part) + ".*" + last
 
 
-@lru_cache(maxsize=None)
+@cache
 def string_fields(payload: type[Payload]) -> tuple[str, ...]:
     """The fields of a payload that `match` may name."""
     return tuple(info.name for info in msgspec.structs.fields(payload) if _is_string(info.type))
 
 
 def _is_string(annotation: Any) -> bool:
-    if annotation is str:
-        return True
-    return any(isinstance(arg, str) or _is_string(arg) for arg in get_args(annotation))
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _is_string(args[0])
+    if origin in (Union, UnionType):
+        return any(map(_is_string, args))
+    return annotation is str or (origin is Literal and all(isinstance(arg, str) for arg in args))
 
 
 def _refuse_doubles(what: str, names: Iterable[str]) -> None:
@@ -263,10 +281,15 @@ def _refuse_doubles(what: str, names: Iterable[str]) -> None:
         seen.add(name)
 
 
+_WORDS: Final = {"mode": get_args(Kind), "on_failure": get_args(OnFailure), "uses": get_args(Uses)}
+
+
 def _explain(error: str) -> str:
-    unknown = re.search(r"unknown field `([^`]*)`", error)
-    if unknown is None:
-        return quote(error, 300)
-    close = nearest(unknown[1], [field.encode_name for field in msgspec.structs.fields(Subscription)])
-    hint = f"; did you mean {close}?" if close else ""
+    hint = ""
+    if unknown := re.search(r"unknown field `([^`]*)`", error):
+        close = nearest(unknown[1], [field.encode_name for field in msgspec.structs.fields(Subscription)])
+        hint = f"; did you mean {close}?" if close else ""
+    elif error.startswith("Invalid enum value"):
+        field = error.rpartition(".")[2].partition("[")[0].rstrip("`")
+        hint = f"; there are {', '.join(_WORDS[field])}"
     return quote(error, 300) + hint

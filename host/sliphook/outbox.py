@@ -76,25 +76,36 @@ class Outbox:
     def put(self, item: Item, *, urgent: bool = False) -> list[Item]:
         """Queue `item`; returns the droppable events that had to go, the oldest first.
 
+        Nothing goes in vain: a droppable item that would not fit even then is itself returned, and all others stay.
+
         Raises:
-            QueueFull: there is no room. A droppable item that finds none is itself returned as dropped instead.
+            QueueFull: there is no room, and dropping all that may be dropped would not make enough.
         """
-        dropped: list[Item] = []
-        while not self._fits(item):
-            victim = next((waiting for waiting in self._normal if waiting.droppable), None)
-            if victim is None:
-                if item.droppable:
-                    return [*dropped, item]
-                raise QueueFull
-            self._normal.remove(victim)
+        dropped = self._in_the_way(item)
+        if dropped is None:
+            if item.droppable:
+                return [item]
+            raise QueueFull
+        for victim in dropped:
+            (self._urgent if victim in self._urgent else self._normal).remove(victim)
             self._bytes -= len(victim.frame)
-            dropped.append(victim)
         (self._urgent if urgent else self._normal).append(item)
         self._bytes += len(item.frame)
         return dropped
 
-    def _fits(self, item: Item) -> bool:
-        return len(self) < self._max_messages and self._bytes + len(item.frame) <= self._max_bytes
+    def _in_the_way(self, item: Item) -> list[Item] | None:
+        """The droppable events that must go to make room for `item`; None where all of them are not enough."""
+        messages = len(self) + 1 - self._max_messages
+        size = self._bytes + len(item.frame) - self._max_bytes
+        victims: list[Item] = []
+        droppable = (waiting for waiting in self._in_order() if waiting.droppable)
+        while messages > len(victims) or size > 0:
+            victim = next(droppable, None)
+            if victim is None:
+                return None
+            victims.append(victim)
+            size -= len(victim.frame)
+        return victims
 
     def withdraw(self, calls: set[Call]) -> set[Call]:
         """Take out the requests of `calls` of which no byte has been written; returns them."""
@@ -123,10 +134,10 @@ class Outbox:
         return False
 
     def hasten(self, session_id: str) -> None:
-        """Move the session's events that wait to the urgent lane, so that they stay before what comes now."""
-        if any(item.session_id == session_id and item.call is None for item in self._normal):
-            kept = [item for item in self._normal if item.session_id != session_id or item.call is not None]
-            self._urgent.extend(item for item in self._normal if item.session_id == session_id and item.call is None)
+        """Move all of the session's that waits to the urgent lane, so that it stays before what comes now; a `session_start` too."""
+        if any(item.session_id == session_id for item in self._normal):
+            kept = [item for item in self._normal if item.session_id != session_id]
+            self._urgent.extend(item for item in self._normal if item.session_id == session_id)
             self._normal.clear()
             self._normal.extend(kept)
 
@@ -134,19 +145,14 @@ class Outbox:
         """What to write now, joined; b"" where nothing waits."""
         if self._begun is not None:
             return self._begun
-        first = self._first()
-        if first is None:
-            return b""
-        if len(self) == 1 or len(first.frame) >= WRITE_BYTES:
-            return first.frame
         parts: list[bytes] = []
         size = 0
         for item in self._in_order():
-            if size and size + len(item.frame) > WRITE_BYTES:
+            size += len(item.frame)
+            if parts and size > WRITE_BYTES:
                 break
             parts.append(item.frame)
-            size += len(item.frame)
-        return b"".join(parts)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def wrote(self, count: int) -> list[Item]:
         """`count` bytes of `next_write` have left; returns the messages that have now begun or left."""
@@ -154,7 +160,7 @@ class Outbox:
         self._bytes -= count
         if self._begun is not None:
             rest = self._begun[count:]
-            self._begun = rest if rest else None
+            self._begun = rest or None
             return left
         while count:
             lane = self._urgent or self._normal
@@ -174,12 +180,6 @@ class Outbox:
         self._begun = None
         self._bytes = 0
         return waiting
-
-    def _first(self) -> Item | None:
-        for lane in (self._urgent, self._normal):
-            if lane:
-                return lane[0]
-        return None
 
     def _in_order(self) -> Iterator[Item]:
         yield from self._urgent

@@ -5,10 +5,21 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+
 from sliphook_sdk.protocol import Answer, Decision, Payload
 
 Status = Literal[
-    "answered", "told", "timed_out", "crashed", "protocol_error", "refused_answer", "failed_to_start", "not_subscribed", "queue_full", "payload_too_large", "cancelled"
+    "answered",
+    "told",
+    "timed_out",
+    "crashed",
+    "protocol_error",
+    "refused_answer",
+    "failed_to_start",
+    "not_subscribed",
+    "queue_full",
+    "payload_too_large",
+    "cancelled",
 ]
 """How one plugin's part in a fire ended; all but the first two and `not_subscribed` are failures, `cancelled` is nobody's."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
+
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_MESSAGE_BYTES
 
@@ -14,6 +15,7 @@ from . import wire
 from .call import Call
 from .errors import HostError
 from .quoting import quote
+from .stamps import new_id, now
 from .tools import CommandOffer, ToolOffer, ToolTable
 
 if TYPE_CHECKING:
@@ -113,8 +115,6 @@ class PluginWork:
 
 
 def _last_stamp(session: Session) -> dict[str, Any]:
-    from .session import new_id, now
-
     return {"event_id": new_id(), "seq": session.seq, "time": now()}
 
 

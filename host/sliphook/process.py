@@ -14,12 +14,15 @@ import subprocess
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import trio
 
+from . import pipes
 from .diagnose import explain_spawn_error, why_not_startable
+from .keeper import Keeper
 from .quoting import quote
 
 ALLOWED_ENVIRONMENT = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL")
@@ -46,13 +49,16 @@ def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -
 class ChildProcess:
     """A living or dead child. `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it."""
 
-    def __init__(self, popen: subprocess.Popen[bytes]) -> None:
-        assert popen.stdin is not None and popen.stdout is not None and popen.stderr is not None
+    def __init__(self, popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
+        assert popen.stdin is not None
+        assert popen.stdout is not None
+        assert popen.stderr is not None
         self._popen = popen
+        self._keeper = keeper
         self.pid = popen.pid
         self.returncode: int | None = None
         # duplicates: Popen's own file objects would close them again when they are collected
-        self.stdin, self.stdout, self.stderr = (_taken(pipe.fileno()) for pipe in (popen.stdin, popen.stdout, popen.stderr))
+        self.stdin, self.stdout, self.stderr = (pipes.take(pipe.fileno()) for pipe in (popen.stdin, popen.stdout, popen.stderr))
         for pipe in (popen.stdin, popen.stdout, popen.stderr):
             pipe.close()
 
@@ -77,10 +83,9 @@ class ChildProcess:
     def signal_group(self, number: int) -> None:
         """Signal the whole group; does nothing once the leader has been reaped."""
         if self.returncode is None:
-            try:
+            # nobody may be left; macOS says EPERM where only the unreaped leader remains
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
-            except (ProcessLookupError, PermissionError):
-                pass  # nobody is left; macOS says EPERM where only the unreaped leader remains
 
     def reap(self) -> int | None:
         """Collect a process that has ended; its group is killed first, as nothing can be sent afterwards. None: it still lives."""
@@ -89,14 +94,9 @@ class ChildProcess:
             if ended is None:
                 return None
             self.signal_group(signal.SIGKILL)
+            self._keeper.remove(self.pid)
             self.returncode = self._popen.wait()
         return self.returncode
-
-
-def _taken(descriptor: int) -> int:
-    ours = os.dup(descriptor)
-    os.set_blocking(ours, False)
-    return ours
 
 
 def describe_exit(returncode: int) -> str:
@@ -112,7 +112,8 @@ def describe_exit(returncode: int) -> str:
 class _Handover:
     """A child on its way from the thread that started it to a task that may have been cancelled meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
         self._lock = threading.Lock()
         self._popen: subprocess.Popen[bytes] | None = None
         self._abandoned = False
@@ -122,39 +123,41 @@ class _Handover:
         return self._abandoned
 
     def deliver(self, popen: subprocess.Popen[bytes]) -> None:
+        self._keeper.add(popen.pid)
         with self._lock:
             if not self._abandoned:
                 self._popen = popen
                 return
-        _destroy(popen)
+        _destroy(popen, self._keeper)
 
     def abandon(self) -> None:
         with self._lock:
             self._abandoned = True
             popen, self._popen = self._popen, None
         if popen is not None:
-            _destroy(popen)
+            _destroy(popen, self._keeper)
 
     def take(self) -> ChildProcess:
         assert self._popen is not None
-        return ChildProcess(self._popen)
+        return ChildProcess(self._popen, self._keeper)
 
 
-def _destroy(popen: subprocess.Popen[bytes]) -> None:
+def _destroy(popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
     os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the id is still its own
+    keeper.remove(popen.pid)
     popen.wait()
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
         if pipe is not None:
             pipe.close()
 
 
-async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str]) -> ChildProcess:
+async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper) -> ChildProcess:
     """Start `path` without arguments and without a shell. Runs in a thread; if the caller is cancelled, what was started is killed.
 
     Raises:
         CannotStart: with the reason; a file that is being written is waited for, at most `TEXT_BUSY_S`.
     """
-    handover = _Handover()
+    handover = _Handover(keeper)
     try:
         await trio.to_thread.run_sync(partial(_spawn, path, cwd, dict(env), handover), abandon_on_cancel=True, limiter=_spawns)
     except BaseException:

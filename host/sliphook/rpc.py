@@ -13,12 +13,14 @@ from functools import partial
 from typing import Any, Protocol
 
 import msgspec
-from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped]
-from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped]
+from pylsp_jsonrpc.endpoint import Endpoint
+from pylsp_jsonrpc.exceptions import JsonRpcException
+
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import ErrorCode
 
 from . import wire
+from .quoting import quote
 
 logging.getLogger("pylsp_jsonrpc").disabled = True
 logging.getLogger("pylsp_jsonrpc.endpoint").disabled = True
@@ -71,7 +73,8 @@ class Rpc:
         self._in_flight: dict[int | str, str] = {}
         self._doubled_ids = 0
         self._waiting: dict[int, Pending] = {}
-        self._endpoint = Endpoint({name: partial(self._handle, handler) for name, handler in handlers.items()}, self._consume_outgoing, self._new_id)
+        dispatcher = {name: partial(self._handle, handler) for name, handler in handlers.items()}
+        self._endpoint = Endpoint(dispatcher, self._consume_outgoing, self._new_id)
 
     @property
     def pending(self) -> int:
@@ -94,12 +97,7 @@ class Rpc:
     def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
         """Settle a pending request here and now, as if the plugin had answered with an error; does nothing if it is settled."""
         if request_id in self._waiting:
-            self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "error": {"code": int(code), "message": message}})
-
-    def settle_all(self, code: ErrorCode, message: str) -> None:
-        """Settle every pending request: the plugin is gone."""
-        for request_id in list(self._waiting):
-            self.settle(request_id, code, message)
+            self._consume_error(request_id, wire.ErrorObject(code=int(code), message=message))
 
     def was_issued(self, request_id: int | str) -> bool:
         """True where this host sent a request with the id, however long ago."""
@@ -123,8 +121,13 @@ class Rpc:
             return False
         if message.id in self._in_flight:
             self._doubled_ids += 1
-            raise Violation(f"the request id {message.id} is still in flight", fatal=self._doubled_ids > _DOUBLED_IDS_ALLOWED)
+            fatal = self._doubled_ids > _DOUBLED_IDS_ALLOWED
+            raise Violation(f"the request id {quote(repr(message.id), 40)} is still in flight", fatal=fatal)
         self._in_flight[message.id] = message.method
+        if message.method not in self._handlers:
+            refusal = self.refuse(message.id, ErrorCode.METHOD_NOT_FOUND, f"there is no method '{quote(message.method, 60)}'")
+            self._emit(refusal, message.method, message.id)
+            return False
         self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params})
         return False
 
@@ -156,16 +159,18 @@ class Rpc:
         if not isinstance(message.id, int) or message.id not in self._waiting:
             if self.was_issued(message.id):
                 return False
-            raise Violation(f"a reply to the request {message.id!r}, which was never sent")
-        reply: dict[str, Any] = {"jsonrpc": "2.0", "id": message.id}
+            raise Violation(f"a reply to the request {quote(repr(message.id), 40)}, which was never sent")
         if message.error is None:
-            reply["result"] = message.result
+            self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "result": message.result})
         else:
-            # Endpoint takes a code of 0 and an empty message for missing
             error = message.error
-            reply["error"] = {"code": error.code or int(ErrorCode.INTERNAL_ERROR), "message": error.message or "(no message)"}
-        self._endpoint.consume(reply)
+            self._consume_error(message.id, error if error.message else msgspec.structs.replace(error, message="(no message)"))
         return True
+
+    def _consume_error(self, request_id: int, error: wire.ErrorObject) -> None:
+        # as data: Endpoint takes a code of 0 and an empty message for missing
+        carried = {"code": int(ErrorCode.INTERNAL_ERROR), "message": "see data", "data": error}
+        self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "error": carried})
 
     def _settled(self, request_id: int, future: Any) -> None:
         pending = self._waiting.pop(request_id)
@@ -173,11 +178,11 @@ class Rpc:
         if error is None:
             pending.replied(future.result(), None)
         else:
-            pending.replied(None, wire.ErrorObject(code=error.code, message=error.message))
+            pending.replied(None, error.data)
 
     def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
         try:
-            return {"result": handler(params)}
+            return {"result": msgspec.Raw(wire.encode(handler(params)))}
         except Refusal as refusal:
             raise JsonRpcException(str(refusal), int(refusal.code)) from None
         except Exception:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import uuid
-from datetime import datetime, timezone
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import msgspec
 import trio
+
 from sliphook_sdk.protocol import CATALOGUE, AlertLevel, Payload, SessionInfo, Usage
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
@@ -16,6 +16,7 @@ from .dispatch import Subscriber
 from .fire import Fire, tell
 from .interrupt import close_turn, interrupt_turns
 from .outcome import Context, Outcome, cancelled_outcome
+from .stamps import new_id, now
 from .turn import Turn, exit_kind
 from .usage import add_usage
 
@@ -34,8 +35,15 @@ InterruptReason = Literal["user_stop", "reset", "new_message", "signal", "plugin
 class SessionHost(Protocol):
     """What a session needs of the host."""
 
-    deadlines: Deadlines
-    tool_host: ToolHost
+    @property
+    def deadlines(self) -> Deadlines:
+        """The watchdog."""
+        ...
+
+    @property
+    def tool_host(self) -> ToolHost:
+        """The plugins' tools and commands."""
+        ...
 
     @property
     def plugins_by_name(self) -> Mapping[str, Plugin]:
@@ -163,6 +171,8 @@ class Session:
     @trio.lowlevel.enable_ki_protection
     def reset(self, cause: str = "new_command") -> None:
         """Begin anew (`/new`): interrupt, `session_end`, `session_reset`, `session_start`. Nothing is waited for: see `ready`."""
+        if self.ended:
+            return
         self.interrupt("reset", cause)
         old_id = self.session_id
         self._end("reset")
@@ -207,7 +217,8 @@ class Session:
 
     def notification(self, level: AlertLevel, message: str, source: str = "agent") -> None:
         """The agent shows the user an error or a warning; the plugins are told."""
-        self.tell("notification", self.open_turn, level=level, message=message, source=source)
+        if not self.ended:
+            self.tell("notification", self.open_turn, level=level, message=message, source=source)
 
     def inject(self, context: Context) -> bool:
         """Keep a text for the next model call; False where too many wait."""
@@ -258,6 +269,13 @@ class Session:
         self.seq += 1
         return CATALOGUE[name].payload(event_id=f"{self.session_id}-{self.seq}", seq=self.seq, time=now(), **self.common(turn), **fields)
 
+    def reload_payload(self) -> Payload:
+        """`session_start` for one plugin that came back; it takes no number, as the others do not hear of it."""
+        payload = self.stamp("session_start", None, source="reload", model=self.model)
+        self.seq -= 1
+        return msgspec.structs.replace(payload, seq=self.seq)
+
+    @trio.lowlevel.enable_ki_protection
     def tell(self, name: str, turn: Turn | None = None, *, urgent: bool = False, **fields: Any) -> None:
         """Put an event, or a hook that nobody may answer any more, to all who subscribed."""
         payload = self.stamp(name, turn, **fields)
@@ -265,6 +283,7 @@ class Session:
         if subscribers:
             tell(CATALOGUE[name], payload, subscribers, self.host.plugins_by_name, urgent=urgent)
 
+    @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: Turn | None, *, budget_s: float | None = None, **fields: Any) -> Fire:
         """Put a hook to all who subscribed."""
         fire = Fire(
@@ -279,11 +298,12 @@ class Session:
         fire.begin()
         return fire
 
+    @trio.lowlevel.enable_ki_protection
     async def ask(self, name: str, turn: Turn, *, budget_s: float | None = None, **fields: Any) -> Outcome:
         """Put a hook to all who subscribed and wait for the outcome."""
         if turn.ended:
-            await trio.lowlevel.checkpoint_if_cancelled()
-            return cancelled_outcome(self._unfired(name, turn, **fields))
+            payload = CATALOGUE[name].payload(event_id="", seq=self.seq, time=now(), **self.common(turn), **fields)
+            return await _unless_ended(turn, cancelled_outcome(payload))
         fire = self.begin(name, turn, budget_s=budget_s, **fields)
         if fire.outcome is None:
             turn.fires.add(fire)
@@ -292,14 +312,7 @@ class Session:
             finally:
                 turn.fires.discard(fire)
         assert fire.outcome is not None
-        if turn.ended and not fire.outcome.cancelled:
-            # the turn ended after the last answer and before this task could run
-            await trio.lowlevel.checkpoint_if_cancelled()
-            return cancelled_outcome(fire.outcome.payload)
-        return fire.outcome
-
-    def _unfired(self, name: str, turn: Turn, **fields: Any) -> Payload:
-        return CATALOGUE[name].payload(event_id=f"{self.session_id}-unfired", seq=self.seq, time=now(), **self.common(turn), **fields)
+        return await _unless_ended(turn, fire.outcome)
 
     def turn_opened(self, turn: Turn) -> None:
         """A turn of the root agent begins (see `Turn`)."""
@@ -319,11 +332,9 @@ class Session:
         self._start = self.begin("session_start", None, source=source, model=self.model)
 
 
-def new_id() -> str:
-    """An id that nobody else has."""
-    return uuid.uuid4().hex[:16]
-
-
-def now() -> str:
-    """The time as payloads give it."""
-    return datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+async def _unless_ended(turn: Turn, outcome: Outcome) -> Outcome:
+    """The outcome, but `cancelled` where the turn has ended meanwhile, even between the last answer and this task's turn to run."""
+    if not turn.ended:
+        return outcome
+    await trio.lowlevel.checkpoint_if_cancelled()
+    return outcome if outcome.cancelled else cancelled_outcome(outcome.payload)

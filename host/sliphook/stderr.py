@@ -27,9 +27,9 @@ class StderrTail:
         return tuple(self._kept)
 
     def feed(self, data: bytes, now_s: float) -> list[str]:
-        """Take a piece; returns the lines that should be logged. Above `LINES_PER_SECOND` they are counted in `suppressed`, not returned."""
+        """Take a piece; returns the lines to log. Above `LINES_PER_SECOND` they are counted in `suppressed` instead."""
         *complete, self._rest = (self._rest + data).split(b"\n")
-        if len(self._rest) > LINE_CHARS:
+        if len(self._rest) > 4 * LINE_CHARS:  # no character takes more than four bytes
             complete.append(self._rest)
             self._rest = b""
         return self._take(complete, now_s)

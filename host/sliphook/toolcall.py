@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 import msgspec
 import trio
+
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
 from .outcome import Context, Outcome, Reason
 from .schemas import why_arguments_do_not_fit
+from .stamps import new_id
 
 if TYPE_CHECKING:
     from .session import Session
@@ -67,7 +69,10 @@ Approver = Callable[[ApprovalRequest], Awaitable[bool]]
 class ToolHost(Protocol):
     """What a tool call needs of the host."""
 
-    approver: Approver | None
+    @property
+    def approver(self) -> Approver | None:
+        """Asks a person."""
+        ...
 
     def find(self, name: str, session_id: str) -> ToolOffer | None:
         """The plugin's tool of that name."""
@@ -137,6 +142,7 @@ class OpenTool:
         }
 
 
+@trio.lowlevel.enable_ki_protection
 async def call_tool(
     turn: Turn,
     name: str,
@@ -147,8 +153,6 @@ async def call_tool(
     input_schema: dict[str, Any] | None,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
-    from .session import new_id
-
     session = turn.session
     host = session.host.tool_host
     call_id = new_id()
@@ -161,6 +165,9 @@ async def call_tool(
     if unfit is not None:
         return _failed(call_id, f"the arguments do not fit the tool {name}: {unfit}")
 
+    if turn.ended:
+        await trio.lowlevel.checkpoint_if_cancelled()
+        return _cancelled(call_id)
     tool = OpenTool(call_id, model_call_id, name, offer.plugin if offer is not None else "agent", arguments)
     turn.open_tools[call_id] = tool
     session.count(tool_calls=1)
@@ -173,7 +180,7 @@ async def call_tool(
         raise
     if turn.open_tools.pop(call_id, None) is None:
         # interrupted, in a task that the interrupt does not reach: it has been told as cancelled
-        return ToolOutcome(call_id=call_id, status="cancelled", result=ToolResult(content="cancelled", is_error=True))
+        return _cancelled(call_id)
     after = await session.ask("post_tool_call", turn, **tool.over(status, result))
     final = cast(PostToolCall, after.payload).result or result
     context = [] if status == "denied" else [*before.context, *after.context]
@@ -213,6 +220,7 @@ async def _decide_and_run(
     return status, result, ()
 
 
+@trio.lowlevel.disable_ki_protection
 async def _run_own(run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]], tool: OpenTool) -> tuple[ToolStatus, ToolResult]:
     try:
         result = await run(tool.arguments)
@@ -224,6 +232,7 @@ async def _run_own(run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]],
     return ("error" if result.is_error else "ok"), result
 
 
+@trio.lowlevel.disable_ki_protection
 async def _approve(turn: Turn, tool: OpenTool, before: Outcome) -> tuple[bool, tuple[Reason, ...]]:
     """Put an `ask` to a person; returns whether it is denied, and why."""
     approver = turn.session.host.tool_host.approver
@@ -253,3 +262,7 @@ async def _approve(turn: Turn, tool: OpenTool, before: Outcome) -> tuple[bool, t
 
 def _failed(call_id: str, why: str) -> ToolOutcome:
     return ToolOutcome(call_id=call_id, status="error", result=ToolResult(content=why, is_error=True))
+
+
+def _cancelled(call_id: str) -> ToolOutcome:
+    return ToolOutcome(call_id=call_id, status="cancelled", result=ToolResult(content="cancelled", is_error=True))

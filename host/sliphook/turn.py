@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import msgspec
 import trio
+
 from sliphook_sdk.protocol import Message, ModelTool, ToolResult, Usage
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
-from .errors import TurnOpen
+from .errors import HostError, TurnOpen
 from .outcome import Context
+from .stamps import new_id
 from .toolcall import OpenTool, ToolOutcome, call_tool
 from .usage import add_usage
 
@@ -68,8 +70,6 @@ class Turn:
     """
 
     def __init__(self, session: Session, text: str, *, source: str, interrupt: bool = False, parent: Turn | None = None) -> None:
-        from .session import new_id
-
         self.session = session
         self.text = text
         self.source = source
@@ -78,11 +78,12 @@ class Turn:
         self.index = 0
         self.agent_id = session.agent_id if parent is None else new_id()
         self.parent_agent_id = parent.agent_id if parent is not None else None
-        self.agent_depth = parent.agent_depth + 1 if parent is not None else 0
+        self.agent_depth: int = parent.agent_depth + 1 if parent is not None else 0
         self.outcome: str | None = None
         self.context: list[Context] = []
         self.summary: str | None = None
         self.last_assistant_message: str | None = None
+        self.began = False
         self.ended = False
         self.interrupt_count = 0
         self.model_calls = 0
@@ -103,16 +104,17 @@ class Turn:
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
         session = self.session
+        if session.ended:
+            raise HostError("the session has ended, so no turn can begin in it")
         if self.parent is None and session.open_turn is not None:
             if not self._interrupt_first:
                 raise TurnOpen("a turn of this session is open; interrupt it first, or pass interrupt=True")
             session.interrupt("new_message", "new_message")
         self._began_s = trio.current_time()
         self.scope.__enter__()
+        self.began = True
         if self.parent is None:
             session.turn_opened(self)
-        else:
-            self.parent.children.append(self)
         self.index = session.turn_count
         session.tell("turn_start", self, index=self.index, parent_turn_id=self.parent.turn_id if self.parent is not None else None)
         return self
@@ -150,7 +152,7 @@ class Turn:
 
     def duration_ms(self) -> float:
         """How long the turn has been open."""
-        return round((trio.current_time() - self._began_s) * 1000, 3)
+        return round((trio.current_time() - self._began_s) * 1000, 3) if self.began else 0.0
 
     # -- hooks -----------------------------------------------------------------------------------------------------
 
@@ -304,13 +306,28 @@ class ChildTurn:
         self._goal = goal
         self._turn: Turn | None = None
 
+    @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
-        child = Turn(self._parent.session, self._goal, source="user", parent=self._parent)
-        outcome = await self._parent.session.ask("subagent_start", self._parent, child_agent_id=child.agent_id, goal=self._goal)
-        child.context = list(outcome.context)
+        parent = self._parent
+        child = Turn(parent.session, self._goal, source="user", parent=parent)
+        if not parent.ended:
+            # one of the family from here on: an interrupt tells `subagent_stop`, though the child's turn has not begun
+            parent.children.append(child)
+            try:
+                outcome = await parent.session.ask("subagent_start", parent, child_agent_id=child.agent_id, goal=self._goal)
+                child.context = list(outcome.context)
+            except BaseException:
+                if not child.ended:
+                    parent.session.close_turn(child, "interrupted")
+                parent.children.remove(child)
+                raise
+        if parent.ended:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            raise HostError("the turn has ended, so no child agent can begin in it")
         self._turn = child
         return await child.__aenter__()
 
+    @trio.lowlevel.enable_ki_protection
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
         assert self._turn is not None
         return await self._turn.__aexit__(kind, error, traceback)

@@ -55,7 +55,7 @@ class Reply(msgspec.Struct, frozen=True):
 Message: TypeAlias = Request | Notification | Reply
 
 
-class NotJson(Exception):  # noqa: N818 - it says what the bytes are
+class NotJson(Exception):
     """The bytes are no JSON text in UTF-8. The plugin's fault.
 
     Attributes:
@@ -67,7 +67,7 @@ class NotJson(Exception):  # noqa: N818 - it says what the bytes are
         self.why = why
 
 
-class TooDeep(Exception):  # noqa: N818 - it says what the bytes are
+class TooDeep(Exception):
     """Objects and arrays are nested deeper than the protocol allows. The plugin's fault."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class TooDeep(Exception):  # noqa: N818 - it says what the bytes are
         super().__init__(self.why)
 
 
-class InvalidMessage(Exception):  # noqa: N818 - it says what the bytes are
+class InvalidMessage(Exception):
     """JSON that is no valid message. The plugin's fault; the stream itself is sound.
 
     Attributes:

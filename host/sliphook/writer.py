@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 import trio
+
 from sliphook_sdk.protocol.limits import WRITE_STALL_S
 
+from . import pipes
 from .deadlines import Deadlines
 from .outbox import Item, Outbox
 
@@ -92,6 +94,7 @@ class PipeWriter:
             for item in self.outbox.wrote(count):
                 self._owner.left(item)
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """The task: sleeps until something could not be written at once. Ends when the pipe is closed."""
         while self._descriptor >= 0:
@@ -113,8 +116,7 @@ class PipeWriter:
         self._deadlines.remove(self._deaf, DYING_S)
         self.outbox.clear()
         if self._descriptor >= 0:
-            trio.lowlevel.notify_closing(self._descriptor)
-            os.close(self._descriptor)
+            pipes.close(self._descriptor)
             self._descriptor = -1
 
     def _wake(self) -> None:

@@ -20,7 +20,6 @@ from tests.agent.fakes import FakeHost, FakeSession, Gate, Prompt, RecordingDisp
 
 if TYPE_CHECKING:
     from sliphook.host import PluginHost
-
     from sliphook.session import Session
 
 DONE = Reply(text="done")

@@ -106,6 +106,16 @@ async def test_writes_may_be_split_anywhere(size: int) -> None:
     assert said(await ask(Answer(cut_in(stream, size)))) == "smörgås 🥪 \u2028ok"
 
 
+async def test_a_stream_is_utf_8_whatever_its_header_says() -> None:
+    assert said(await ask(Answer([text("smörgås")], content_type="text/event-stream; charset=iso-8859-1"))) == "smörgås"
+
+
+async def test_no_proxy_stands_before_this_machines_own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert said(await ask(Answer([text("ok")]))) == "ok"
+
+
 async def test_keep_alive_comments_and_other_fields_are_skipped() -> None:
     steps = [b": OPENROUTER PROCESSING\n\n", b"retry: 10\n\n", b"id: 7\nevent: message\n", chunk({"content": "ok"}), b":\n\n", STOP, DONE]
     assert said(await ask(Answer(steps))) == "ok"

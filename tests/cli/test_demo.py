@@ -8,8 +8,13 @@ import time
 from pathlib import Path
 
 import pytest
+import trio
 
+from sliphook.cli.demo.narrator import Narrator
+from sliphook.cli.demo.stage import Stage
+from sliphook.cli.demo.story import play
 from sliphook.cli.demo.timeline import Check, Moment, Story, failures, summary
+from sliphook.cli.running import Running
 
 from .conftest import Sliphook
 
@@ -21,7 +26,7 @@ def test_everything_happens_in_about_ten_seconds(sliphook: Sliphook, tmp_path: P
     assert ran.err == ""
     assert ran.status == 0
     held = [line.strip() for line in ran.out.partition("What had to happen\n")[2].splitlines()]
-    assert len(held) == 6
+    assert len(held) == 7
     assert all(line.startswith("yes  ") for line in held)
     free = re.search(r"sleeper hung, and ([0-9.]+) ms after the interrupt the agent was free", ran.out)
     assert free is not None
@@ -29,15 +34,31 @@ def test_everything_happens_in_about_ten_seconds(sliphook: Sliphook, tmp_path: P
     assert 5 < took_s < 20
     records = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
     assert {record["plugin"] for record in records} == {"guard", "weather", "sleeper", "fragile"}
-    interrupted = [record for record in records if record.get("method") == "$/cancelRequest"]
-    assert [record["plugin"] for record in interrupted] == ["sleeper"]
+    methods = [(record["plugin"], record.get("method")) for record in records]
+    before_the_end = methods[: methods.index(("guard", "shutdown"))]
+    assert [plugin for plugin, method in before_the_end if method == "$/cancelRequest"] == ["sleeper"]
+
+
+async def test_without_its_plugins_no_check_holds(tmp_path: Path, autojump_clock: trio.testing.MockClock) -> None:
+    stage = Stage(plugins=[tmp_path / name for name in ("guard", "weather", "sleeper", "fragile")], data_home=tmp_path / "data")
+    with trio.fail_after(300):
+        story = await play(stage, None, Narrator(), Running())
+    assert failures(story) == [
+        "all four plugins started",
+        "guard denied the command, and it never ran",
+        "weather answered, and the model read it",
+        "sleeper hung, and the agent was free at once after the interrupt",
+        "fragile crashed in its hook, and the turn went on",
+        "fragile was started again",
+        "no plugin is left behind",
+    ]
 
 
 @pytest.mark.parametrize(
     ("checks", "missing"),
     [
-        ([("a", True)] * 6, []),
-        ([("a", True)] * 5 + [("b", False)], ["b"]),
+        ([("a", True)] * 7, []),
+        ([("a", True)] * 6 + [("b", False)], ["b"]),
         ([("a", True)] * 2, ["it came to its end"]),
         ([], ["it came to its end"]),
     ],

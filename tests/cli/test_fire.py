@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import stat
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .conftest import MakePlugin, Sliphook
+from .conftest import WAIT_S, MakePlugin, Sliphook
 
 SUBSCRIBED = "'subscriptions': [{'event': 'pre_tool_call'}]"
 
@@ -230,3 +234,34 @@ def test_a_full_trace_file_costs_the_trace_alone(sliphook: Sliphook, make_plugin
     assert ran.status == 0
     assert "sliphook: the trace in /dev/full is not complete: " in ran.err
     assert "records lost (No space left on device)" in ran.err
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
+def test_a_signal_ends_it_and_leaves_no_plugin_behind(make_plugin: MakePlugin, tmp_path: Path, signals: list[signal.Signals]) -> None:
+    stubborn = len(signals) == 2
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    ignoring = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" if stubborn else ""
+    path = make_plugin("slow", SUBSCRIBED, f"open({str(ready)!r}, 'w').write(str(os.getpid())); time.sleep(60)", before=ignoring)
+    command = [sys.executable, "-m", "sliphook", "fire", "pre_tool_call", "--plugin", str(path), "--timeout", "60"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        pid = int(ready.read_text())
+        began = time.monotonic()
+        process.send_signal(signals[0])
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"sliphook: interrupted; once more to leave at once\n"
+        if stubborn:
+            process.send_signal(signals[1])
+        assert process.wait(WAIT_S) == 128 + signals[0]
+        if stubborn:
+            assert time.monotonic() - began < 1.4  # sooner than `shutdown` alone may take
+        assert not is_alive(pid)
+        assert b"Traceback" not in process.stderr.read()

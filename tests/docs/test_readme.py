@@ -54,6 +54,14 @@ def test_the_two_commands_come_first() -> None:
     assert {"demo", "test"} <= set(targets)
 
 
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
+def test_what_the_documents_point_at_is_there(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r"`((?:tests|tools|examples|docs)/[\w./-]*)`", text)
+    assert len(named) >= 5
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def test_fire_as_typed_denies(folder: Path) -> None:
     done = sliphook(folder, *typed("fire"))
     assert done.returncode == 0, done.stderr
@@ -67,7 +75,7 @@ def test_fire_reports_as_the_contract_says(folder: Path) -> None:
     (part,) = report["plugins"]
     assert set(part) >= {"name", "path", "status", "decision", "reason", "elapsed_ms", "error", "answer"}
     assert (part["name"], part["status"], part["decision"]) == ("guard", "answered", "deny")
-    assert Path(part["path"]) == folder / "guard.py"
+    assert (folder / part["path"]).samefile(folder / "guard.py")
     assert 0 < part["elapsed_ms"] < 5000
     assert report["outcome"]["decision"] == "deny"
     assert report["outcome"]["payload"]["arguments"] == {"command": "rm -rf build"}
@@ -93,13 +101,6 @@ def test_run_as_typed_calls_the_tool_and_traces(folder: Path) -> None:
     for method in ("initialize", "tool/call", "shutdown", "exit"):
         assert method in done.stderr
     assert "hook/pre_tool_call" not in done.stderr, "the guard asked for shell alone"
-
-
-def test_run_by_hand_it_explains_itself(folder: Path) -> None:
-    done = subprocess.run([str(folder / "guard.py")], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "sliphook fire" in done.stderr
 
 
 def test_the_embedding_snippet_runs(folder: Path) -> None:

@@ -77,6 +77,7 @@ def failure(stream: bytes, close: bool = False) -> FramingError:
         (b"\n\t Content-Length: 30\r\n\r\n" + A + b"\n\n", [("body", A)]),
         # content-(length|type) in any case; other fields, CRLF or LF.
         (b"content-length:30\n\n" + A, [("body", A)]),
+        ((b"content-length:30\n\n" + A) * 2, [("body", A), ("body", A)]),
         (b"CONTENT-TYPE: application/json\r\nCONTENT-LENGTH: \t0030 \r\n\r\n" + A, [("body", A)]),
         (b"Content-Length: 30\r\nX-Trace: 1\r\nContent-Type: x; charset=utf-8\r\n\r\n" + A, [("body", A)]),
         # Stray output up to its LF, then on.

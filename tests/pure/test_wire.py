@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -366,13 +367,20 @@ JSON = st.recursive(
 )
 
 
+ESCAPES = {rb"\\", rb"\"", rb"\b", rb"\f", rb"\n", rb"\r", rb"\t"} | {b"\\u%04x" % code for code in range(32)}
+
+
 @given(JSON)
+@example(1e-05)
+@example(["/\0\x1f\x7f\u2028"])
 @example({"a b": ["c: d", ", "]})
 def test_any_json_comes_back_and_is_compact(value: Any) -> None:
     body = wire.encode(value)
     assert json.loads(body) == value
-    assert b"\n" not in body
-    assert len(body) <= len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+    strings = re.compile(rb'"(?:[^"\\]|\\.)*"')
+    assert not re.search(rb"\s", strings.sub(b"", body))
+    for string in strings.findall(body):
+        assert set(re.findall(rb"\\u[0-9a-f]{4}|\\.", string)) <= ESCAPES
 
 
 @given(st.integers() | st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))

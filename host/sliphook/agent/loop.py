@@ -154,6 +154,10 @@ class Agent:
             return None
         if gate.substitute is not None:
             return self._substitute(turn, gate, gate.substitute)
+        return await self._ask(turn, gate)
+
+    async def _ask(self, turn: Turn, gate: LlmGate) -> _Answer | None:
+        """Ask the model, more than once where that may help."""
         for attempt in range(1, MAX_ATTEMPTS + 1):
             began_s = trio.current_time()
             try:
@@ -239,8 +243,8 @@ class Agent:
         finally:
             self.conversation.add_results(calls, texts)
 
-    async def _call_tool(self, turn: Turn, answer: _Answer, call: ToolCallRequest) -> str:
-        """Call one tool and give the text for the model; what the model got wrong is told to the model."""
+    async def _call_tool(self, turn: Turn, answer: _Answer, call: ToolCallRequest) -> str | None:
+        """Call one tool and give the text for the model, None if it was interrupted; what the model got wrong is told to the model."""
         self._display.tool_started(call)
         wrong = _mistake(call, answer)
         if wrong is not None:
@@ -258,7 +262,7 @@ class Agent:
             self._display.denied(call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by))
         else:
             self._display.tool_ended(call, outcome.status, outcome.result.content, outcome.duration_ms)
-        return outcome.text()
+        return None if outcome.status == "cancelled" else outcome.text()
 
     def _on_offer(self) -> list[ModelTool]:
         """The tools that the model may call now: the agent's own, then the plugins'."""

@@ -20,7 +20,6 @@ from .common import (
     plugin_option,
     print_json,
     read_object,
-    run_trio,
     timeout_option,
     trace_options,
 )
@@ -28,7 +27,8 @@ from .report import FAILED_TO_START, in_the_report, log_to_stderr, says, why_not
 from .sample import sample
 
 if TYPE_CHECKING:
-    from sliphook.host import PluginHost, PluginStatus
+    from sliphook.host import PluginHost
+    from sliphook.spec import PluginStatus
 
 NO_SUCH_TOOL = "no_such_tool"
 
@@ -75,13 +75,16 @@ def command(
     given = {"name": tool, "arguments": read_object(arguments, "--args")}
     params = sample(ToolCallParams, given, of="tool/call", option="--args")
 
-    async def call() -> int:
-        from sliphook import PluginHost
+    from sliphook import PluginHost
 
+    from .running import Running, run_trio
+
+    async def call(running: Running) -> int:
         with open_trace(trace, trace_file) as sink:
-            async with PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink) as host:
+            running.host = host = PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink)
+            async with host:
+                statuses = host.plugins
                 report = await _call(host, params, timeout_s)
-                statuses = list(host.plugins)
         if as_json:
             print_json(report)
         else:

@@ -1,4 +1,4 @@
-"""What the commands share: options, JSON on both sides, the trace, trio with Ctrl+C, and how a failure is told."""
+"""What the commands share: options, JSON on both sides, the trace, and how a failure is told."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 import math
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
@@ -29,7 +29,6 @@ __all__ = [
     "plugin_option",
     "print_json",
     "read_object",
-    "run_trio",
     "timeout_option",
     "trace_options",
 ]
@@ -93,7 +92,7 @@ def trace_options(command: _F) -> _F:
 
 
 @contextlib.contextmanager
-def open_trace(live: bool, path: Path | None, secrets: tuple[str, ...] = ()) -> Iterator[TraceSink | None]:
+def open_trace(live: bool, path: Path | None, secrets: tuple[str, ...] = ()) -> Generator[TraceSink | None]:
     """The sink that the options ask for, or None. At the end it tells on stderr what was lost.
 
     Args:
@@ -128,49 +127,6 @@ def open_trace(live: bool, path: Path | None, secrets: tuple[str, ...] = ()) -> 
             lost = sink.close()
             if lost is not None:
                 click.echo(f"sliphook: {lost}", err=True)
-
-
-def run_trio(main: Callable[[], Awaitable[int]]) -> int:
-    """Run one command's async part. Ctrl+C and SIGTERM cancel it, so that it leaves its blocks and no plugin stays behind.
-
-    Returns:
-        What `main` returned, or 128 plus the signal's number.
-
-    Raises:
-        Failed: `main` raised a `HostError`.
-    """
-    import trio
-
-    from sliphook import HostError
-
-    async def watched() -> int:
-        status = EXIT_OK
-        failure: click.ClickException | None = None
-        with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            async with trio.open_nursery() as nursery:
-
-                @nursery.start_soon
-                async def _cancel_on_signal() -> None:
-                    nonlocal status
-                    async for number in signals:
-                        status = 128 + number
-                        nursery.cancel_scope.cancel()
-
-                try:
-                    status = await main()
-                except HostError as error:
-                    failure = Failed(str(error))
-                except click.ClickException as error:
-                    failure = error
-                nursery.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
-        return status
-
-    status = trio.run(watched)
-    if status > 128:
-        click.echo("sliphook: interrupted", err=True)
-    return status
 
 
 def find_entry(name: str) -> Entry:
@@ -213,7 +169,7 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
         raise click.UsageError(f"{source} is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise click.UsageError(f'{source} must be a JSON object, like \'{{"key": "value"}}\'')
-    return value
+    return cast("dict[str, Any]", value)
 
 
 def print_json(value: Any) -> None:

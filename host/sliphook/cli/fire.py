@@ -20,7 +20,6 @@ from .common import (
     plugin_option,
     print_json,
     read_object,
-    run_trio,
     timeout_option,
     trace_options,
 )
@@ -28,8 +27,8 @@ from .report import AS_IT_SHOULD, FAILED_TO_START, in_the_report, log_to_stderr,
 from .sample import sample
 
 if TYPE_CHECKING:
-    from sliphook.host import PluginStatus
     from sliphook.outcome import Outcome, Part
+    from sliphook.spec import PluginStatus
 
 
 class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,13 +66,16 @@ def command(
         raise click.UsageError("give at least one plugin: --plugin PATH")
     full = sample(entry.payload, read_object(payload, "--payload"), of=entry.name, option="--payload")
 
-    async def fire() -> int:
-        from sliphook import PluginHost
+    from sliphook import PluginHost
 
+    from .running import Running, run_trio
+
+    async def fire(running: Running) -> int:
         with open_trace(trace, trace_file) as sink:
-            async with PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink) as host:
+            running.host = host = PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink)
+            async with host:
+                statuses = host.plugins
                 outcome = await host.fire(entry.name, full, timeout_s=timeout_s)
-                statuses = list(host.plugins)
         reports = reports_of(statuses, outcome.parts)
         if as_json:
             print_json({"event": entry.name, "plugins": reports, "outcome": _outcome_json(outcome)})
@@ -91,7 +93,8 @@ def reports_of(plugins: Sequence[PluginStatus], parts: Sequence[Part]) -> list[P
 
 
 def _report(plugin: PluginStatus, part: Part | None) -> PluginReport:
-    if part is not None:
+    why = why_not_started(plugin)
+    if part is not None and why is None:  # one that was refused may have the name of one that was not
         return PluginReport(
             name=plugin.name,
             path=str(plugin.path),
@@ -102,7 +105,6 @@ def _report(plugin: PluginStatus, part: Part | None) -> PluginReport:
             error=part.error,
             answer=part.answer,
         )
-    why = why_not_started(plugin)
     return PluginReport(name=plugin.name, path=str(plugin.path), status="not_subscribed" if why is None else FAILED_TO_START, error=why)
 
 

@@ -57,9 +57,9 @@ class _Group(click.Group):
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
-        from sliphook import __version__
+        from importlib import metadata
 
-        click.echo(f"sliphook {__version__}")
+        click.echo(f"sliphook {metadata.version('sliphook')}")
         ctx.exit()
 
 

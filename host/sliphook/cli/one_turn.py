@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import trio
 
@@ -38,11 +38,18 @@ async def run_one_turn(prompt: str, name: str | None, base_url: str | None, plug
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
+    failure: Exception | None = None
+    status = EXIT_FAILED
     async with aclosing(await choose_model(name, base_url, os.environ)) as model, trio.open_nursery() as nursery:
         run = _Run(model, _display(), nursery.cancel_scope)
         await nursery.start(run.watch_signals)
-        status = await run.turn(prompt, plugins, trace)
+        try:
+            status = await run.turn(prompt, plugins, trace)
+        except Exception as error:  # raised again where the nursery puts no group around it
+            failure = error
         nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
     return run.caught or status
 
 
@@ -54,26 +61,28 @@ class _Run:
         self._model = model
         self._display = display
         self._everything = everything
+        self._host: PluginHost | None = None
         self._session: Session | None = None
 
     async def watch_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """The first signal interrupts the turn, the next one ends everything at once; so does the first where no turn is open."""
+        """The first signal interrupts the turn, or ends the run where none is open; the next one does not wait for plugins either."""
         with trio.open_signal_receiver(*_SIGNALS) as signals:
             task_status.started()
             async for number in signals:
-                again = self.caught != 0
-                self.caught = 128 + number
-                session = self._session
-                if again or session is None or not session.interrupt("signal", _SIGNALS[signal.Signals(number)]):
+                if self.caught and self._host is not None:
                     self._display.notice("warning", "leaving at once")
+                    self._host.kill()
+                elif self._session is not None and self._session.interrupt("signal", _SIGNALS[signal.Signals(number)]):
+                    self._session.end("signal")
+                    self._display.notice("warning", "interrupted; once more to leave at once")
+                else:
                     self._everything.cancel()
-                    return
-                session.end("signal")
-                self._display.notice("warning", "interrupted; once more to leave at once")
+                self.caught = 128 + number
 
     async def turn(self, prompt: str, plugins: Sequence[Path], trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
-        async with PluginHost(plugins, on_notify=self._notify, on_problem=self._problem, trace=trace) as host:
+        self._host = PluginHost(plugins, on_notify=self._notify, on_problem=self._problem, trace=trace)
+        async with self._host as host:
             missing = [
                 f"plugin {says(plugin.name)} did not start: {says(why)}" for plugin in host.plugins if (why := why_not_started(plugin))
             ]
@@ -84,8 +93,8 @@ class _Run:
                 outcome = await Agent(host, session, self._model, display=self._display).run(prompt)
         return EXIT_OK if outcome == "completed" else EXIT_FAILED
 
-    def _notify(self, plugin: str, level: AlertLevel, message: str) -> None:
-        self._display.notice(level, f"{plugin}: {message}")
+    def _notify(self, plugin: str, level: str, message: str) -> None:
+        self._display.notice(cast(AlertLevel, level), f"{plugin}: {message}")
 
     def _problem(self, plugin: str, message: str) -> None:
         if self._session is not None:  # before, it is told once, as what ends the run

@@ -41,6 +41,6 @@ def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple
 
     with open_trace(trace, trace_file) as sink:
         try:
-            return trio.run(run_one_turn, prompt, model, base_url, plugins, sink, strict_exception_groups=False)
+            return trio.run(run_one_turn, prompt, model, base_url, plugins, sink)
         except (HostError, ModelError, ScriptError) as error:
             raise Failed(str(error)) from None

@@ -1,8 +1,8 @@
-"""A tool that hangs: it neither answers nor listens when its call is cancelled."""
+"""A tool that hangs as badly as Python can: it holds the interpreter, so the whole process neither reads nor answers any more."""
 
 from __future__ import annotations
 
-import time
+import re
 
 from sliphook_sdk import Plugin
 
@@ -12,8 +12,8 @@ plugin = Plugin("sleeper", version="1.0.0")
 @plugin.tool
 def deploy(service: str) -> str:
     """Deploy a service."""
-    while True:
-        time.sleep(60)
+    re.match(r"(-+)*x", "-" * 64)  # tries every way to part the dashes, which takes years
+    return f"{service} is deployed"
 
 
 if __name__ == "__main__":

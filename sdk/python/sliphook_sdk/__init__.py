@@ -18,7 +18,7 @@ What handlers get is in `sliphook_sdk.protocol.payloads`; how they are tried wit
 from __future__ import annotations
 
 from .answers import allow, ask, context, continue_with, deny, replace, substitute
-from .context import AsyncContext, Context
+from .contexts import AsyncContext, Context
 from .errors import AnswerError, Cancelled, HostRefused, RegistrationError, ToolError
 from .plugin import Plugin
 from .protocol import Answer, EnvWant, ToolResult

@@ -51,7 +51,11 @@ class Engine:
             if route.can_be_asked:
                 self.peer.handle(f"hook/{name}", partial(self.answer, partial(self.service.hook, route)))
 
-    def answer(self, prepare: Callable[[Call], Invocation | ToolResult | None], call: Call) -> Any:
+    def serve(self) -> None:
+        """Serve until the process ends. For the main thread."""
+        raise NotImplementedError
+
+    def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
         """Answer a request: the handler of Endpoint. `prepare` says what to run, or the answer itself."""
         raise NotImplementedError
 

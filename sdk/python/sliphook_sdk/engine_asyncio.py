@@ -46,7 +46,7 @@ class AsyncEngine(Engine):
         self._incoming = incoming
         self._signals = Signals()
         self._loop = self._listen()
-        self._threads = ThreadPoolExecutor(MAX_HANDLERS)
+        self._threads = ThreadPoolExecutor(MAX_HANDLERS, "handler")
         self._tasks: set[asyncio.Task[None]] = set()
         self._jobs: set[Future[None]] = set()
         self._events: deque[Call] = deque()
@@ -58,7 +58,7 @@ class AsyncEngine(Engine):
         threading.Thread(target=self._watch, daemon=True).start()
         self._loop.run_forever()
 
-    def answer(self, prepare: Callable[[Call], Invocation | ToolResult | None], call: Call) -> Any:
+    def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
         """See `Engine`."""
         ready = prepare(call)
         if not isinstance(ready, Invocation):

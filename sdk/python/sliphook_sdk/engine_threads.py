@@ -1,8 +1,8 @@
 """The engine of plugins whose handlers are plain functions: threads that lead in turn.
 
-The thread that reads a request also runs its handler and writes the answer; meanwhile another thread waits to read. So there is no hand-over in
-the common case, a cancel is read while the handler runs, and a slow handler holds nothing up. There is always one thread more than handlers
-under way.
+The thread that reads a request also runs its handler and writes the answer; meanwhile another thread waits to read. So there is no
+hand-over in the common case, a cancel is read while the handler runs, and a slow handler holds nothing up. There is always one thread more
+than handlers under way.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class ThreadEngine(Engine):
                 work()
                 work = self._next()
 
-    def answer(self, prepare: Callable[[Call], Invocation | ToolResult | None], call: Call) -> Any:
+    def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
         """See `Engine`."""
         ready = prepare(call)
         return self.service.run(ready) if isinstance(ready, Invocation) else ready

@@ -1,7 +1,7 @@
 """Where idle threads wait: for bytes of the host, or for work that another thread has left.
 
-All idle threads wait at one gate. The thread that gets bytes has the input to itself until it says `open`; then the next bytes go to another
-thread, while the first runs what came. So a request is read and answered by one thread, without handing it over.
+All idle threads wait at one gate. The thread that gets bytes has the input to itself until it says `open`; then the next bytes go to
+another thread, while the first runs what came. So a request is read and answered by one thread, without handing it over.
 """
 
 from __future__ import annotations

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from .answers import check_answer
 from .errors import AnswerError, RegistrationError, RpcError
-from .protocol import Answer, CommandResult, CommandSpec, Entry, ErrorCode, Subscription
+from .matching import Matcher, string_fields
+from .protocol import (
+    CATALOGUE,
+    NAME_PATTERNS,
+    RESERVED_COMMANDS,
+    Answer,
+    CommandResult,
+    CommandSpec,
+    Entry,
+    ErrorCode,
+    Kind,
+    OnFailure,
+    Payload,
+    Subscription,
+    limits,
+    nearest,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +76,15 @@ class Handler:
         except TypeError as exc:
             raise self.wrong(f"cannot be called with {what}{' and ctx' if self.wants_ctx else ''}: {exc}") from None
 
+    def check_timeout(self, timeout_s: float | None) -> None:
+        """Check that a timeout is one that the host takes.
+
+        Raises:
+            RegistrationError: it is not.
+        """
+        if timeout_s is not None and not limits.MIN_TIMEOUT_S <= timeout_s <= limits.MAX_TIMEOUT_S:
+            raise self.wrong(f"cannot have timeout_s={timeout_s!r}: it takes {limits.MIN_TIMEOUT_S:g} to {limits.MAX_TIMEOUT_S:g} seconds")
+
     def finish(self, returned: Any) -> Any:
         """What goes to the host for what the function returned.
 
@@ -73,16 +99,35 @@ class Handler:
 
 
 class HookHandler(Handler):
-    """A function that is asked (mode `hook`) or told (mode `event`)."""
+    """A function that is asked (mode `hook`) or told (mode `event`).
 
-    def __init__(self, function: Callable[..., Any], entry: Entry, subscription: Subscription) -> None:
+    Attributes:
+        entry: what it is asked or told.
+        subscription: what the host is told.
+        asked: it answers.
+        replaces: its answers may replace and substitute.
+        subagents: it hears child agents too.
+        matcher: what it does not want to hear.
+    """
+
+    def __init__(self, function: Callable[..., Any], subscription: Subscription, kind: Kind) -> None:
         super().__init__(function)
-        self.take_one("the payload")
-        self.entry = entry
         self.subscription = subscription
-        self.asked = (subscription.mode or entry.kind) == "hook"
+        self.entry = self._entry(subscription.event)
+        self.asked = kind == "hook"
         self.replaces = bool(subscription.replaces)
-        self.subagents = entry.subagents if subscription.subagents is None else subscription.subagents
+        self.subagents = self.entry.subagents if subscription.subagents is None else subscription.subagents
+        self.take_one("the payload")
+        self._check()
+        self.matcher = Matcher(subscription.match)
+
+    def fits(self, payload: Payload) -> bool:
+        """True where the host would choose the plugin because of this handler."""
+        return (self.subagents or payload.agent_depth == 0) and self.matcher.fits(payload)
+
+    def covers(self, other: HookHandler) -> bool:
+        """True where everything that fits the other fits this one."""
+        return self.matcher.takes_all and self.subagents >= other.subagents
 
     def finish(self, returned: Any) -> Any:
         """The answer, checked; what a function returns that is only told is nobody's."""
@@ -93,14 +138,58 @@ class HookHandler(Handler):
         check_answer(self.entry, returned, replaces=self.replaces)
         return returned
 
+    def _entry(self, name: str) -> Entry:
+        entry = CATALOGUE.get(name)
+        if entry is None:
+            close = nearest(name, list(CATALOGUE))
+            raise self.wrong(f"is for {name!r}, which is no hook or event{f'; did you mean {close!r}?' if close else ''}")
+        return entry
+
+    def _check(self) -> None:
+        entry, subscription = self.entry, self.subscription
+        if self.asked and entry.kind == "event":
+            raise self.wrong(f"cannot be asked: {entry.name} is an event, so say on({entry.name!r})")
+        self.check_timeout(subscription.timeout_s)
+        if subscription.on_failure not in (None, *get_args(OnFailure)):
+            raise self.wrong(f"cannot have on_failure={subscription.on_failure!r}: it takes 'open' and 'closed'")
+        if subscription.on_failure == "closed" and "deny" not in entry.decisions:
+            raise self.wrong(f"cannot have on_failure='closed': {entry.name} cannot be denied")
+        if subscription.replaces and not (entry.replace or entry.substitute):
+            raise self.wrong(f"cannot have replaces=True: nothing of {entry.name} can be replaced")
+        for field in subscription.include or ():
+            if field not in entry.heavy:
+                known = f"the heavy fields {', '.join(entry.heavy)}" if entry.heavy else "no heavy fields"
+                raise self.wrong(f"cannot include {field!r}: {entry.name} has {known}")
+        for field, globs in (subscription.match or {}).items():
+            self._check_match(field, globs)
+
+    def _check_match(self, field: str, globs: object) -> None:
+        known = string_fields(self.entry.payload)
+        if field not in known:
+            close = nearest(field, known)
+            hint = f"; did you mean {close!r}?" if close else f"; it has {', '.join(known)}"
+            raise self.wrong(f"cannot match {field!r}: {self.entry.name} has no such string field{hint}")
+        patterns = cast("list[object]", globs) if isinstance(globs, list) else [globs]
+        if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
+            raise self.wrong(f"cannot match {field}={globs!r}: it takes a pattern, or a list of them")
+
 
 class CommandHandler(Handler):
-    """A function behind a slash command."""
+    """A function behind a slash command.
 
-    def __init__(self, function: Callable[..., Any], spec: CommandSpec) -> None:
+    Attributes:
+        spec: what the host is told.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str | None, description: str | None) -> None:
         super().__init__(function)
         self.take_one("the text after the command")
-        self.spec = spec
+        command = self.name if name is None else name
+        if not re.fullmatch(NAME_PATTERNS["command"], command):
+            raise self.wrong(f"cannot be the command {command!r}: names are {NAME_PATTERNS['command']}")
+        if command in RESERVED_COMMANDS:
+            raise self.wrong(f"cannot be the command {command!r}: /{command} is the agent's own")
+        self.spec = CommandSpec(name=command, description=_summary(function) if description is None else description)
 
     def finish(self, returned: Any) -> Any:
         """The text for the user; None is no text."""
@@ -119,8 +208,7 @@ def describe(exc: BaseException) -> str:
     return f"{type(exc).__name__}: {text}" if text else type(exc).__name__
 
 
-def summary_of(function: Callable[..., Any]) -> str | None:
-    """The first paragraph of a docstring in one line."""
+def _summary(function: Callable[..., Any]) -> str | None:
     doc = inspect.getdoc(function)
     return " ".join(doc.split("\n\n")[0].split()) if doc else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .protocol import Level, LogParams
 
 if TYPE_CHECKING:
-    from .context import HostLink
+    from .contexts import HostLink
 
 
 class HostHandler(logging.Handler):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, get_args
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
@@ -41,7 +42,11 @@ def string_fields(payload: type[Payload]) -> tuple[str, ...]:
 
 
 def _is_string(annotation: Any) -> bool:
-    return annotation is str or any(isinstance(arg, str) or _is_string(arg) for arg in get_args(annotation))
+    if get_origin(annotation) is Annotated:
+        return _is_string(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return any(_is_string(arg) for arg in get_args(annotation))
+    return annotation is str or (get_origin(annotation) is Literal and all(isinstance(arg, str) for arg in get_args(annotation)))
 
 
 def _pattern(globs: list[str]) -> re.Pattern[str]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, get_args, overload
 
 import msgspec
 
 from .errors import HostRefused, RegistrationError
-from .handlers import CommandHandler, HookHandler, summary_of
-from .matching import Matcher, string_fields
+from .handlers import CommandHandler, HookHandler
 from .protocol import (
     CATALOGUE,
     NAME_PATTERNS,
-    RESERVED_COMMANDS,
-    CommandSpec,
     EnvWant,
     ErrorCode,
     Kind,
@@ -23,10 +20,9 @@ from .protocol import (
     Subscription,
     Uses,
     limits,
-    nearest,
 )
 from .sessions import Sessions, StateT
-from .tools import Tool, check_timeout
+from .tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -177,7 +173,14 @@ class Plugin(Generic[StateT]):
 
     @overload
     def tool(
-        self, *, name: str | None = None, description: str | None = None, timeout_s: float | None = None, schema: dict[str, Any] | None = None
+        self,
+        function: None = None,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout_s: float | None = None,
+        schema: dict[str, Any] | None = None,
     ) -> Callable[[FunctionT], FunctionT]: ...
 
     def tool(
@@ -206,7 +209,9 @@ class Plugin(Generic[StateT]):
     def command(self, function: FunctionT, /) -> FunctionT: ...
 
     @overload
-    def command(self, *, name: str | None = None, description: str | None = None) -> Callable[[FunctionT], FunctionT]: ...
+    def command(
+        self, function: None = None, /, *, name: str | None = None, description: str | None = None
+    ) -> Callable[[FunctionT], FunctionT]: ...
 
     def command(
         self, function: FunctionT | None = None, /, *, name: str | None = None, description: str | None = None
@@ -223,17 +228,11 @@ class Plugin(Generic[StateT]):
         """
 
         def register(function: FunctionT) -> FunctionT:
-            handler = CommandHandler(function, CommandSpec(name="", description=summary_of(function) if description is None else description))
-            command = handler.name if name is None else name
-            handler.spec = msgspec.structs.replace(handler.spec, name=command)
-            if not re.fullmatch(NAME_PATTERNS["command"], command):
-                raise handler.wrong(f"cannot be the command {command!r}: names are {NAME_PATTERNS['command']}")
-            if command in RESERVED_COMMANDS:
-                raise handler.wrong(f"cannot be the command {command!r}: /{command} is the agent's own")
-            other = self.commands.get(command)
+            handler = CommandHandler(function, name, description)
+            other = self.commands.get(handler.spec.name)
             if other is not None:
-                raise handler.wrong(f"cannot be the command {command!r}: {other.name}() at {other.where} is")
-            self.commands[command] = handler
+                raise handler.wrong(f"cannot be the command {handler.spec.name!r}: {other.name}() at {other.where} is")
+            self.commands[handler.spec.name] = handler
             return function
 
         return register if function is None else register(function)
@@ -311,54 +310,18 @@ class Plugin(Generic[StateT]):
 
         run(self)
 
-    # -- checks
+    # -- inside
 
     def _subscriber(self, subscription: Subscription, kind: Kind) -> Callable[[FunctionT], FunctionT]:
         def register(function: FunctionT) -> FunctionT:
-            entry = CATALOGUE.get(subscription.event)
-            if entry is None:
-                # the place is the function's, so look it up by an entry that any function can be tried with
-                handler = HookHandler(function, next(iter(CATALOGUE.values())), subscription)
-                close = nearest(subscription.event, list(CATALOGUE))
-                raise handler.wrong(f"is for {subscription.event!r}, which is no hook or event{f'; did you mean {close!r}?' if close else ''}")
-            handler = HookHandler(function, entry, subscription)
-            self._check(handler, kind)
+            handler = HookHandler(function, subscription, kind)
+            for other in self.hooks:
+                if other.asked and handler.asked and other.entry is handler.entry and other.covers(handler):
+                    raise handler.wrong(f"would never be asked: {other.name}() at {other.where} takes every {handler.entry.name}")
             self.hooks.append(handler)
             return function
 
         return register
-
-    def _check(self, handler: HookHandler, kind: Kind) -> None:
-        entry, subscription = handler.entry, handler.subscription
-        if kind == "hook" and entry.kind == "event":
-            raise handler.wrong(f"cannot be asked: {entry.name} is an event, so say on({entry.name!r})")
-        check_timeout(handler, subscription.timeout_s)
-        if subscription.on_failure not in (None, "open", "closed"):
-            raise handler.wrong(f"cannot have on_failure={subscription.on_failure!r}: it takes 'open' and 'closed'")
-        if subscription.on_failure == "closed" and "deny" not in entry.decisions:
-            raise handler.wrong(f"cannot have on_failure='closed': {entry.name} cannot be denied")
-        if subscription.replaces and not (entry.replace or entry.substitute):
-            raise handler.wrong(f"cannot have replaces=True: nothing of {entry.name} can be replaced")
-        for field in subscription.include or ():
-            if field not in entry.heavy:
-                raise handler.wrong(f"cannot include {field!r}: {entry.name} has {'the heavy fields ' + ', '.join(entry.heavy) if entry.heavy else 'no heavy fields'}")
-        self._check_match(handler)
-        for other in self.hooks:
-            if kind == "hook" and other.asked and other.entry is entry and Matcher(other.subscription.match).takes_all and other.subagents >= handler.subagents:
-                raise handler.wrong(f"would never be asked: {other.name}() at {other.where} takes every {entry.name}")
-
-    def _check_match(self, handler: HookHandler) -> None:
-        entry = handler.entry
-        for field, globs in (handler.subscription.match or {}).items():
-            known = string_fields(entry.payload)
-            if field not in known:
-                close = nearest(field, known)
-                hint = f"; did you mean {close!r}?" if close else f"; it has {', '.join(known)}"
-                raise handler.wrong(f"cannot match {field!r}: {entry.name} has no such string field{hint}")
-            if isinstance(globs, str):
-                continue
-            if not isinstance(cast("object", globs), list) or not globs or not all(isinstance(cast("object", glob), str) for glob in globs):
-                raise handler.wrong(f"cannot match {field}={globs!r}: it takes a pattern, or a list of them")
 
     def _subscriptions(self) -> list[Subscription]:
         found: list[Subscription] = []
@@ -366,7 +329,12 @@ class Plugin(Generic[StateT]):
             subscription = handler.subscription
             if not handler.asked:
                 # one message tells all handlers of the event, so it must hold what any of them wants
-                wanted = {field for other in self.hooks if other.entry is handler.entry and not other.asked for field in other.subscription.include or ()}
+                wanted = {
+                    field
+                    for other in self.hooks
+                    if other.entry is handler.entry and not other.asked
+                    for field in other.subscription.include or ()
+                }
                 subscription = msgspec.structs.replace(subscription, include=sorted(wanted) or None)
             if subscription not in found:
                 found.append(subscription)

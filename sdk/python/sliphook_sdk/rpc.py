@@ -18,6 +18,7 @@ from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unus
 from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
 
 from .call import Call
+from .encoding import to_json
 from .errors import HostRefused, RpcError
 from .framing import frame
 from .protocol import CancelParams, ErrorCode, limits
@@ -40,7 +41,7 @@ class Envelope(msgspec.Struct, frozen=True):
     """A message of the host before its params or result are looked at."""
 
     jsonrpc: Literal["2.0"]
-    id: int | str | None | msgspec.UnsetType = msgspec.UNSET
+    id: int | str | msgspec.UnsetType | None = msgspec.UNSET
     method: str | msgspec.UnsetType = msgspec.UNSET
     params: msgspec.Raw = msgspec.Raw(b"{}")
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -158,7 +159,7 @@ class Peer:
         if call is not None:
             call.cancel()
             error = {"code": int(ErrorCode.REQUEST_CANCELLED), "message": ErrorCode.REQUEST_CANCELLED.text}
-            self._write(frame(msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "error": error})))
+            self._write(frame(to_json({"jsonrpc": "2.0", "id": request_id, "error": error})))
 
     def _settle(self, reply: Envelope) -> None:
         given = [field for field in (reply.result, reply.error) if not isinstance(field, msgspec.UnsetType)]
@@ -186,17 +187,17 @@ class Peer:
 
     def _send(self, message: dict[str, Any]) -> None:
         if "method" in message:
-            self._write(frame(msgspec.json.encode(message, enc_hook=repr)))  # what a log line cannot hold is at least named
+            self._write(frame(to_json(message, unknown=repr)))  # what a log line cannot hold is at least named
             return
         try:
-            body = msgspec.json.encode(message)
+            body = to_json(message)
             if len(body) >= limits.MAX_MESSAGE_BYTES:
                 raise ValueError(f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}")
         except Exception as exc:  # whatever a value's own conversion raises
             what = f"the answer cannot be sent: {exc}"
             self.complain(what)
             message = {"jsonrpc": "2.0", "id": message["id"], "error": {"code": int(ErrorCode.INTERNAL_ERROR), "message": what}}
-            body = msgspec.json.encode(message)
+            body = to_json(message)
         if self._open.pop(message["id"], None) is not None:
             self._write(frame(body))
 
@@ -206,7 +207,7 @@ class Peer:
 
 
 def _mapped(error: RpcError) -> JsonRpcException:
-    return JsonRpcException(error.message or ErrorCode(error.code).text, int(error.code))
+    return JsonRpcException(error.message or "no reason given", int(error.code))
 
 
 def _loop_runs() -> bool:

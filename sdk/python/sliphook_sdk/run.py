@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .streams import Output, take_over
 
 if TYPE_CHECKING:
+    from .engine import Engine
     from .plugin import Plugin
 
 
@@ -29,16 +30,22 @@ def run(plugin: Plugin[Any]) -> NoReturn:
     from .log import send_logging
 
     try:
-        if plugin.is_async:
-            from .engine_asyncio import AsyncEngine as Chosen
-        else:
-            from .engine_threads import ThreadEngine as Chosen
-        engine = Chosen(plugin, incoming, Output(outgoing))
+        engine = _engine(plugin, incoming, Output(outgoing))
         send_logging(engine.peer)
         engine.serve()
     except BaseException:
         traceback.print_exc()
     end_process(1)
+
+
+def _engine(plugin: Plugin[Any], incoming: int, output: Output) -> Engine:
+    if plugin.is_async:
+        from .engine_asyncio import AsyncEngine
+
+        return AsyncEngine(plugin, incoming, output)
+    from .engine_threads import ThreadEngine
+
+    return ThreadEngine(plugin, incoming, output)
 
 
 def explain(plugin: Plugin[Any], path: str) -> str:
@@ -66,4 +73,4 @@ def explain(plugin: Plugin[Any], path: str) -> str:
 def _sample(schema: dict[str, Any]) -> dict[str, Any]:
     samples: dict[str, Any] = {"string": "...", "integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
     properties: dict[str, Any] = schema.get("properties", {})
-    return {name: samples.get(properties[name].get("type"), None) for name in schema.get("required", [])}
+    return {name: samples.get(properties[name].get("type")) for name in schema.get("required", [])}

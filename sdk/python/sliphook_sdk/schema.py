@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+from copy import deepcopy
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import msgspec
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Unfit(Exception):
+class SchemaError(Exception):
     """The function cannot be a tool. The message says why, and goes behind the function's name."""
 
 
@@ -20,46 +22,43 @@ def arguments_struct(function: Callable[..., Any], signature: inspect.Signature)
     """The Struct that a call's arguments are decoded to, strictly: one field a parameter but `ctx`.
 
     Raises:
-        Unfit: a parameter has no name or no type that JSON could fill.
+        SchemaError: a parameter has no name or no type that JSON could fill.
     """
     try:
         hints = get_type_hints(function, include_extras=True)
     except Exception as exc:  # whatever evaluating the author's annotations raises
-        raise Unfit(f"has annotations that could not be read: {exc}") from None
+        raise SchemaError(f"has annotations that could not be read: {exc}") from None
     told = parameter_docs(inspect.getdoc(function) or "")
-    required: list[tuple[str, Any]] = []
-    optional: list[tuple[str, Any, Any]] = []
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
     for name, parameter in signature.parameters.items():
         if name == "ctx":
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise Unfit(f"takes {parameter}; a tool's arguments come by name")
+            raise SchemaError(f"takes {name} by position or in any number; a tool's arguments come one by one, by name")
         if name not in hints:
-            raise Unfit(f"does not say what type `{name}` is, as in `{name}: str`")
+            raise SchemaError(f"does not say what type `{name}` is, as in `{name}: str`")
         annotation = Annotated[hints[name], msgspec.Meta(description=told[name])] if name in told else hints[name]
         if parameter.default is parameter.empty:
-            required.append((name, annotation))
-        elif isinstance(parameter.default, (list, dict, set, bytearray)):
-            optional.append((name, annotation, msgspec.field(default_factory=_copier(parameter.default))))
+            fields.append((name, annotation))
         else:
-            optional.append((name, annotation, parameter.default))
+            fields.append((name, annotation, _default(parameter.default)))
     try:
-        return msgspec.defstruct(getattr(function, "__name__", "arguments"), [*required, *optional], kw_only=True, forbid_unknown_fields=True)
+        return msgspec.defstruct(getattr(function, "__name__", "arguments"), fields, kw_only=True, forbid_unknown_fields=True)
     except (TypeError, ValueError) as exc:
-        raise Unfit(f"cannot be called from JSON: {exc}") from None
+        raise SchemaError(f"cannot be called from JSON: {exc}") from None
 
 
 def input_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
     """The JSON Schema of an `arguments_struct`: an object at the top, as model APIs want it, what it refers to under `$defs`.
 
     Raises:
-        Unfit: a type has no JSON Schema.
+        SchemaError: a type has no JSON Schema.
     """
     try:
         (top,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
     except TypeError as exc:
-        raise Unfit(f"takes something that JSON cannot hold: {exc}") from None
-    schema = components.pop(top["$ref"].removeprefix("#/$defs/"))
+        raise SchemaError(f"takes something that JSON cannot hold: {exc}") from None
+    schema: dict[str, Any] = components.pop(top["$ref"].removeprefix("#/$defs/"))
     schema.pop("title", None)
     if components:
         schema["$defs"] = components
@@ -92,7 +91,6 @@ def parameter_docs(doc: str) -> dict[str, str]:
     return {name: text for name, text in docs.items() if text}
 
 
-def _copier(value: Any) -> Callable[[], Any]:
-    import copy
-
-    return lambda: copy.deepcopy(value)
+def _default(value: Any) -> Any:
+    mutable = type(value) in (list, dict, set, bytearray)  # msgspec takes these only if they are empty
+    return msgspec.field(default_factory=partial(deepcopy, value)) if mutable else value

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import threading
 import traceback
-from functools import partial
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .context import AsyncContext, BaseContext, Context
+from .contexts import AsyncContext, BaseContext, Context
 from .errors import AnswerError, Cancelled, RpcError, ToolError
 from .handlers import Handler, HookHandler, describe
-from .matching import Matcher
 from .protocol import (
     CATALOGUE,
     CommandRunParams,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from .call import Call
-    from .context import HostLink
+    from .contexts import HostLink
     from .plugin import Plugin
     from .tools import Tool, ToolFunction
 
@@ -76,18 +75,27 @@ class Route:
         self.entry = entry
         self.decoder = msgspec.json.Decoder(entry.payload)
         self.can_be_asked = any(handler.asked for handler in handlers)
-        self._handlers = [(handler, Matcher(handler.subscription.match)) for handler in handlers]
+        self._handlers = handlers
+        self._alone = sum(handler.asked for handler in handlers) == 1
 
-    def asked(self, payload: Payload) -> HookHandler | None:
-        """The handler to ask: the first that fits, by which the host has chosen; None where none does."""
-        for handler, matcher in self._handlers:
-            if handler.asked and (len(self._handlers) == 1 or _fits(handler, matcher, payload)):
+    def asked(self, payload: Payload) -> HookHandler:
+        """The handler to ask: the first that fits. Where there is one alone the host has found that it does.
+
+        Raises:
+            RpcError: none fits, so the host sees more in the payload than we do. Abstaining would open a guard.
+        """
+        for handler in self._handlers:
+            if handler.asked and (self._alone or handler.fits(payload)):
                 return handler
-        return None
+        raise RpcError(ErrorCode.INVALID_PARAMS, f"no handler's match fits this {self.entry.name}")
+
+    def takes(self, payload: Payload) -> bool:
+        """True where the host would ask."""
+        return any(handler.asked and handler.fits(payload) for handler in self._handlers)
 
     def told(self, payload: Payload) -> list[HookHandler]:
         """The handlers to tell: all that wait for it as an event, or the one that would have been asked."""
-        fitting = [handler for handler, matcher in self._handlers if _fits(handler, matcher, payload)]
+        fitting = [handler for handler in self._handlers if handler.fits(payload)]
         if fitting and fitting[0].asked:
             return fitting[:1]
         return [handler for handler in fitting if not handler.asked]
@@ -137,11 +145,10 @@ class Service:
             return self.plugin.manifest(disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}")
         return self.plugin.manifest()
 
-    def hook(self, route: Route, call: Call) -> Invocation | None:
-        """The invocation that answers a hook; None where nobody is asked, which abstains."""
+    def hook(self, route: Route, call: Call) -> Invocation:
+        """The invocation that answers a hook."""
         payload = decode(route.decoder, call)
-        handler = route.asked(payload)
-        return None if handler is None else self._invocation(handler, (payload,), {}, call, payload)
+        return self._invocation(route.asked(payload), (payload,), {}, call, payload)
 
     def event(self, route: Route, call: Call) -> tuple[Payload, list[Invocation]]:
         """The payload of an event and the invocations that it wants, to be run one after the other; then comes `told`."""
@@ -193,8 +200,8 @@ class Service:
             return asyncio.run(self._run_cancellable(invocation))
         try:
             returned = handler.function(*invocation.args, **invocation.kwargs)
-            if hasattr(returned, "__await__"):
-                getattr(returned, "close", lambda: None)()
+            if isinstance(returned, CoroutineType):
+                returned.close()
                 raise AnswerError("returned something to await; declare it with `async def`")
             return handler.finish(returned)
         except BaseException as exc:  # SystemExit too: a handler cannot end the process
@@ -217,7 +224,7 @@ class Service:
 
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is not None:
-            invocation.call.stop = partial(loop.call_soon_threadsafe, task.cancel)
+            invocation.call.stop = lambda: loop.call_soon_threadsafe(task.cancel)
         return await self.run_async(invocation)
 
     def set_tools(self, tools: Iterable[Tool | ToolFunction], session_id: str | None) -> None:
@@ -258,7 +265,3 @@ def decode(decoder: msgspec.json.Decoder[Any], call: Call) -> Any:
         return decoder.decode(call.params)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         raise RpcError(ErrorCode.INVALID_PARAMS, f"{call.method}: {exc}") from None
-
-
-def _fits(handler: HookHandler, matcher: Matcher, payload: Payload) -> bool:
-    return (handler.subagents or payload.agent_depth == 0) and matcher.fits(payload)

@@ -1,15 +1,18 @@
 """Try a plugin without a process: call its handlers as the host would, and look at what they answer.
 
+Example:
+    ```python
     from guard import plugin
 
     def test_trees_stay():
         answer = Harness(plugin).fire("pre_tool_call", arguments={"command": "rm -rf /"})
         assert answer is not None and answer.decision == "deny"
+    ```
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
 
@@ -22,8 +25,6 @@ from .protocol import (
     CommandRunParams,
     ErrorCode,
     InitializeParams,
-    InjectResult,
-    InterruptResult,
     LogParams,
     Manifest,
     Payload,
@@ -36,13 +37,16 @@ from .protocol.describe import example_of
 from .service import Invocation, Service
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from .plugin import Plugin
 
 
-class Failed(AssertionError):
+_RESULTS: Final[dict[str, dict[str, bool]]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": True}}
+
+
+class PluginError(AssertionError):
     """The plugin would have answered an error. The message is what the host would have read; the handler's exception is the cause."""
 
 
@@ -97,7 +101,7 @@ class Harness:
             The answer; None where it abstains, or where no `match` of the plugin's fits.
 
         Raises:
-            Failed: the handler raised, or answered what is not allowed.
+            PluginError: the handler raised, or answered what is not allowed.
             ValueError: there is no such hook or field.
             LookupError: the plugin is not asked there.
         """
@@ -105,6 +109,8 @@ class Harness:
         route = self._service.routes.get(name)
         if route is None or not route.can_be_asked:
             raise LookupError(f"{self.plugin.name} has no handler for the hook {name}")
+        if not route.takes(route.decoder.decode(call.params)):
+            return None
         answer: Answer | None = self._run(self._service.hook(route, call))
         return answer
 
@@ -116,7 +122,7 @@ class Harness:
             fields: some fields of its payload; the others are filled with sample values.
 
         Raises:
-            Failed: a handler raised.
+            PluginError: a handler raised.
             ValueError: there is no such event or field.
             LookupError: the plugin is not told of it.
         """
@@ -136,10 +142,10 @@ class Harness:
             Its result; where the tool raised or the arguments do not fit, `is_error` is true and the content says why.
 
         Raises:
-            Failed: the plugin has no such tool.
+            LookupError: the plugin has no such tool.
         """
         fields = {"name": name, "arguments": arguments, "session_id": session_id}
-        result: ToolResult = self._run(self._service.tool(self._call("tool/call", ToolCallParams, fields)))
+        result: ToolResult = self._answer(self._service.tool, self._call("tool/call", ToolCallParams, fields))
         return result
 
     def run_command(self, name: str, arguments: str = "") -> str:
@@ -149,10 +155,11 @@ class Harness:
             The text for the user.
 
         Raises:
-            Failed: the handler raised, or there is no such command.
+            PluginError: the handler raised.
+            LookupError: the plugin has no such command.
         """
         fields = {"name": name, "arguments": arguments}
-        return str(self._run(self._service.command(self._call("command/run", CommandRunParams, fields))).text)
+        return str(self._answer(self._service.command, self._call("command/run", CommandRunParams, fields)).text)
 
     def _call(self, method: str, params: type[Payload], fields: dict[str, Any]) -> Call:
         samples = example_of(params)
@@ -168,13 +175,20 @@ class Harness:
             raise ValueError(f"{method}: {exc}") from None
         return call
 
-    def _run(self, ready: Invocation | ToolResult | None) -> Any:
+    def _answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
+        try:
+            ready = prepare(call)
+        except RpcError as exc:
+            raise LookupError(f"{self.plugin.name}: {exc.message}") from None
+        return self._run(ready)
+
+    def _run(self, ready: Invocation | ToolResult) -> Any:
         if not isinstance(ready, Invocation):
             return ready
         try:
             return self._service.run(ready)
         except RpcError as exc:
-            raise Failed(exc.message) from exc.__context__
+            raise PluginError(exc.message) from exc.__context__
 
 
 class _Link:
@@ -195,7 +209,7 @@ class _Link:
         grant = METHOD_BY_NAME[method].grant
         if grant is not None and grant not in self._granted:
             raise HostRefused(ErrorCode.NOT_GRANTED, f"{method} is not granted")
-        return msgspec.to_builtins({"host/inject": InjectResult(), "host/interrupt": InterruptResult(interrupted=True)}.get(method, {}))
+        return _RESULTS.get(method, {})
 
     async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
         return self.ask(method, params)

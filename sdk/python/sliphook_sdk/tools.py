@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from .encoding import to_json
 from .errors import AnswerError, RpcError, ToolError
 from .handlers import Handler, describe
-from .protocol import NAME_PATTERNS, ErrorCode, ToolResult, ToolSpec, limits
-from .schema import Unfit, arguments_struct, description_of, input_schema
+from .protocol import NAME_PATTERNS, ErrorCode, ToolResult, ToolSpec
+from .schema import SchemaError, arguments_struct, description_of, input_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable
     from typing import TypeAlias
 
     ToolFunction: TypeAlias = "Callable[..., Any]"
@@ -54,13 +55,13 @@ class Tool(Handler):
         tool_name = self.name if name is None else name
         if not re.fullmatch(NAME_PATTERNS["tool"], tool_name):
             raise self.wrong(f"cannot be the tool {tool_name!r}: names are {NAME_PATTERNS['tool']}")
-        check_timeout(self, timeout_s)
+        self.check_timeout(timeout_s)
         self._arguments: type[msgspec.Struct] | None = None
         if schema is None:
             try:
                 self._arguments = arguments_struct(function, self.signature)
                 schema = input_schema(self._arguments)
-            except Unfit as exc:
+            except SchemaError as exc:
                 raise self.wrong(str(exc)) from None
         else:
             self.take_one("the arguments as one dict")
@@ -92,7 +93,7 @@ class Tool(Handler):
         if returned is None or isinstance(returned, str):
             return ToolResult(content=returned or "")
         try:
-            content = msgspec.json.encode(returned).decode()
+            content = to_json(returned).decode()
         except Exception as exc:  # whatever a value's own conversion raises
             raise AnswerError(f"returned {type(returned).__name__}, which JSON cannot hold: {describe(exc)}") from None
         return ToolResult(content=content, data=msgspec.Raw(content.encode()))
@@ -120,7 +121,7 @@ class Toolbox:
         return tool
 
     @contextmanager
-    def changing(self, tools: Iterable[Tool | ToolFunction], session_id: str | None) -> Iterator[list[ToolSpec]]:
+    def changing(self, tools: Iterable[Tool | ToolFunction], session_id: str | None) -> Generator[list[ToolSpec]]:
         """Around the request that replaces the tools of a scope: in it the old and the new can be called, and where it fails the old stay.
 
         Raises:
@@ -143,13 +144,3 @@ class Toolbox:
     def forget(self, session_id: str) -> None:
         """The session is over."""
         self._tools.pop(session_id, None)
-
-
-def check_timeout(handler: Handler, timeout_s: float | None) -> None:
-    """Check that a timeout is one that the host takes.
-
-    Raises:
-        RegistrationError: it is not.
-    """
-    if timeout_s is not None and not limits.MIN_TIMEOUT_S <= timeout_s <= limits.MAX_TIMEOUT_S:
-        raise handler.wrong(f"cannot have timeout_s={timeout_s!r}: it takes {limits.MIN_TIMEOUT_S:g} to {limits.MAX_TIMEOUT_S:g} seconds")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sliphook.cli.common import EXIT_FAILED, EXIT_OK, open_trace, run_trio, trace_options
+from sliphook.cli.common import EXIT_FAILED, EXIT_OK, open_trace, trace_options
 
 
 @click.command("demo")
@@ -17,15 +17,16 @@ def command(trace: bool, trace_file: Path | None) -> int:
     Real plugin processes, a real agent loop, and a model that follows a script, so no network and no key. It checks itself: the
     exit status is 1 if something did not happen.
     """
+    from sliphook.cli.running import Running, run_trio
 
-    async def demo() -> int:
-        from .narrator import Narrator
-        from .stage import plugins_on_stage
-        from .story import play
-        from .timeline import failures, summary
+    from .narrator import Narrator
+    from .stage import set_stage
+    from .story import play
+    from .timeline import failures, summary
 
-        with plugins_on_stage() as plugins, open_trace(trace, trace_file) as sink:
-            story = await play(plugins, sink, Narrator())
+    async def demo(running: Running) -> int:
+        with set_stage() as stage, open_trace(trace, trace_file) as sink:
+            story = await play(stage, sink, Narrator(), running)
         click.echo(summary(story))
         missing = failures(story)
         for failure in missing:

@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from sliphook.quoting import quote
+from sliphook.trace.render import duration
 from sliphook_sdk.protocol import AlertLevel, ToolCallRequest
 
 __all__ = ["Narrator"]
@@ -17,19 +18,19 @@ _TEXT_CHARS: Final = 100
 
 
 class Narrator:
-    """A `Display` that says in front of each line who speaks.
-
-    Attributes:
-        tools: How long each tool took that answered well, in ms, by its name.
-    """
+    """A `Display` that says in front of each line who speaks."""
 
     def __init__(self) -> None:
-        self.tools: dict[str, float] = {}
         self._speaking = False
 
     def opening(self, plugins: Sequence[str]) -> None:
-        """The plugins are there."""
-        self.says(f"an agent with {len(plugins)} plugins, each a process of its own: {', '.join(plugins)}")
+        """The plugins are there: these."""
+        click.echo(f"An agent with {len(plugins)} plugins, each a process of its own: {', '.join(plugins)}.")
+
+    def leaving(self) -> None:
+        """The demo is over, and the plugins have to end."""
+        click.echo()
+        self.says("leaving; whoever does not listen is made to, which takes a few seconds")
 
     def user(self, text: str) -> None:
         """The user says something."""
@@ -39,6 +40,14 @@ class Narrator:
     def says(self, text: str) -> None:
         """The demo says something."""
         self._line("", text)
+
+    def log(self, plugin: str, _level: str, message: str) -> None:
+        """A line of a plugin's log, or of the host's about it."""
+        self._line(quote(plugin, 8), message)
+
+    def problem(self, _plugin: str, message: str) -> None:
+        """What the host has to tell of a plugin."""
+        self._line("host", message)
 
     def text(self, delta: str) -> None:
         """See `Display`."""
@@ -58,9 +67,7 @@ class Narrator:
 
     def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
         """See `Display`."""
-        if status == "ok" and duration_ms is not None:
-            self.tools[call.name] = duration_ms
-        self._line(call.name, f"{result}{'' if duration_ms is None else f'  ({status} in {duration_ms:.1f} ms)'}")
+        self._line(call.name, f"{result}{'' if duration_ms is None else f'  ({status} in {duration(duration_ms)})'}")
 
     def denied(self, what: str, reason: str) -> None:
         """See `Display`."""

@@ -6,21 +6,33 @@ import contextlib
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib import resources
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["PLUGINS", "plugins_on_stage"]
+__all__ = ["PLUGINS", "Stage", "set_stage"]
 
 PLUGINS: Final = ("guard", "weather", "sleeper", "fragile")
 
 
+class Stage(NamedTuple):
+    """Where the demo plays.
+
+    Attributes:
+        plugins: The plugins' executables, in the order of `PLUGINS`.
+        data_home: Where the plugins' own folders are: not among those of the user's plugins.
+    """
+
+    plugins: list[Path]
+    data_home: Path
+
+
 @contextlib.contextmanager
-def plugins_on_stage() -> Iterator[list[Path]]:
-    """The plugins' executables, in the order of `PLUGINS`, in a folder that goes when the block is left."""
+def set_stage() -> Generator[Stage]:
+    """Everything in a folder of its own, which goes when the block is left."""
     with tempfile.TemporaryDirectory(prefix="sliphook-demo-") as folder:
-        yield [_write(Path(folder), name) for name in PLUGINS]
+        yield Stage(plugins=[_write(Path(folder), name) for name in PLUGINS], data_home=Path(folder, "data"))
 
 
 def _write(folder: Path, name: str) -> Path:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,10 +13,12 @@ from sliphook import PluginHost
 from sliphook.agent.loop import Agent, AgentTool
 from sliphook.agent.script import Reply, ScriptedCall
 from sliphook.agent.scripted import ScriptedModel
+from sliphook.cli.running import Running
 from sliphook.trace.record import Tee, TraceSink
+from sliphook.trace.render import duration
 
 from .narrator import Narrator
-from .stage import PLUGINS
+from .stage import PLUGINS, Stage
 from .timeline import Story
 from .wire import Wire
 
@@ -26,10 +28,10 @@ if TYPE_CHECKING:
 __all__ = ["play"]
 
 DANGEROUS: Final = "rm -rf build"
-HANG_S: Final = 2.5
+HANG_S: Final = 1.2
 """How long the third turn hangs before the user has had enough."""
 
-PAUSE_S: Final = 0.4
+PAUSE_S: Final = 0.2
 """Between two turns, for whoever reads along."""
 
 LIMIT_S: Final = 60.0
@@ -38,7 +40,7 @@ LIMIT_S: Final = 60.0
 FREE_MS: Final = 250.0
 """An agent that is free later than this was held."""
 
-_SPEAKS_S: Final = 0.6
+_SPEAKS_S: Final = 0.4
 
 REPLIES: Final = (
     Reply(text="I will delete the build folder.", over_s=_SPEAKS_S, calls=[ScriptedCall(name="shell", arguments={"command": DANGEROUS})]),
@@ -50,13 +52,14 @@ REPLIES: Final = (
 )
 
 
-async def play(plugins: Sequence[Path], trace: TraceSink | None, narrator: Narrator) -> Story:
+async def play(stage: Stage, trace: TraceSink | None, narrator: Narrator, running: Running) -> Story:
     """Play all four turns.
 
     Args:
-        plugins: The executables, in the order of `PLUGINS`.
+        stage: The plugins, and where they may write.
         trace: Where the messages are traced, or None.
         narrator: Tells it as it happens.
+        running: Is told of the host.
 
     Returns:
         What happened. What did not is missing there; nothing is raised for it.
@@ -76,7 +79,15 @@ async def play(plugins: Sequence[Path], trace: TraceSink | None, narrator: Narra
         input_schema={"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
         run=shell,
     )
-    host = PluginHost(plugins, reserved_tools=[tool.name], trace=Tee(sinks))
+    host = PluginHost(
+        stage.plugins,
+        reserved_tools=[tool.name],
+        on_log=narrator.log,
+        on_problem=narrator.problem,
+        trace=Tee(sinks),
+        data_home=stage.data_home,
+    )
+    running.host = host
     async with host:
         ready = [plugin.name for plugin in host.plugins if plugin.state == "ready"]
         story.tell(f"{', '.join(ready)}: each a process of its own, ready {story.now_s():.2f} s after the start")
@@ -87,42 +98,58 @@ async def play(plugins: Sequence[Path], trace: TraceSink | None, narrator: Narra
             with trio.move_on_after(LIMIT_S):
                 await _denied(agent, story, narrator, wire, ran)
                 await trio.sleep(PAUSE_S)
-                await _answered(agent, story, narrator)
+                await _answered(agent, story, narrator, wire)
                 await trio.sleep(PAUSE_S)
                 await _interrupted(agent, session, story, narrator, wire)
                 await trio.sleep(PAUSE_S)
                 await _crashed(agent, story, narrator, wire)
+        pids = [plugin.pid for plugin in host.plugins if plugin.pid is not None]
+        narrator.leaving()
+        story.tell("the plugins are asked to end")
+    alive = [pid for pid in pids if _is_alive(pid)]
+    story.tell("all are gone" if not alive else f"still alive: {alive}")
+    story.check("no plugin is left behind", len(pids) == len(PLUGINS) and not alive)
     return story
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 async def _denied(agent: Agent, story: Story, narrator: Narrator, wire: Wire, ran: list[str]) -> None:
     narrator.user("Clean up the build folder.")
-    story.tell(f"you: clean up; the model wants to run `{DANGEROUS}`")
+    story.tell("you: clean up the build folder")
     outcome = await agent.run("Clean up the build folder.")
     answer = wire.find(lambda record: record.plugin == "guard" and record.verdict == "deny")
     if answer is not None:
-        story.tell(f"guard denied it {answer.elapsed_ms or 0.0:.1f} ms after it was asked", at=answer.mono_s)
+        story.tell(f"guard denied `{DANGEROUS}` {duration(answer.elapsed_ms or 0.0)} after it was asked", at=answer.mono_s)
     story.check("guard denied the command, and it never ran", answer is not None and not ran and outcome == "completed")
 
 
-async def _answered(agent: Agent, story: Story, narrator: Narrator) -> None:
+async def _answered(agent: Agent, story: Story, narrator: Narrator, wire: Wire) -> None:
     narrator.user("How is the weather in Oslo?")
     story.tell("you: how is the weather?")
     outcome = await agent.run("How is the weather in Oslo?")
-    took_ms = narrator.tools.get("weather")
-    if took_ms is not None:
-        story.tell(f"weather had answered the model's tool call in {took_ms:.1f} ms")
-    story.check("weather answered the model's tool call", took_ms is not None and outcome == "completed")
+    answer = wire.find(lambda record: record.plugin == "weather" and record.method == "tool/call" and record.direction == "from_plugin")
+    if answer is not None:
+        story.tell(f"weather answered the model's tool call in {duration(answer.elapsed_ms or 0.0)}", at=answer.mono_s)
+    read = any(message.role == "tool" and "4 degrees" in (message.content or "") for message in agent.conversation.messages)
+    story.check("weather answered, and the model read it", answer is not None and read and outcome == "completed")
 
 
 async def _interrupted(agent: Agent, session: Session, story: Story, narrator: Narrator, wire: Wire) -> None:
     narrator.user("Deploy the web service.")
-    story.tell("you: deploy the web service; sleeper gets the tool call and hangs")
+    story.tell("you: deploy the web service")
     interrupted_s = 0.0
 
     async def lose_patience() -> None:
         nonlocal interrupted_s
         await wire.wait_for(lambda record: record.plugin == "sleeper" and record.method == "tool/call")
+        story.tell("sleeper got the model's tool call, and hangs")
         await trio.sleep(HANG_S)
         narrator.user("/stop")
         interrupted_s = time.perf_counter()
@@ -131,26 +158,29 @@ async def _interrupted(agent: Agent, session: Session, story: Story, narrator: N
     async with trio.open_nursery() as nursery:
         nursery.start_soon(lose_patience)
         outcome = await agent.run("Deploy the web service.")
-        free_ms = (time.perf_counter() - interrupted_s) * 1000
+        freed_s = time.perf_counter()
         nursery.cancel_scope.cancel()
+    if outcome != "interrupted":
+        story.check("sleeper hung, and the agent was free at once after the interrupt", False)
+        return
+    free_ms = (freed_s - interrupted_s) * 1000
     reply = wire.find(lambda record: record.plugin == "sleeper" and record.method == "tool/call" and record.direction == "from_plugin")
     hangs = reply is None and wire.find(lambda record: record.plugin == "sleeper" and record.kind == "exit") is None
-    narrator.says(f"interrupted; the agent was free {free_ms:.1f} ms later, and sleeper {'still hangs' if hangs else 'has answered'}")
-    story.tell(f"you: /stop; the agent was free {free_ms:.1f} ms later, with sleeper still in its call")
+    narrator.says(f"interrupted; the agent was free {duration(free_ms)} later, and sleeper {'still hangs' if hangs else 'has answered'}")
+    story.tell(f"you: /stop; the agent was free {duration(free_ms)} later, sleeper still hanging")
     story.check(
-        f"sleeper hung, and {free_ms:.1f} ms after the interrupt the agent was free",
-        outcome == "interrupted" and hangs and free_ms < FREE_MS,
+        f"sleeper hung, and {duration(free_ms)} after the interrupt the agent was free",
+        hangs and free_ms < FREE_MS,
     )
 
 
 async def _crashed(agent: Agent, story: Story, narrator: Narrator, wire: Wire) -> None:
     narrator.user("And the fragile one?")
-    story.tell("you: and the fragile one? Its hook is asked")
+    story.tell("you: and the fragile one?")
     before = len(wire.records)
     outcome = await agent.run("And the fragile one?")
     crash = wire.find(lambda record: record.plugin == "fragile" and record.kind == "exit", after=before)
     if crash is not None:
-        narrator.says(f"fragile crashed in its hook: {crash.note}")
         story.tell("fragile crashed in the hook; the turn went on", at=crash.mono_s)
     story.check("fragile crashed in its hook, and the turn went on", crash is not None and outcome == "completed")
     again = await wire.wait_for(

@@ -45,7 +45,7 @@ class Story:
         self.checks.append(Check(what, held))
 
 
-CHECKS = 6
+CHECKS = 7
 """How many things have to happen: a story that broke off has fewer, and is no success."""
 
 

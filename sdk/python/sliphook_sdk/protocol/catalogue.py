@@ -191,6 +191,8 @@ def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
     """The known name that `name` most likely means, or None."""
     import difflib  # only where something is already wrong: it would slow every plugin's start
 
+    if len(name) > 100:  # it is no misspelling of ours, and the search would take its time
+        return None
     folded = {k.lower().replace("-", "_"): k for k in known}
     close = difflib.get_close_matches(name.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)
     return folded[close[0]] if close else None

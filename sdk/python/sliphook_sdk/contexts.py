@@ -15,6 +15,7 @@ from .protocol import (
     ErrorCode,
     InjectParams,
     InterruptParams,
+    InterruptResult,
     Level,
     LogParams,
     NotifyParams,
@@ -221,6 +222,7 @@ class AsyncContext(BaseContext[ConfigT]):
 
 
 def _interrupted(result: Any) -> bool:
-    if not isinstance(result, dict) or not isinstance(result.get("interrupted"), bool):
-        raise HostRefused(ErrorCode.INVALID_REQUEST, f"the host's answer to host/interrupt makes no sense: {result!r}")
-    return bool(result["interrupted"])
+    try:
+        return msgspec.convert(result, InterruptResult).interrupted
+    except msgspec.ValidationError as exc:
+        raise HostRefused(ErrorCode.INVALID_REQUEST, f"the host's answer to host/interrupt makes no sense: {exc}") from None

@@ -1,0 +1,45 @@
+"""Which plugin has which name, and who hears what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from .dispatch import Subscriber
+from .lifecycle import State
+from .manifest import ReadManifest
+from .plugin import Plugin
+
+
+def clash(manifest: ReadManifest, other: Plugin) -> str | None:
+    """A name that the manifest wants and `other` has."""
+    theirs = other.manifest
+    if theirs is None or other.state is State.DISABLED:
+        return None
+    if manifest.name == other.name:
+        return f"the name {manifest.name}"
+    tools = {tool.name for tool in theirs.tools}
+    for tool in manifest.tools:
+        if tool.name in tools:
+            return f"the tool {tool.name}"
+    commands = {command.name for command in theirs.commands}
+    for command in manifest.commands:
+        if command.name in commands:
+            return f"the command /{command.name}"
+    return None
+
+
+def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, tuple[Subscriber, ...]]:
+    """Who hears each hook and event, in the order of installation."""
+    found: dict[str, list[Subscriber]] = {}
+    for plugin in plugins:
+        for name, routes in plugin.routes().items():
+            found.setdefault(name, []).append(Subscriber(plugin=plugin.name, order=plugin.order, routes=routes))
+    return {name: tuple(sorted(subscribers, key=lambda one: one.order)) for name, subscribers in found.items()}
+
+
+def with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:
+    """The same subscriptions, each with another timeout."""
+    routes = tuple(msgspec.structs.replace(route, timeout_s=timeout_s) for route in subscriber.routes)
+    return msgspec.structs.replace(subscriber, routes=routes)

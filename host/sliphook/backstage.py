@@ -1,0 +1,200 @@
+"""What sessions and plugins need of the host and agents never see: who is there, who has which name, who hears what."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginInfo
+from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
+
+from . import wire
+from .admission import clash, subscribers_by_name
+from .deadlines import Deadlines
+from .dispatch import Subscriber
+from .fire import tell
+from .hostcalls import HostCalls, Progress
+from .keeper import Keeper
+from .lifecycle import State
+from .manifest import PluginTool, ReadManifest
+from .pluginwork import PluginWork
+from .rpc import Handler
+from .tools import ToolTable
+
+if TYPE_CHECKING:
+    from .plugin import Plugin
+    from .session import Session
+    from .toolcall import Approver
+    from .trace.record import TraceSink
+
+_log = logging.getLogger("sliphook")
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """What the agent wants to be told (see `PluginHost`). One that raises is logged and harms nobody."""
+
+    on_notify: Callable[[str, str, str], None] | None
+    on_progress: Callable[[Progress], None] | None
+    on_log: Callable[[str, str, str], None] | None
+    on_problem: Callable[[str, str], None] | None
+
+    def call(self, callback: Callable[..., None] | None, *args: Any) -> bool:
+        """Call one of them; False where the agent gave none."""
+        if callback is None:
+            return False
+        try:
+            callback(*args)
+        except Exception:
+            _log.exception("a callback of the agent failed")
+        return True
+
+
+class Backstage:
+    """The shared state of one open host. Plain functions only; nothing here waits."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        callbacks: Callbacks,
+        approver: Approver | None,
+        reserved_tools: Iterable[str],
+        reserved_commands: Iterable[str],
+        trace: TraceSink | None,
+        data_home: Path | None,
+    ) -> None:
+        self.trace = trace
+        self.deadlines = Deadlines()
+        self.keeper = Keeper()
+        self.sessions: dict[str, Session] = {}
+        self._name = name
+        self._callbacks = callbacks
+        self._reserved_commands = frozenset(reserved_commands)
+        self._data_home = data_home
+        self._by_name: dict[str, Plugin] = {}
+        self._subscribers: dict[str, tuple[Subscriber, ...]] = {}
+        self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver)
+
+    # -- for sessions (see SessionHost) ------------------------------------------------------------------------------
+
+    @property
+    def plugins_by_name(self) -> Mapping[str, Plugin]:
+        """The plugins that have declared themselves."""
+        return self._by_name
+
+    def subscribers(self, name: str) -> Sequence[Subscriber]:
+        """Who hears a hook or event now; a closed guard that is not there is among them, and fails."""
+        return self._subscribers.get(name, ())
+
+    def session_opened(self, session: Session, old_id: str | None) -> None:
+        """A session lives under its id."""
+        if old_id is not None:
+            self.sessions.pop(old_id, None)
+            self.tool_host.table.end_session(old_id)
+        self.sessions[session.session_id] = session
+
+    def session_closed(self, session: Session) -> None:
+        """A session is over."""
+        self.sessions.pop(session.session_id, None)
+        self.tool_host.table.end_session(session.session_id)
+
+    # -- for plugins (see Supervisor and CalledHost) -------------------------------------------------------------------
+
+    def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
+        """The params of `initialize`."""
+        params = InitializeParams(
+            protocol_versions=list(PROTOCOL_VERSIONS),
+            host=HostInfo(name=self._name, version=metadata.version("sliphook")),
+            plugin=PluginInfo(name=plugin.spec.name, data_dir=str(self.data_dir(plugin)), config=dict(plugin.spec.config)),
+            events=list(CATALOGUE),
+            sessions=[session.info() for session in self.sessions.values()],
+        )
+        return msgspec.Raw(wire.encode(params))
+
+    def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
+        """What the plugin may call."""
+        return HostCalls(self, plugin).handlers()
+
+    def data_dir(self, plugin: Plugin) -> Path:
+        """A folder that is the plugin's own."""
+        home = self._data_home or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "sliphook" / "data"
+        safe = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in plugin.name)
+        return home / (safe or "_")
+
+    def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
+        """Take the plugin's hooks, tools and commands in, or say who has a name of theirs. Of two, the one installed first keeps it."""
+        rivals: dict[Plugin, str] = {}
+        for other in self._by_name.values():
+            taken = clash(manifest, other) if other is not plugin else None
+            if taken is not None:
+                if other.order < plugin.order:
+                    return f"{taken} is taken by the plugin {other.name} ({other.spec.path})"
+                rivals[other] = taken
+        own = next((tool.name for tool in manifest.tools if self.tool_host.table.is_reserved(tool.name)), None)
+        if own is not None:
+            return f"the tool {own} is taken by the agent"
+        own = next((command.name for command in manifest.commands if command.name in self._reserved_commands), None)
+        if own is not None:
+            return f"the command /{own} is taken by the agent"
+        for other, taken in rivals.items():
+            why = f"{taken} is taken by the plugin {plugin.name}, which was installed before"
+            self.problem(other, f"{other.name} is left out: {why}")
+            self.tool_host.table.remove(other.name)
+            del self._by_name[other.name]
+            other.refuse(why)
+        self._by_name[manifest.name if plugin.spec.name is None else plugin.spec.name] = plugin
+        self.tool_host.table.replace(plugin.name, None, manifest.tools)
+        return None
+
+    def state_changed(self, plugin: Plugin) -> None:
+        """Who hears what is worked out anew; a plugin that came back is told of the sessions that live."""
+        self._subscribers = subscribers_by_name(self._by_name.values())
+        if not plugin.ready and not plugin.state.waits:
+            self.tool_host.table.remove(plugin.name)
+        if plugin.state is State.READY and plugin.has_restarted:
+            for session in self.sessions.values():
+                payload = session.reload_payload()
+                own = [one for one in self.subscribers("session_start") if one.plugin == plugin.name]
+                tell(CATALOGUE["session_start"], payload, own, self._by_name)
+
+    def problem(self, plugin: Plugin, message: str) -> None:
+        """Something that the user should read."""
+        if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
+            _log.warning("%s", message)
+
+    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
+        """A line of the plugin's log or stderr."""
+        if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
+            levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+            _log.log(levels.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
+
+    def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
+        """An alert for the user."""
+        if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
+            self.log_line(plugin, level, message)
+
+    def show_progress(self, progress: Progress) -> None:
+        """How far a request has come."""
+        self._callbacks.call(self._callbacks.on_progress, progress)
+
+    def session_by_id(self, session_id: str) -> Session | None:
+        """The living session."""
+        return self.sessions.get(session_id)
+
+    def replace_tools(self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]) -> str | None:
+        """Replace the plugin's tools of a scope, all or nothing; returns why not, or None."""
+        table = self.tool_host.table
+        for tool in tools:
+            holder = table.holder(tool.name, besides=plugin.name)
+            if holder is not None:
+                return f"the tool {tool.name} is taken by {holder}"
+        table.replace(plugin.name, session_id, tools)
+        return None

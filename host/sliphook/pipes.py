@@ -1,0 +1,39 @@
+"""Our ends of the plugins' pipes: closed once, known all the time, and never kept open by a forked child of the agent.
+
+A plugin ends when its standard input does. If a child that the agent forked held that pipe too, the plugin would outlive the agent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import trio
+
+_ours: set[int] = set()
+
+
+def take(descriptor: int) -> int:
+    """A duplicate of `descriptor` that is ours: non-blocking, not inherited by programs that are started."""
+    ours = os.dup(descriptor)
+    os.set_blocking(ours, False)
+    _ours.add(ours)
+    return ours
+
+
+def close(descriptor: int) -> None:
+    """Close one of ours; who waits for it is woken. Closing it twice does nothing."""
+    if descriptor in _ours:
+        _ours.discard(descriptor)
+        trio.lowlevel.notify_closing(descriptor)
+        os.close(descriptor)
+
+
+def _close_in_child() -> None:
+    for descriptor in _ours:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    _ours.clear()
+
+
+os.register_at_fork(after_in_child=_close_in_child)

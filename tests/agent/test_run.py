@@ -1,0 +1,278 @@
+"""`sliphook run` as a person meets it: a process with a stdout, a stderr, signals and an exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agent.loopback import Answer, LoopbackServer, chunk, cut_in, one_call, text
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+WAIT_S = 30.0
+
+SILENT = Answer(["hold"])
+
+
+class Ran:
+    """One run of the command; everything is waited for at most `WAIT_S`."""
+
+    def __init__(self, *args: str | Path, cwd: Path, **environ: str) -> None:
+        command = [sys.executable, "-m", "sliphook", "run", *map(str, args)]
+        self.process = subprocess.Popen(
+            command, cwd=cwd, env={**os.environ, **environ}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        self.out = ""
+        self.err = ""
+
+    def end(self) -> int:
+        out, err = self.process.communicate(timeout=WAIT_S)
+        self.out += (out or b"").decode()
+        self.err += err.decode()
+        return self.process.returncode
+
+    def wait_for_line(self, begins: str) -> None:
+        """Read stderr up to a line that begins so."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.err += line.decode()
+            if line.decode().startswith(begins):
+                return
+        pytest.fail(f"no line {begins!r} in:\n{self.err}")
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate(timeout=WAIT_S)
+
+
+class Runner:
+    """Runs commands in an empty folder and leaves none behind."""
+
+    def __init__(self, cwd: Path) -> None:
+        self._cwd = cwd
+        self._runs: list[Ran] = []
+
+    def start(self, *args: str | Path, **environ: str) -> Ran:
+        self._runs.append(Ran(*args, cwd=self._cwd, **environ))
+        return self._runs[-1]
+
+    def __call__(self, *args: str | Path, **environ: str) -> tuple[int, str, str]:
+        ran = self.start(*args, **environ)
+        status = ran.end()
+        return status, ran.out, ran.err
+
+    def close(self) -> None:
+        for run in self._runs:
+            run.close()
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Runner]:
+    runner = Runner(tmp_path)
+    yield runner
+    runner.close()
+
+
+def stubborn(folder: Path) -> Path:
+    """A plugin whose tool hangs, that ignores SIGTERM and end of input, and that writes down its id and what it hears."""
+    path = folder / "stubborn"
+    manifest = {
+        "protocol_version": 1,
+        "name": "stubborn",
+        "tools": [{"name": "hang"}],
+        "subscriptions": [{"event": "agent_loop_stopped"}, {"event": "turn_end"}, {"event": "session_end"}],
+    }
+    path.write_text(
+        "#!/usr/bin/env python3\n"
+        "import json, os, signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        f"heard = open({str(folder / 'heard')!r}, 'a', buffering=1)\n"
+        "print(os.getpid(), file=heard)\n"
+        "for line in sys.stdin:\n"
+        "    if not line.startswith('{'): continue\n"
+        "    m = json.loads(line)\n"
+        f"    if m['method'] == 'initialize': print(json.dumps({{'jsonrpc': '2.0', 'id': m['id'], 'result': {manifest!r}}}), flush=True)\n"
+        "    elif m['method'].startswith('event/'):\n"
+        "        fields = {k: v for k, v in m['params'].items() if k in ('reason', 'invalidation_reason', 'outcome')}\n"
+        "        print(m['method'], json.dumps(fields), file=heard)\n"
+        "while True: time.sleep(1)\n",
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+    return path
+
+
+def heard(folder: Path) -> tuple[int, list[str]]:
+    """The plugin's process id, and what it heard."""
+    first, *rest = (folder / "heard").read_text(encoding="utf-8").splitlines()
+    return int(first), rest
+
+
+def assert_gone(pid: int) -> None:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+    pytest.fail(f"the plugin {pid} still runs")
+
+
+def test_without_options_it_greets(run: Runner) -> None:
+    status, out, err = run("hello")
+    assert (status, err) == (0, "")
+    assert out == (
+        "Hello. I am the scripted model: no network, no key, no ideas of my own. No tools are on offer; --plugin PATH adds some.\n"
+        "You said: hello\n"
+    )
+
+
+def test_a_script_with_a_tool_plugin_and_a_guard(run: Runner, tmp_path: Path) -> None:
+    script = tmp_path / "replies.json"
+    calls = [{"name": "weather", "arguments": {"city": "Bergen"}}]
+    script.write_text(json.dumps({"replies": [{"text": "Let me look.", "calls": calls}, {"text": "Rain.\n"}]}))
+    status, out, err = run("weather?", "--model", script, "--plugin", EXAMPLES / "weather.py", "--plugin", EXAMPLES / "guard.sh")
+    assert (status, out) == (0, "Let me look.\nRain.\n")
+    started, ended = err.splitlines()
+    assert started == 'tool: weather {"city":"Bergen"}'
+    assert ended.startswith("ok: weather in ")
+    assert ended.endswith('ms: {"city":"Bergen","days":1,"sky":"rain","celsius":11}')
+
+
+def test_a_server_with_the_trace(run: Runner, tmp_path: Path) -> None:
+    answers = Answer(cut_in(one_call("call_1", "weather", '{"city":"Bergen"}'), 9)), Answer(cut_in(text("It ", "rains."), 9))
+    with LoopbackServer(*answers) as server:
+        options: list[str | Path] = ["--model", "m-1", "--base-url", server.base_url, "--trace", "--trace-file", tmp_path / "trace.jsonl"]
+        status, out, err = run("weather?", *options, "--plugin", EXAMPLES / "weather.py", SLIPHOOK_API_KEY="sk-1")
+    assert (status, out) == (0, "It rains.\n")
+    assert [request.headers["authorization"] for request in server.requests] == ["Bearer sk-1", "Bearer sk-1"]
+    assert "sk-1" not in err
+    assert any("→ weather" in line and "tool/call" in line for line in err.splitlines())
+    assert any("← weather" in line and "tool/call" in line for line in err.splitlines())
+    traced = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
+    assert any(record.get("method") == "tool/call" for record in traced)
+
+
+def test_a_busy_server_is_asked_again(run: Runner) -> None:
+    busy = Answer([b'{"error":{"message":"slow down"}}'], status=429, content_type="application/json", headers={"Retry-After": "0.1"})
+    with LoopbackServer(busy, Answer([text("ok")])) as server:
+        status, out, err = run("hello", "--model", "m-1", "--base-url", server.base_url)
+    assert (status, out) == (0, "ok\n")
+    assert err == "warning: the model server is busy (429: slow down); asking again in 0.1 s\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (
+            Answer([b'{"error":{"message":"bad key"}}'], status=401),
+            "refused the key (401: bad key); set SLIPHOOK_API_KEY or OPENAI_API_KEY",
+        ),
+        (Answer([b"{}"], status=404), "(404); check --model and --base-url"),
+        (Answer([b"<html>"], content_type="text/html"), "is no answer of a model (text/html); check --base-url"),
+        (Answer([chunk({"content": ""}), b'data: {"error":{"message":"no","code":400}}\n\n']), "failed while it answered: no"),
+    ],
+)
+def test_a_server_that_will_not_do_is_one_line(run: Runner, answer: Answer, says: str) -> None:
+    with LoopbackServer(answer) as server:
+        status, out, err = run("hello", "--model", "m-1", "--base-url", server.base_url, "--plugin", EXAMPLES / "guard.py")
+    assert (status, out) == (1, "")
+    [line] = err.splitlines()
+    assert line.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "says"),
+    [
+        (["--model", "none.json"], 1, "none.json: cannot read the script (No such file or directory); check the path"),
+        (["--model", "broken.json"], 1, "broken.json: line 1, column 2: "),
+        (["--model", "m-1"], 1, "needs a key: set SLIPHOOK_API_KEY or OPENAI_API_KEY"),
+        (["--model", "m-1", "--base-url", "http://127.0.0.1:1/v1"], 1, "is it running, and is --base-url right?"),
+        (["--base-url", "http://127.0.0.1:1/v1"], 1, "is it running, and is --base-url right?"),
+        (["--model", "m-1", "--base-url", "nowhere"], 1, "--base-url looks like http://127.0.0.1:8080/v1"),
+        (["--plugin", "none"], 1, "plugin none did not start: "),
+        (["--plugin", EXAMPLES / "guard.py", "--plugin", "broken.json"], 1, "plugin broken did not start: broken.json is not executable"),
+        (["--trace-file", "no/such/folder"], 1, "cannot write the trace to no/such/folder"),
+        (["--oops"], 2, "--oops"),
+    ],
+)
+def test_what_cannot_work_is_one_line(run: Runner, tmp_path: Path, args: list[str | Path], status: int, says: str) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    ended, out, err = run("hello", *args)
+    assert (ended, out) == (status, "")
+    [line] = err.splitlines()
+    assert says in line
+
+
+@pytest.mark.parametrize(("prompt", "status"), [("", 2), (" \n", 2), ("\udcff", 1)])
+def test_a_prompt_that_is_none(run: Runner, prompt: str, status: int) -> None:
+    ended, out, err = run(prompt)
+    assert (ended, out, len(err.splitlines())) == (status, "", 1)
+
+
+def test_nobody_reads_the_answer(run: Runner) -> None:
+    ran = run.start("call nothing", "--plugin", EXAMPLES / "guard.sh")
+    assert ran.process.stdout is not None
+    ran.process.stdout.close()
+    ran.process.stdout = None
+    assert (ran.end(), ran.err) == (1, "")
+
+
+def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(run: Runner, tmp_path: Path) -> None:
+    ran = run.start("TOOL hang", "--plugin", stubborn(tmp_path))
+    ran.wait_for_line("tool: hang")
+    ran.process.send_signal(signal.SIGINT)
+    ran.wait_for_line("warning: interrupted; once more to leave at once")
+    began = time.monotonic()
+    ran.process.send_signal(signal.SIGINT)
+    assert ran.end() == 130
+    assert time.monotonic() - began < 1.5
+    assert "warning: leaving at once" in ran.err
+    assert "Traceback" not in ran.err
+    pid, events = heard(tmp_path)
+    assert_gone(pid)
+    # What comes after these may be lost to a plugin that was killed.
+    assert events[:2] == [
+        'event/agent_loop_stopped {"reason": "signal", "invalidation_reason": "sigint"}',
+        'event/turn_end {"outcome": "interrupted"}',
+    ]
+
+
+@pytest.mark.parametrize(("number", "status", "word"), [(signal.SIGINT, 130, "sigint"), (signal.SIGTERM, 143, "sigterm")])
+def test_one_signal_ends_it_in_time_even_with_a_stubborn_plugin(run: Runner, tmp_path: Path, number: int, status: int, word: str) -> None:
+    with LoopbackServer(SILENT) as server:
+        ran = run.start("hello", "--model", "m-1", "--base-url", server.base_url, "--plugin", stubborn(tmp_path))
+        deadline = time.monotonic() + WAIT_S
+        while not server.requests and time.monotonic() < deadline:
+            time.sleep(0.01)
+        began = time.monotonic()
+        ran.process.send_signal(number)
+        assert ran.end() == status
+        assert time.monotonic() - began < 8
+        assert server.client_left.wait(1)
+    pid, events = heard(tmp_path)
+    assert_gone(pid)
+    assert events[0] == f'event/agent_loop_stopped {{"reason": "signal", "invalidation_reason": "{word}"}}'
+    assert events[-1] == 'event/session_end {"reason": "signal"}'
+
+
+def test_ctrl_c_while_a_plugin_starts(run: Runner, tmp_path: Path) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\ntouch here\nexec sleep 60\n")
+    slow.chmod(0o755)
+    ran = run.start("hello", "--plugin", slow, XDG_DATA_HOME=str(tmp_path))
+    deadline = time.monotonic() + WAIT_S
+    while not list(tmp_path.rglob("here")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    ran.process.send_signal(signal.SIGINT)
+    assert ran.end() == 130
+    assert "Traceback" not in ran.err

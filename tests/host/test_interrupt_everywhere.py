@@ -1,0 +1,193 @@
+"""A whole turn, interrupted at every single point: whatever was begun is ended, once, in order, and the next turn is clean."""
+
+from __future__ import annotations
+
+import contextvars
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+import trio
+import trio.testing
+
+from sliphook import PluginHost, Session, Turn
+from sliphook_sdk.protocol import Message, Usage
+from tests.host.pairs import check_pairs
+from tests.host.plugins import EVERYTHING, WAIT_S, Program, Workshop, until
+
+WHOLE_S = 40.0
+in_the_turn = contextvars.ContextVar("in_the_turn", default=False)
+
+
+@pytest.fixture
+def programs(shop: Workshop) -> list[Program]:
+    """One that is asked in sequence, one with the tool and everything, one that is only told."""
+    replaces = ("user_prompt_submit", "pre_llm_call", "pre_tool_call", "post_tool_call")
+    subscriptions = [{"event": event, "subagents": True, "replaces": event in replaces} for event in EVERYTHING]
+    return [
+        shop.program("first", subscriptions=subscriptions),
+        shop.program("second", subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING], tools=["look"]),
+        shop.program("third", subscriptions=[{"event": event, "subagents": True, "mode": "event"} for event in EVERYTHING]),
+    ]
+
+
+async def own_tool(_: dict[str, Any]) -> str:
+    await trio.lowlevel.checkpoint()
+    return "done"
+
+
+async def whole_turn(turn: Turn) -> None:
+    """One of everything, two tools at once among it, and a child agent that calls a tool."""
+    await turn.submit()
+    await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])
+    await trio.lowlevel.checkpoint()
+    answer = Message(role="assistant", content="done")
+    turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(turn.call_tool, "look", {})
+        nursery.start_soon(lambda: turn.call_tool("mine", {}, run=own_tool))
+    async with turn.subagent("dig") as child:
+        await child.call_tool("look", {})
+    await turn.stop()
+
+
+class InterruptAt(trio.abc.Instrument):
+    """Interrupts when the tasks of the turn have taken so many steps: by the task itself as it wakes, or by another while it sleeps."""
+
+    def __init__(self, session: Session, step: int, *, before: bool) -> None:
+        self.struck = False
+        self._session = session
+        self._left = step
+        self._before = before
+        self._other: trio.lowlevel.Task | None = None
+
+    async def interrupt_from_another_task(self) -> None:
+        """What runs as soon as the task sleeps."""
+        self._other = trio.lowlevel.current_task()
+        await trio.lowlevel.wait_task_rescheduled(lambda _: trio.lowlevel.Abort.SUCCEEDED)
+        self.struck = self._session.interrupt()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        if self._before:
+            self._count(task)
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        if not self._before:
+            self._count(task)
+
+    def _count(self, task: trio.lowlevel.Task) -> None:
+        if not task.context.get(in_the_turn, False) or self._session.open_turn is None:
+            return
+        if self._left == 0 and self._before:
+            self.struck = self._session.interrupt()
+        elif self._left == 0:
+            assert self._other is not None
+            trio.lowlevel.reschedule(self._other)
+        self._left -= 1
+
+
+async def interrupted_at(host: PluginHost, step: int, *, before: bool) -> tuple[str, bool]:
+    """One session: a whole turn that is interrupted at that step, then a clean one. Returns its id, and whether the step came."""
+    async with host.session() as session:
+        await session.ready()
+        instrument = InterruptAt(session, step, before=before)
+
+        async def run() -> None:
+            in_the_turn.set(True)
+            async with session.turn("one") as turn:
+                await whole_turn(turn)
+            assert turn.outcome == ("interrupted" if instrument.struck else "completed")
+            assert (turn.fires, turn.open_tools, turn.children) == (set(), {}, [])
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(instrument.interrupt_from_another_task)
+            await trio.testing.wait_all_tasks_blocked()
+            trio.lowlevel.add_instrument(instrument)
+            try:
+                async with trio.open_nursery() as turn_nursery:
+                    turn_nursery.start_soon(run)
+            finally:
+                trio.lowlevel.remove_instrument(instrument)
+            nursery.cancel_scope.cancel()
+        async with session.turn("two") as turn:
+            assert not (await turn.submit()).denied
+            assert (await turn.call_tool("look", {})).status == "ok"
+        assert turn.outcome == "completed"
+    return session.session_id, instrument.struck
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before a step", "behind a step"])
+async def test_at_every_checkpoint(programs: list[Program], before: bool) -> None:
+    sessions: list[str] = []
+    with trio.fail_after(WHOLE_S):
+        async with PluginHost([program.path for program in programs]) as host:
+            struck, step = True, 0
+            while struck:
+                session_id, struck = await interrupted_at(host, step, before=before)
+                sessions.append(session_id)
+                step += 1
+            for program in programs:
+                await until(lambda program=program: program.names(sessions[-1])[-1:] == ["session_end"])  # type: ignore[misc]
+    assert len(sessions) > 20, "a turn of so many parts has more checkpoints than that"
+    for program in programs:
+        by_session: dict[str, list[dict[str, Any]]] = {session_id: [] for session_id in sessions}
+        for message in program.fired():
+            by_session[message["params"]["session_id"]].append(message)
+        for session_id in sessions:
+            fired = by_session[session_id]
+            check_pairs(fired, gapless=session_id == sessions[-1], unread=True)
+            ends = [message["params"] for message in fired if message["method"] == "event/turn_end" and message["params"]["agent_depth"] == 0]
+            assert [end["outcome"] for end in ends] == ["completed" if session_id == sessions[-1] else "interrupted", "completed"]
+
+
+PRESSES = 24
+"""How many of the thousand calls of a function in a turn are tried; others with every change of the code."""
+
+
+def test_ctrl_c_in_the_middle_of_the_bookkeeping(programs: list[Program]) -> None:
+    """KeyboardInterrupt strikes between any two instructions; pressed here on entering functions of the library."""
+    total = _press_at(programs, None)
+    assert total > 500
+    for number in range(PRESSES):
+        # less than all: each run has some calls more or less, as the bytes arrive
+        _press_at(programs, number * total * 8 // 10 // PRESSES)
+
+
+def _press_at(programs: list[Program], press: int | None) -> int:
+    """One session with a whole turn, Ctrl+C at the so-manyth call of a function of the library; returns how many calls there were."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        fresh = event == "call" and frame.f_lineno == frame.f_code.co_firstlineno  # and no coroutine that goes on
+        if fresh and frame.f_globals.get("__name__", "").startswith("sliphook."):
+            calls += 1
+            if calls - 1 == press:
+                sys.setprofile(None)
+                signal.raise_signal(signal.SIGINT)
+
+    async def main() -> None:
+        with trio.fail_after(WAIT_S):
+            async with PluginHost([program.path for program in programs]) as host, host.session() as session:
+                await session.ready()
+                try:
+                    async with session.turn("one") as turn:
+                        sys.setprofile(count)
+                        await whole_turn(turn)
+                finally:
+                    sys.setprofile(None)
+
+    before = [len(program.messages()) for program in programs]
+    if press is None:
+        trio.run(main)
+    else:
+        with pytest.raises(BaseException) as caught:  # noqa: PT011 - a group where it struck in a nursery
+            trio.run(main)
+        assert caught.group_contains(KeyboardInterrupt) if isinstance(caught.value, BaseExceptionGroup) else caught.type is KeyboardInterrupt
+    for program, count_before in zip(programs, before, strict=True):
+        fired = [message for message in program.messages()[count_before:] if message["method"].startswith(("hook/", "event/"))]
+        check_pairs(fired, gapless=press is None, unread=True)
+        assert fired[-1]["method"] == "event/session_end"
+    return calls

@@ -1,0 +1,154 @@
+"""One watchdog for all timeouts, on a clock that jumps."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+
+from sliphook.deadlines import Deadlines
+
+
+class Watched:
+    """Something with a timeout: remembers when it expired and how late that was."""
+
+    def __init__(self, on_expired: Callable[[], object] = lambda: None) -> None:
+        self.at: list[tuple[float, float]] = []
+        self._on_expired = on_expired
+
+    def expired(self, late_s: float) -> None:
+        self.at.append((trio.current_time(), late_s))
+        self._on_expired()
+
+
+@asynccontextmanager
+async def watching(deadlines: Deadlines) -> AsyncIterator[None]:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(deadlines.run)
+        await trio.testing.wait_all_tasks_blocked()
+        yield
+        nursery.cancel_scope.cancel()
+
+
+async def test_each_expires_at_its_own_time(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines = Deadlines()
+    late, early, early_too = Watched(), Watched(), Watched()
+    async with watching(deadlines):
+        deadlines.add(late, 5.0)
+        deadlines.add(early, 1.0)
+        await trio.sleep(0.5)
+        deadlines.add(early_too, 1.0)
+        await trio.sleep(100)
+    assert (early.at, early_too.at, late.at) == ([(1.0, 0.0)], [(1.5, 0.0)], [(5.0, 0.0)])
+
+
+async def test_what_was_added_before_the_watchdog_ran_expires_too(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines, item = Deadlines(), Watched()
+    deadlines.add(item, 2.0)
+    async with watching(deadlines):
+        await trio.sleep(3)
+    assert item.at == [(2.0, 0.0)]
+
+
+async def test_what_is_removed_in_time_never_expires(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines, gone, kept = Deadlines(), Watched(), Watched()
+    async with watching(deadlines):
+        deadlines.add(gone, 1.0)
+        deadlines.add(kept, 1.0)
+        deadlines.remove(gone, 1.0)
+        deadlines.remove(gone, 1.0)
+        deadlines.remove(Watched(), 7.0)
+        await trio.sleep(2)
+        deadlines.remove(kept, 1.0)
+    assert (gone.at, kept.at) == ([], [(1.0, 0.0)])
+
+
+async def test_an_entry_that_is_removed_leaves_nothing_behind() -> None:
+    deadlines = Deadlines()
+    for number in range(1_000):
+        item = Watched()
+        deadlines.add(item, 1.0 + number / 1_000)
+        deadlines.remove(item, 1.0 + number / 1_000)
+    assert deadlines._queues == {}  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_added_again_it_waits_anew_and_holds_up_nobody_behind_it(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines, again, behind = Deadlines(), Watched(), Watched()
+    async with watching(deadlines):
+        deadlines.add(again, 5.0)
+        await trio.sleep(1)
+        deadlines.add(behind, 5.0)
+        await trio.sleep(1)
+        deadlines.add(again, 5.0)
+        await trio.sleep(100)
+    assert (behind.at, again.at) == ([(6.0, 0.0)], [(7.0, 0.0)])
+
+
+async def test_what_expires_may_add_and_remove_others(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines, victim, follower = Deadlines(), Watched(), Watched()
+
+    def act() -> None:
+        deadlines.remove(victim, 1.0)
+        deadlines.add(follower, 1.0)
+
+    async with watching(deadlines):
+        actor = Watched(act)
+        deadlines.add(actor, 1.0)
+        deadlines.add(victim, 1.0)
+        await trio.sleep(10)
+    assert (actor.at, victim.at, follower.at) == ([(1.0, 0.0)], [], [(2.0, 0.0)])
+
+
+async def test_what_expires_may_wait_again(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines = Deadlines()
+    ticks = Watched(lambda: deadlines.add(ticks, 2.0))
+    async with watching(deadlines):
+        deadlines.add(ticks, 2.0)
+        await trio.sleep(7)
+    assert ticks.at == [(2.0, 0.0), (4.0, 0.0), (6.0, 0.0)]
+
+
+async def test_each_is_told_how_late_it_is_noticed(mock_clock: trio.testing.MockClock) -> None:
+    deadlines, first, second = Deadlines(), Watched(), Watched()
+    async with watching(deadlines):
+        deadlines.add(first, 1.0)
+        deadlines.add(second, 2.75)
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock.jump(3.0)  # the agent holds the loop for three seconds
+        await trio.testing.wait_all_tasks_blocked()
+    assert (first.at, second.at) == ([(3.0, 2.0)], [(3.0, 0.25)])
+
+
+async def test_a_loop_that_is_blocked_right_after_the_call_was_made_is_noticed_too(mock_clock: trio.testing.MockClock) -> None:
+    deadlines, item = Deadlines(), Watched()
+    async with watching(deadlines):
+        deadlines.add(Watched(), 100.0)
+        await trio.testing.wait_all_tasks_blocked()
+        deadlines.add(item, 1.0)
+        mock_clock.jump(3.0)  # before the watchdog has had a chance to set its alarm
+        await trio.testing.wait_all_tasks_blocked()
+    assert item.at == [(3.0, 2.0)]
+
+
+@pytest.mark.parametrize("timeout_s", [0.0, -1.0])
+async def test_no_time_left_expires_at_once(timeout_s: float, autojump_clock: trio.testing.MockClock) -> None:
+    deadlines, item = Deadlines(), Watched()
+    async with watching(deadlines):
+        deadlines.add(item, timeout_s)
+        await trio.testing.wait_all_tasks_blocked()
+        assert [at for at, _ in item.at] == [0.0]
+
+
+async def test_the_watchdog_can_be_cancelled_and_run_again(autojump_clock: trio.testing.MockClock) -> None:
+    deadlines, item = Deadlines(), Watched()
+    async with watching(deadlines):
+        deadlines.add(item, 5.0)
+        await trio.sleep(1)
+    await trio.sleep(1)
+    deadlines.add(Watched(), 1.0)
+    async with watching(deadlines):
+        await trio.sleep(10)
+    assert item.at == [(5.0, 0.0)]

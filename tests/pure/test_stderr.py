@@ -1,0 +1,71 @@
+"""A plugin's stderr: cut into lines, made harmless, kept for reports, never kept whole."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sliphook.stderr import StderrTail
+
+
+def test_a_line_is_given_when_it_is_whole() -> None:
+    tail = StderrTail()
+    assert tail.feed(b"one\ntw", 0.0) == ["one"]
+    assert tail.feed(b"o\r\n\nthree", 0.0) == ["two", ""]
+    assert tail.close(0.0) == ["three"]
+    assert tail.close(0.0) == []
+    assert tail.lines == ("one", "two", "", "three")
+
+
+def test_no_line_can_steer_a_terminal_or_forge_another_line() -> None:
+    tail = StderrTail()
+    assert tail.feed(b"\x1b[2Jgone\rERROR host: forged\x85\xc2\x85\xe2\x80\xaen\n", 0.0) == [
+        "\\x1b[2Jgone\\rERROR host: forged\\x85\\x85\\u202en",
+    ]
+
+
+def test_the_last_twenty_lines_are_kept() -> None:
+    tail = StderrTail()
+    tail.feed(b"".join(b"%d\n" % number for number in range(30)), 0.0)
+    assert tail.lines == tuple(str(number) for number in range(10, 30))
+
+
+def test_above_a_hundred_lines_a_second_lines_are_counted_and_not_logged() -> None:
+    tail = StderrTail()
+    assert len(tail.feed(b"x\n" * 90, 5.0)) == 90
+    assert len(tail.feed(b"y\n" * 30, 5.9)) == 10
+    assert tail.suppressed == 20
+    assert tail.feed(b"z\n", 5.99) == []
+    assert tail.feed(b"next second\n", 6.0) == ["next second"]
+    assert tail.suppressed == 21
+    assert tail.lines[-2:] == ("z", "next second")
+
+
+def test_a_flood_in_one_piece_is_counted_whole_and_its_end_is_kept() -> None:
+    tail = StderrTail()
+    assert len(tail.feed(b"x\n" * 31_999 + b"last words\n", 1.0)) == 100
+    assert tail.suppressed == 31_900
+    assert tail.lines[-1] == "last words"
+
+
+def test_a_line_without_end_is_cut_and_not_kept_in_memory() -> None:
+    tail = StderrTail()
+    (line,) = tail.feed(b"a" * 60_000, 0.0)
+    assert line == "a" * 999 + "…"
+    assert tail.feed(b"b\n", 0.0) == ["b"]
+
+
+def test_a_line_of_a_thousand_wide_characters_is_one_line_in_however_many_pieces() -> None:
+    tail = StderrTail()
+    data = "語".encode() * 1_000
+    assert tail.feed(data[:2_999], 0.0) == []
+    assert tail.feed(data[2_999:] + b"\n", 0.0) == ["語" * 1_000]
+
+
+@given(st.lists(st.binary(max_size=40)), st.data())
+def test_where_the_pieces_are_cut_does_not_matter(lines: list[bytes], data: st.DataObject) -> None:
+    whole = b"".join(line.replace(b"\n", b"") + b"\n" for line in lines[:50])
+    cut = data.draw(st.integers(0, len(whole)))
+    one, two = StderrTail(), StderrTail()
+    assert two.feed(whole[:cut], 9.0) + two.feed(whole[cut:], 9.0) == one.feed(whole, 9.0)
+    assert two.lines == one.lines

@@ -1,0 +1,84 @@
+"""Which tool belongs to whom, for all sessions or for one."""
+
+from __future__ import annotations
+
+from sliphook.manifest import PluginTool
+from sliphook.tools import ToolTable
+
+
+def tool(name: str, description: str = "") -> PluginTool:
+    return PluginTool(name=name, description=description, input_schema={"type": "object"}, timeout_s=30.0)
+
+
+def names(table: ToolTable, session_id: str | None) -> list[tuple[str, str]]:
+    return [(offer.plugin, offer.name) for offer in table.offers(session_id)]
+
+
+def test_a_session_has_its_own_tools_and_those_of_every_session() -> None:
+    table = ToolTable()
+    table.replace("a", None, [tool("x"), tool("y")])
+    table.replace("a", "s", [tool("z")])
+    table.replace("b", "t", [tool("w")])
+    assert names(table, "s") == [("a", "x"), ("a", "y"), ("a", "z")]
+    assert names(table, "t") == [("a", "x"), ("a", "y"), ("b", "w")]
+    assert names(table, None) == [("a", "x"), ("a", "y")]
+
+
+def test_host_tools_replaces_the_tools_of_its_scope_and_no_others() -> None:
+    table = ToolTable()
+    table.replace("a", None, [tool("x")])
+    table.replace("a", "s", [tool("y")])
+    table.replace("a", None, [tool("z")])
+    assert names(table, "s") == [("a", "z"), ("a", "y")]
+    table.replace("a", "s", [])
+    assert names(table, "s") == [("a", "z")]
+
+
+def test_a_session_s_tools_go_with_it() -> None:
+    table = ToolTable()
+    table.replace("a", None, [tool("x")])
+    table.replace("a", "s", [tool("y")])
+    table.end_session("s")
+    table.end_session("never opened")
+    assert names(table, "s") == [("a", "x")]
+
+
+def test_a_plugin_s_tools_of_every_scope_go_with_it() -> None:
+    table = ToolTable()
+    table.replace("a", None, [tool("x")])
+    table.replace("a", "s", [tool("y")])
+    table.replace("b", None, [tool("z")])
+    table.remove("a")
+    table.remove("never there")
+    assert names(table, "s") == [("b", "z")]
+
+
+def test_of_one_name_the_session_s_own_counts_there() -> None:
+    table = ToolTable()
+    table.replace("a", None, [tool("x", "general"), tool("y")])
+    table.replace("a", "s", [tool("x", "special")])
+    assert [offer.description for offer in table.offers("s")] == ["special", ""]
+    found = table.find("x", "s"), table.find("x", "t"), table.find("none", "s")
+    assert [offer and offer.description for offer in found] == ["special", "general", None]
+
+
+def test_a_taken_name_names_who_has_it() -> None:
+    table = ToolTable(reserved=["shell"])
+    table.replace("a", "s", [tool("x")])
+    assert table.holder("x", besides="b") == "a"
+    assert table.holder("x", besides="a") is None
+    assert table.holder("shell", besides="a") == "the agent"
+    assert table.holder("free", besides="a") is None
+    assert (table.is_reserved("shell"), table.is_reserved("x")) == (True, False)
+
+
+def test_the_shapes_that_model_apis_take() -> None:
+    table = ToolTable()
+    table.replace("a", None, [PluginTool(name="x", description="Does x.", input_schema={"type": "object", "properties": {}}, timeout_s=2.5)])
+    (offer,) = table.offers(None)
+    assert offer.openai() == {
+        "type": "function",
+        "function": {"name": "x", "description": "Does x.", "parameters": {"type": "object", "properties": {}}},
+    }
+    assert offer.anthropic() == {"name": "x", "description": "Does x.", "input_schema": {"type": "object", "properties": {}}}
+    assert offer.timeout_s == 2.5

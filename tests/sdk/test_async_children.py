@@ -1,0 +1,299 @@
+"""`async def` handlers in real processes, and what handlers ask of the host."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sdk.conftest import Start
+from tests.sdk.driver import Child, payload, tool_call
+
+PLUGIN = """
+    import asyncio, threading, time
+    from sliphook_sdk import *
+
+    plugin = Plugin("torture", uses=["notify", "inject", "interrupt", "tools"])
+    released = asyncio.Event()
+    seen = []
+
+    @plugin.hook("pre_tool_call")
+    async def guard(call, *, ctx):
+        do = call.arguments.get("do")
+        if do == "raise":
+            raise ValueError("boom")
+        if do == "cancel itself":
+            raise asyncio.CancelledError
+        if do == "release":
+            released.set()
+        if do == "ask":
+            await ctx.notify("warning", "look")
+            await ctx.inject("a text")
+            return context(str(await ctx.interrupt("enough")))
+        if do == "block":
+            plugin.set_tools([])
+        if do == "seen":
+            return context(*seen)
+        await asyncio.sleep(0)
+        return deny("no")
+
+    @plugin.hook("stop")
+    def plain(stop):
+        return continue_with(threading.current_thread().name.split("_")[0])
+
+    @plugin.on("turn_start")
+    async def slow(turn):
+        seen.append("turn_start")
+        await asyncio.wait_for(released.wait(), 10)
+        seen.append("turn_start done")
+
+    @plugin.on("turn_end")
+    def quick(turn):
+        seen.append("turn_end")
+
+    @plugin.tool
+    async def until_cancelled(*, ctx) -> str:
+        ctx.progress("waiting")
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            ctx.log("info", "cancelled", cancelled=ctx.cancelled)
+            raise
+
+    @plugin.tool
+    async def deaf(*, ctx) -> str:
+        ctx.progress("waiting")
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            ctx.log("info", "not I")
+        return "late"
+
+    @plugin.tool
+    async def asks(*, ctx) -> str:
+        await ctx.inject("a text")
+
+    @plugin.tool
+    async def stops_the_loop(*, ctx) -> None:
+        ctx.progress("waiting")
+        time.sleep(60)
+"""
+
+
+@pytest.fixture
+def child(start: Start) -> Child:
+    child = start(PLUGIN)
+    child.initialize()
+    return child
+
+
+def do(what: str) -> dict[str, object]:
+    return payload("pre_tool_call", arguments={"do": what})
+
+
+def test_async_and_plain_handlers_side_by_side(child: Child) -> None:
+    assert child.ask("hook/pre_tool_call", do("deny")) == {"decision": "deny", "reason": "no"}
+    assert child.ask("hook/stop", payload("stop")) == {"continue_with": "handler"}
+
+
+def test_failures_are_answered_with_their_message(child: Child) -> None:
+    reply = child.reply(child.request("hook/pre_tool_call", do("raise")))
+    assert reply["error"] == {"code": -32603, "message": "guard: ValueError: boom"}
+    assert 'raise ValueError("boom")' in child.said("host/log")["fields"]["traceback"]
+    reply = child.reply(child.request("hook/pre_tool_call", do("cancel itself")))
+    assert reply["error"] == {"code": -32603, "message": "guard: CancelledError"}
+
+
+@pytest.mark.parametrize(("tool", "log"), [("until_cancelled", "cancelled"), ("deaf", "not I")])
+def test_a_cancel_is_answered_at_once_and_raises_in_the_handler(child: Child, tool: str, log: str) -> None:
+    request = child.request("tool/call", tool_call(tool))
+    child.said("$/progress")
+    child.notify("$/cancelRequest", {"id": request})
+    assert child.reply(request)["error"]["code"] == -32800
+    assert child.said("host/log")["message"] == log
+    assert child.ask("ping", {}) == {}
+    assert (child.replies, child.unasked) == ({}, [])
+
+
+def test_a_request_cancelled_in_the_same_write_is_answered_once(child: Child) -> None:
+    request = child.asking("tool/call", tool_call("until_cancelled"))
+    child.write(request, {"method": "$/cancelRequest", "params": {"id": request["id"]}})
+    assert child.reply(request["id"])["error"]["code"] == -32800
+    assert child.ask("hook/pre_tool_call", do("deny")) == {"decision": "deny", "reason": "no"}
+    assert child.replies == {}
+
+
+def test_a_cancel_while_the_host_is_asked(child: Child) -> None:
+    """The late result of the plugin's own request is dropped without harm."""
+    request = child.request("tool/call", tool_call("asks"))
+    asked = child.said("host/inject")
+    child.notify("$/cancelRequest", {"id": request})
+    assert child.reply(request)["error"]["code"] == -32800
+    child.write({"id": asked["_id"], "result": {"queued": True}})
+    assert child.ask("ping", {}) == {}
+    assert child.unasked == []
+
+
+def test_many_at_once_overlap(child: Child) -> None:
+    slow = [child.asking("tool/call", tool_call("until_cancelled")) for _ in range(100)]
+    quick = [child.asking("hook/pre_tool_call", do("deny")) for _ in range(100)]
+    child.write(*slow, *quick)
+    assert [child.result(message["id"])["reason"] for message in quick] == ["no"] * 100
+
+
+def test_events_run_in_order_and_hold_no_hook(child: Child) -> None:
+    child.write(
+        {"method": "event/turn_start", "params": payload("turn_start")},
+        {"method": "event/turn_end", "params": payload("turn_end")},
+    )
+    shutdown = child.request("shutdown", {})
+    assert child.ask("hook/pre_tool_call", do("deny")) == {"decision": "deny", "reason": "no"}
+    assert child.ask("hook/pre_tool_call", do("seen")) == {"context": ["turn_start"]}
+    child.ask("hook/pre_tool_call", do("release"))
+    assert child.result(shutdown) == {}
+    assert child.ask("hook/pre_tool_call", do("seen")) == {"context": ["turn_start", "turn_start done", "turn_end"]}
+
+
+def test_requests_to_the_host_are_awaited(child: Child) -> None:
+    request = child.request("hook/pre_tool_call", do("ask"))
+    notify = child.said("host/notify")
+    assert (notify["level"], notify["message"]) == ("warning", "look")
+    child.write({"id": notify["_id"], "result": {}})
+    inject = child.said("host/inject")
+    assert (inject["session_id"], inject["text"]) == ("s-1", "a text")
+    child.write({"id": inject["_id"], "result": {"queued": True}})
+    interrupt = child.said("host/interrupt")
+    assert (interrupt["session_id"], interrupt["turn_id"], interrupt["reason"]) == ("s-1", "t-1", "enough")
+    child.write({"id": interrupt["_id"], "result": {"interrupted": True}})
+    assert child.result(request) == {"context": ["True"]}
+
+
+def test_a_request_that_the_host_refuses_raises(child: Child) -> None:
+    request = child.request("hook/pre_tool_call", do("ask"))
+    notify = child.said("host/notify")
+    child.write({"id": notify["_id"], "error": {"code": -32004, "message": "too many alerts"}})
+    assert child.reply(request)["error"] == {"code": -32603, "message": "guard: HostRefused: too many alerts"}
+
+
+def test_what_would_stop_the_loop_says_so(child: Child) -> None:
+    message = child.reply(child.request("hook/pre_tool_call", do("block")))["error"]["message"]
+    assert message == "guard: RuntimeError: host/tools would stop the event loop; in an `async def` await the method of its ctx"
+
+
+@pytest.mark.parametrize("tool", ["until_cancelled", "stops_the_loop"])
+def test_the_end_of_the_input_ends_the_process(child: Child, tool: str) -> None:
+    child.request("tool/call", tool_call(tool))
+    child.said("$/progress")
+    child.close_input()
+    assert child.ended() == 0
+
+
+def test_sigterm_ends_a_process_whose_loop_stands_still(child: Child) -> None:
+    child.request("tool/call", tool_call("stops_the_loop"))
+    child.said("$/progress")
+    child.terminate()
+    assert child.ended() == 0
+
+
+def test_sigterm_waits_for_events(child: Child) -> None:
+    child.notify("event/turn_start", payload("turn_start"))
+    assert child.ask("hook/pre_tool_call", do("seen")) == {"context": ["turn_start"]}
+    child.terminate()
+    child.ask("hook/pre_tool_call", do("release"))
+    assert child.ended() == 0
+
+
+SYNC_ASKER = """
+    import logging
+    from sliphook_sdk import *
+
+    plugin = Plugin("torture", uses=["notify", "tools"])
+
+    def late(*, ctx) -> str:
+        return "here I am"
+
+    async def late_async(*, ctx) -> str:
+        await ctx.notify("info", "from a loop of its own")
+        return "and here"
+
+    @plugin.tool
+    def early() -> str: ...
+
+    @plugin.hook("pre_tool_call")
+    def guard(call, *, ctx):
+        do = call.arguments["do"]
+        if do == "notify":
+            ctx.notify("info", "look")
+        if do == "inject":
+            ctx.inject("a text")
+        if do == "tools":
+            ctx.set_tools([late, Tool(late_async, name="later")], session_id=call.session_id)
+        if do == "log":
+            logging.getLogger("mine").info("told %s", "you")
+            try:
+                1 / 0
+            except ZeroDivisionError:
+                logging.exception("failed")
+            ctx.log("debug", "odd \\udc80", value=guard)
+"""
+
+
+def test_plain_handlers_block_until_the_host_has_answered(start_each: Start) -> None:
+    child = start_each(SYNC_ASKER)
+    child.initialize()
+    request = child.request("hook/pre_tool_call", do("notify"))
+    notify = child.said("host/notify")
+    assert child.ask("ping", {}) == {}
+    assert request not in child.replies
+    child.write({"id": notify["_id"], "result": {}})
+    assert child.result(request) is None
+    request = child.request("hook/pre_tool_call", do("notify"))
+    child.write({"id": child.said("host/notify")["_id"], "error": {"code": 0, "message": ""}})
+    assert child.reply(request)["error"]["message"] == "guard: HostRefused: no reason given"
+
+
+def test_what_was_not_asked_for_in_uses_is_refused_without_the_host(start: Start) -> None:
+    child = start(SYNC_ASKER)
+    child.initialize()
+    reply = child.reply(child.request("hook/pre_tool_call", do("inject")))
+    assert reply["error"]["message"] == "guard: HostRefused: the plugin does not ask for it: Plugin(..., uses=['inject'])"
+
+
+def test_tools_that_come_at_run_time(start_each: Start) -> None:
+    child = start_each(SYNC_ASKER)
+    child.initialize()
+    request = child.request("hook/pre_tool_call", do("tools"))
+    tools = child.said("host/tools")
+    assert (tools["session_id"], [tool["name"] for tool in tools["tools"]]) == ("s-1", ["late", "later"])
+    child.write({"id": tools["_id"], "result": {}})
+    assert child.result(request) is None
+    assert child.ask("tool/call", tool_call("late"))["content"] == "here I am"
+    later = child.request("tool/call", tool_call("later"))
+    child.write({"id": child.said("host/notify")["_id"], "result": {}})
+    assert child.result(later)["content"] == "and here"
+    other = child.reply(child.request("tool/call", tool_call("late", session_id="s-2")))
+    assert other["error"] == {"code": -32602, "message": "there is no tool 'late' here"}
+    child.notify("event/session_end", payload("session_end"))
+    child.ask("shutdown", {})
+    assert child.reply(child.request("tool/call", tool_call("late")))["error"]["code"] == -32602
+    assert child.ask("tool/call", tool_call("early"))["is_error"] is False
+
+
+def test_tools_that_the_host_refuses_do_not_stay(start_each: Start) -> None:
+    child = start_each(SYNC_ASKER)
+    child.initialize()
+    request = child.request("hook/pre_tool_call", do("tools"))
+    child.write({"id": child.said("host/tools")["_id"], "error": {"code": -32602, "message": "`late` is taken"}})
+    assert child.reply(request)["error"]["message"] == "guard: HostRefused: `late` is taken"
+    assert child.reply(child.request("tool/call", tool_call("late")))["error"]["code"] == -32602
+
+
+def test_logging_goes_to_the_plugins_log(start_each: Start) -> None:
+    child = start_each(SYNC_ASKER)
+    child.initialize()
+    child.ask("hook/pre_tool_call", do("log"))
+    assert child.said("host/log") == {"level": "info", "message": "told you", "fields": {"logger": "mine"}, "_id": None}
+    failed = child.said("host/log")
+    assert (failed["level"], failed["message"]) == ("error", "failed")
+    assert failed["fields"]["traceback"].endswith("ZeroDivisionError: division by zero")
+    odd = child.said("host/log")
+    assert (odd["level"], odd["message"]) == ("debug", "odd \\udc80")
+    assert odd["fields"]["value"].startswith("<function guard at 0x")

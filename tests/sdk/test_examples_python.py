@@ -1,0 +1,76 @@
+"""The examples as they lie there: executables, spoken to over pipes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sdk.driver import Child, payload, tool_call
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Iterator[Callable[[str], Child]]:
+    """Starts an example by its path alone."""
+    children: list[Child] = []
+
+    def run(name: str) -> Child:
+        children.append(Child([str(EXAMPLES / name)], tmp_path))
+        return children[-1]
+
+    yield run
+    for child in children:
+        child.kill()
+
+
+def finish(child: Child) -> None:
+    assert child.ask("shutdown", {}) == {}
+    child.notify("exit", {})
+    assert child.ended() == 0
+    assert child.stray() == b""
+
+
+def test_the_guard_keeps_trees(example: Callable[[str], Child]) -> None:
+    child = example("guard.py")
+    manifest = child.initialize()
+    assert manifest["subscriptions"] == [{"event": "pre_tool_call", "match": {"tool_name": ["shell"]}, "on_failure": "closed"}]
+    denied = child.ask("hook/pre_tool_call", payload("pre_tool_call", arguments={"command": "rm -rf build"}))
+    assert denied == {"decision": "deny", "reason": "deleting whole trees is not for agents"}
+    assert child.ask("hook/pre_tool_call", payload("pre_tool_call", arguments={"command": "ls"})) is None
+    finish(child)
+
+
+def test_the_weather_is_made_up(example: Callable[[str], Child]) -> None:
+    child = example("weather.py")
+    (tool,) = child.initialize()["tools"]
+    assert tool["input_schema"]["required"] == ["city"]
+    request = child.request("tool/call", tool_call("weather", city="lisbon"))
+    assert child.said("$/progress")["message"] == "asking the station in lisbon"
+    result = child.result(request)
+    assert json.loads(result["content"]) == {"city": "Lisbon", "days": 1, "sky": "sun", "celsius": 24}
+    assert (result["is_error"], result["data"]["sky"]) == (False, "sun")
+    nowhere = child.ask("tool/call", tool_call("weather", city="Atlantis"))
+    assert nowhere["content"] == "there is no station in Atlantis; there is one in Bergen, Lisbon, Reykjavik"
+    assert child.ask("tool/call", tool_call("weather", city="Lisbon", days=8))["is_error"] is True
+    finish(child)
+
+
+def test_the_journal_has_a_line_for_each_session(example: Callable[[str], Child]) -> None:
+    child = example("journal.py")
+    events = [subscription["event"] for subscription in child.initialize()["subscriptions"]]
+    assert events == ["post_tool_call", "turn_end", "session_end"]
+    child.notify("event/post_tool_call", payload("post_tool_call"))
+    child.notify("event/post_tool_call", payload("post_tool_call", status="error"))
+    child.notify("event/turn_end", payload("turn_end", interrupt_count=1))
+    child.notify("event/session_end", payload("session_end"))
+    log = child.said("host/log")
+    assert (log["message"], log["fields"]) == ("a turn ended: completed", {"turn_id": "t-1", "model_calls": 2})
+    finish(child)
+    lines = (child.data_dir / "journal.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"session": "s-1", "ended": "2026-01-01T00:00:00.000Z", "reason": "exit", "turns": 3, "tools": 2, "failed": 1, "interrupts": 1}
+    ]

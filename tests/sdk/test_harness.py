@@ -1,0 +1,250 @@
+"""A plugin tried without a process, as its author would."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from sliphook_sdk import (
+    Answer,
+    AsyncContext,
+    Context,
+    HostRefused,
+    Plugin,
+    ToolError,
+    ToolResult,
+    allow,
+    continue_with,
+    deny,
+    replace,
+)
+from sliphook_sdk.protocol import InjectParams, InterruptParams, LogParams, NotifyParams, ToolsParams
+from sliphook_sdk.protocol.payloads import PreToolCall, SessionEnd, SessionStart, Stop, TurnEnd, UserPromptSubmit
+from sliphook_sdk.testing import Harness, PluginError
+
+
+class Config(msgspec.Struct):
+    limit: int = 3
+
+
+plugin = Plugin("sample", uses=["notify", "inject", "interrupt", "tools"], config=Config, sessions=list[str])
+
+
+@plugin.hook("pre_tool_call", match={"tool_name": ["shell"]}, on_failure="closed")
+def guard(call: PreToolCall, *, ctx: Context[Config]) -> Answer | None:
+    if len(call.arguments["command"]) > ctx.config.limit:
+        return deny(f"longer than {ctx.config.limit}")
+    return None
+
+
+@plugin.hook("user_prompt_submit")
+async def prompt(prompt: UserPromptSubmit) -> Answer:
+    await asyncio.sleep(0)
+    return replace(text="no, this needs replaces")
+
+
+@plugin.hook("stop")
+async def stop(stop: Stop, *, ctx: AsyncContext[Config]) -> Answer | None:
+    await ctx.notify("info", "done")
+    if await ctx.interrupt("enough"):
+        await ctx.inject("remember")
+    await ctx.set_tools([late])
+    return continue_with("more") if stop.stop_count == 0 else None
+
+
+@plugin.hook("session_start")
+def started(session: SessionStart, *, ctx: Context[Config]) -> None:
+    assert ctx.deadline is not None
+    assert not ctx.cancelled
+    assert ctx.wait(0) is False
+    ctx.raise_if_cancelled()
+    plugin.sessions[ctx.session_id].append(session.source)
+    (ctx.data_dir / "started").write_text(str(ctx.turn_id))
+
+
+@plugin.on("turn_end")
+async def ended(turn: TurnEnd, *, ctx: AsyncContext[Config]) -> None:
+    assert ctx.deadline is None
+    plugin.sessions[turn.session_id].append(turn.outcome)
+    ctx.log("info", "a turn", outcome=turn.outcome)
+
+
+@plugin.on("turn_end")
+def ended_too(turn: TurnEnd) -> None:
+    if turn.outcome == "failed":
+        raise LookupError("gone")
+
+
+@plugin.on("session_end")
+def gone(end: SessionEnd, *, ctx: Context[Config]) -> None:
+    ctx.log("info", " ".join(plugin.sessions[end.session_id]))
+
+
+@plugin.tool
+def values(kind: str) -> Any:
+    return {
+        "text": "plain",
+        "none": None,
+        "dict": {"é": [1, None]},
+        "struct": Config(limit=1),
+        "result": ToolResult(content="c", data=1),
+        "nan": float("nan"),
+        "surrogate": ["\udc80"],
+        "object": object(),
+    }[kind]
+
+
+@plugin.tool
+async def fails() -> None:
+    raise ToolError("not today")
+
+
+@plugin.command
+async def shout(arguments: str) -> str:
+    return arguments.upper()
+
+
+def late(name: str) -> str:
+    return f"late {name}"
+
+
+def test_hooks_answer() -> None:
+    harness = Harness(plugin)
+    assert harness.fire("pre_tool_call", arguments={"command": "rm -rf"}) == deny("longer than 3")
+    assert harness.fire("pre_tool_call", arguments={"command": "ls"}) is None
+    assert harness.fire("pre_tool_call", tool_name="other", arguments={}) is None
+    assert Harness(plugin, config={"limit": 9}).fire("pre_tool_call", arguments={"command": "rm -rf"}) is None
+
+
+def test_a_failure_is_what_the_host_would_read_with_its_cause() -> None:
+    harness = Harness(plugin)
+    with pytest.raises(PluginError, match=r"^guard: KeyError: 'command'$") as caught:
+        harness.fire("pre_tool_call", arguments={})
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert harness.logs[0].message == "guard: KeyError: 'command'"
+    with pytest.raises(PluginError, match=r"^prompt: replace\(\) needs replaces=True"):
+        harness.fire("user_prompt_submit")
+
+
+def test_what_the_plugin_asks_of_the_host_is_kept() -> None:
+    harness = Harness(plugin)
+    assert harness.fire("stop") == continue_with("more")
+    assert harness.fire("stop", stop_count=1) is None
+    assert harness.sent[:3] == [
+        ("host/notify", NotifyParams(level="info", message="done")),
+        ("host/interrupt", InterruptParams(session_id="s-1", turn_id="t-1", reason="enough")),
+        ("host/inject", InjectParams(session_id="s-1", text="remember")),
+    ]
+    method, tools = harness.sent[3]
+    assert method == "host/tools"
+    assert isinstance(tools, ToolsParams)
+    assert (tools.session_id, [tool.name for tool in tools.tools]) == (None, ["late"])
+    assert harness.call_tool("late", name="x").content == "late x"
+    with pytest.raises(LookupError, match="there is no tool 'values' here"):
+        harness.call_tool("values", kind="text")
+
+
+def test_what_is_not_granted_is_refused() -> None:
+    harness = Harness(plugin, granted=["notify"])
+    with pytest.raises(PluginError, match="host/interrupt is not granted") as caught:
+        harness.fire("stop")
+    assert isinstance(caught.value.__cause__, HostRefused)
+    assert caught.value.__cause__.code == -32003
+
+
+def test_a_session(tmp_path: Path) -> None:
+    harness = Harness(plugin, data_dir=tmp_path)
+    assert harness.fire("session_start", turn_id=None) is None
+    assert (tmp_path / "started").read_text() == "None"
+    harness.tell("turn_end")
+    assert plugin.sessions["s-1"] == ["startup", "completed"]
+    with pytest.raises(PluginError, match="ended_too: LookupError: gone"):
+        harness.tell("turn_end", outcome="failed")
+    harness.tell("session_end")
+    assert "s-1" not in plugin.sessions
+    assert [log.message for log in harness.logs] == ["a turn", "a turn", "ended_too: LookupError: gone", "startup completed failed"]
+    assert harness.logs[0] == LogParams(level="info", message="a turn", fields={"outcome": "completed"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "data"),
+    [
+        ("text", "plain", None),
+        ("none", "", None),
+        ("dict", '{"é":[1,null]}', {"é": [1, None]}),
+        ("struct", '{"limit":1}', {"limit": 1}),
+        ("result", "c", 1),
+        ("nan", "null", None),
+        ("surrogate", '["\\\\udc80"]', ["\\udc80"]),
+    ],
+)
+def test_results_of_tools(kind: str, content: str, data: Any) -> None:
+    result = Harness(plugin).call_tool("values", kind=kind)
+    assert (result.content, result.is_error) == (content, False)
+    assert msgspec.json.decode(msgspec.json.encode(result.data)) == data
+
+
+def test_failures_of_tools() -> None:
+    harness = Harness(plugin)
+    assert harness.call_tool("fails") == ToolResult(content="not today", is_error=True)
+    assert harness.logs == []
+    odd = harness.call_tool("values", kind="object")
+    assert odd.is_error
+    assert odd.content.startswith("returned object, which JSON cannot hold: TypeError: ")
+    assert harness.logs[0].message == f"values: {odd.content}"
+
+
+def test_commands() -> None:
+    assert Harness(plugin).run_command("shout", "hey") == "HEY"
+    with pytest.raises(LookupError, match="there is no command 'gone' here"):
+        Harness(plugin).run_command("gone")
+
+
+def test_mistakes_of_the_test_are_told_from_mistakes_of_the_plugin() -> None:
+    harness = Harness(plugin)
+    with pytest.raises(ValueError, match="there is no hook or event 'pre_toolcall'; did you mean 'pre_tool_call'"):
+        harness.fire("pre_toolcall")
+    with pytest.raises(ValueError, match="hook/pre_tool_call has no field 'tool'; did you mean 'tool_name'"):
+        harness.fire("pre_tool_call", tool="x")
+    with pytest.raises(ValueError, match="Expected `str`, got `int`"):
+        harness.fire("pre_tool_call", tool_name=3)
+    with pytest.raises(LookupError, match="sample has no handler for the hook subagent_start"):
+        harness.fire("subagent_start")
+    with pytest.raises(LookupError, match="sample has no handler for notification"):
+        harness.tell("notification")
+
+
+def test_settings_that_do_not_fit_disable_the_plugin() -> None:
+    manifest = Harness(plugin, config={"limit": "many"}).manifest()
+    assert manifest.disabled == "its settings do not fit: Expected `int`, got `str` - at `$.limit`"
+    assert [subscription.event for subscription in manifest.subscriptions or ()][:1] == ["pre_tool_call"]
+    assert Harness(plugin).manifest().disabled is None
+
+
+def test_a_coroutine_from_a_plain_function_is_no_answer() -> None:
+    forgetful = Plugin("forgetful")
+
+    async def later() -> Answer:
+        return allow()
+
+    @forgetful.hook("pre_tool_call")
+    def hook(call: PreToolCall) -> Any:
+        return later()
+
+    with pytest.raises(PluginError, match="hook: returned something to await; declare it with `async def`"):
+        Harness(forgetful).fire("pre_tool_call")
+
+
+def test_tools_of_a_plugin_that_does_not_run_and_doubled_ones() -> None:
+    idle = Plugin("idle", uses=["tools"])
+    with pytest.raises(RuntimeError, match="for a plugin that runs"):
+        idle.set_tools([late])
+    Harness(idle)
+    with pytest.raises(ValueError, match="two of the tools are called 'late'"):
+        idle.set_tools([late, late])
+    with pytest.raises(HostRefused, match=r"uses=\['tools'\]"):
+        Plugin("none").set_tools([late])

@@ -1,0 +1,94 @@
+"""Which handler a message is for."""
+
+from __future__ import annotations
+
+import fnmatch
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sliphook_sdk import Answer, Plugin, context
+from sliphook_sdk.matching import Matcher, string_fields
+from sliphook_sdk.protocol.describe import example_of
+from sliphook_sdk.protocol.payloads import PreToolCall, Stop
+from sliphook_sdk.testing import Harness
+
+
+def call(**fields: object) -> PreToolCall:
+    return msgspec.convert({**example_of(PreToolCall), **fields}, PreToolCall)
+
+
+@pytest.mark.parametrize(
+    ("match", "fields", "fits"),
+    [
+        ({}, {}, True),
+        ({"tool_name": "shell"}, {"tool_name": "shell"}, True),
+        ({"tool_name": "shell"}, {"tool_name": "Shell"}, False),
+        ({"tool_name": "shell"}, {"tool_name": "shell "}, False),
+        ({"tool_name": ["a", "write_*"]}, {"tool_name": "write_file"}, True),
+        ({"tool_name": ["a", "write_*"]}, {"tool_name": "rewrite_file"}, False),
+        ({"cwd": "/home/*"}, {"cwd": "/home/ada/x"}, True),
+        ({"cwd": "*"}, {"cwd": "a\nb"}, True),
+        ({"cwd": "*"}, {"cwd": None}, False),
+        ({"tool_name": "a.c"}, {"tool_name": "abc"}, False),
+        ({"tool_name": "[ab]"}, {"tool_name": "a"}, False),
+        ({"tool_name": "?"}, {"tool_name": "é"}, True),
+        ({"tool_name": "s*", "platform": "api"}, {"tool_name": "shell", "platform": "cli"}, False),
+    ],
+)
+def test_patterns(match: dict[str, str | list[str]], fields: dict[str, object], fits: bool) -> None:
+    assert Matcher(match).fits(call(**fields)) is fits
+
+
+@given(st.text("ab*?.", max_size=6), st.text("ab.", max_size=8))
+def test_patterns_are_those_of_a_shell_without_classes(pattern: str, name: str) -> None:
+    assert Matcher({"tool_name": pattern}).fits(call(tool_name=name)) is fnmatch.fnmatchcase(name, pattern)
+
+
+def test_the_fields_that_hold_strings() -> None:
+    common = ("event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id")
+    assert string_fields(PreToolCall) == (*common, "call_id", "model_call_id", "tool_name", "origin")
+    assert string_fields(Stop) == (*common, "last_assistant_message")
+
+
+def test_the_first_that_fits_is_asked() -> None:
+    plugin = Plugin("p")
+
+    @plugin.hook("pre_tool_call", match={"tool_name": "a*"})
+    def first(call: PreToolCall) -> Answer:
+        return context("first")
+
+    @plugin.hook("pre_tool_call", match={"tool_name": "*b"}, subagents=False)
+    def second(call: PreToolCall) -> Answer:
+        return context("second")
+
+    @plugin.hook("pre_tool_call", match={"tool_name": "*b"})
+    def third(call: PreToolCall) -> Answer:
+        return context("third")
+
+    harness = Harness(plugin)
+    assert harness.fire("pre_tool_call", tool_name="ab") == context("first")
+    assert harness.fire("pre_tool_call", tool_name="bb") == context("second")
+    assert harness.fire("pre_tool_call", tool_name="bb", agent_depth=1) == context("third")
+    assert harness.fire("pre_tool_call", tool_name="cc") is None
+
+
+def test_all_that_fit_are_told() -> None:
+    plugin = Plugin("p")
+    told: list[str] = []
+
+    @plugin.on("post_tool_call", match={"tool_name": "a*"})
+    def first(call: object) -> None:
+        told.append("first")
+
+    @plugin.on("post_tool_call")
+    def second(call: object) -> None:
+        told.append("second")
+
+    harness = Harness(plugin)
+    harness.tell("post_tool_call", tool_name="ab")
+    harness.tell("post_tool_call", tool_name="bb")
+    harness.tell("post_tool_call", tool_name="ab", agent_depth=1)
+    assert told == ["first", "second", "second", "first", "second"]
