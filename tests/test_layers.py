@@ -24,6 +24,8 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "supervisor",
             "deadlines",
             "pipes",
+            "rates",
+            "pluginlog",
             "keeper",
             "keeper_main",
             "trace.record",
@@ -92,7 +94,7 @@ SHARED: Final = ("protocol", "framing")
 
 SHORTEST, LONGEST = 50, 350
 SMALL: Final = {
-    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "stamps", "trace", "usage"),
+    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "rates", "stamps", "trace", "usage"),
     "sliphook_sdk": ("call", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
 }
 """Modules that say one small thing, whole."""

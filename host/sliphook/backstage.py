@@ -24,6 +24,7 @@ from .hostcalls import HostCalls, Progress
 from .keeper import Keeper
 from .lifecycle import State
 from .manifest import PluginTool, ReadManifest
+from .pluginlog import PluginLogs, default_folder, safe_name
 from .pluginwork import PluginWork
 from .rpc import Handler
 from .tools import ToolTable
@@ -70,10 +71,12 @@ class Backstage:
         reserved_commands: Iterable[str],
         trace: TraceSink | None,
         data_home: Path | None,
+        log_dir: Path | None,
     ) -> None:
         self.trace = trace
         self.deadlines = Deadlines()
         self.keeper = Keeper()
+        self.logs = PluginLogs(log_dir or default_folder())
         self.sessions: dict[str, Session] = {}
         self._name = name
         self._callbacks = callbacks
@@ -126,8 +129,7 @@ class Backstage:
     def data_dir(self, plugin: Plugin) -> Path:
         """A folder that is the plugin's own."""
         home = self._data_home or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "sliphook" / "data"
-        safe = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in plugin.name)
-        return home / (safe or "_")
+        return home / safe_name(plugin.name)
 
     def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
         """Take the plugin's hooks, tools and commands in, or say who has a name of theirs. Of two, the one installed first keeps it."""
@@ -166,12 +168,16 @@ class Backstage:
                 tell(CATALOGUE["session_start"], payload, own, self._by_name)
 
     def problem(self, plugin: Plugin, message: str) -> None:
-        """Something that the user should read."""
+        """Something that the user should read. The log gets the last lines on stderr with it, whatever the rate limit left out before."""
+        self.logs.write(plugin.name, "error", message)
+        for line in plugin.status().stderr_tail:
+            self.logs.write(plugin.name, "error", f"  its stderr before: {line}")
         if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
             _log.warning("%s", message)
 
     def log_line(self, plugin: Plugin, level: str, message: str) -> None:
         """A line of the plugin's log or stderr."""
+        self.logs.write(plugin.name, level, message)
         if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
             levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
             _log.log(levels.get(level, logging.DEBUG), "%s: %s", plugin.name, message)

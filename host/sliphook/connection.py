@@ -257,7 +257,7 @@ class Connection:
         call = self._calls.pop(message.id, None) if isinstance(message, wire.Reply) and isinstance(message.id, int) else None
         if self._witness is not None:
             if isinstance(message, wire.Reply) and call is None and self._rpc.was_issued(message.id):
-                self._witness.oddity("late", body.data, "the request has ended already")
+                self._witness.late(body.data, message.id)
             else:
                 self._witness.received(body.data, message, call)
         if isinstance(message, wire.Request) and self._unsent_replies >= MAX_PLUGIN_REQUESTS:

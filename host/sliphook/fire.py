@@ -119,7 +119,7 @@ class Fire:
             await self._read_for_it()
             if self.outcome is None:
                 await self._park()
-        except trio.Cancelled:
+        except BaseException:  # cancelled, or Ctrl+C: nobody is left who wants the outcome
             if owned:
                 self.withdraw()
             raise

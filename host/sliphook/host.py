@@ -46,6 +46,7 @@ class PluginHost:
         reserved_commands: names of commands that are the agent's own, besides the protocol's.
         trace: where the messages are recorded, or None.
         data_home: where the plugins' folders are; by default `$XDG_DATA_HOME/sliphook/data`.
+        log_dir: where the plugins' log files are, one a plugin; by default `$XDG_STATE_HOME/sliphook/logs`.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class PluginHost:
         reserved_commands: Iterable[str] = (),
         trace: TraceSink | None = None,
         data_home: Path | None = None,
+        log_dir: Path | None = None,
     ) -> None:
         self._specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
         self._stage = Backstage(
@@ -72,6 +74,7 @@ class PluginHost:
             reserved_commands=reserved_commands,
             trace=trace,
             data_home=data_home,
+            log_dir=log_dir,
         )
         self._plugins: list[Plugin] = []
         self._token: trio.lowlevel.TrioToken | None = None
@@ -134,6 +137,7 @@ class PluginHost:
         self._nursery.cancel_scope.shield = True
         self._supervision.cancel()
         self._stage.keeper.close()
+        self._stage.logs.close()
         await self._open_nursery.__aexit__(None, None, None)
         if impatience is not None:
             raise impatience

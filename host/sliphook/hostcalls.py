@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
-import trio
 
 from sliphook_sdk.protocol import (
     METHOD_BY_NAME,
@@ -28,6 +26,7 @@ from sliphook_sdk.protocol.limits import MAX_INJECT_BYTES, MAX_LOG_PER_SECOND, M
 from .manifest import ManifestError, PluginTool, read_tools
 from .outcome import Context
 from .quoting import quote
+from .rates import Rate
 from .rpc import Handler, Refusal
 
 if TYPE_CHECKING:
@@ -84,8 +83,8 @@ class HostCalls:
     def __init__(self, host: CalledHost, plugin: Plugin) -> None:
         self._host = host
         self._plugin = plugin
-        self._logs = _Rate(MAX_LOG_PER_SECOND, 1.0)
-        self._notices = _Rate(MAX_NOTIFY_PER_MINUTE, 60.0)
+        self._logs = Rate(MAX_LOG_PER_SECOND, 1.0)
+        self._notices = Rate(MAX_NOTIFY_PER_MINUTE, 60.0)
 
     def handlers(self) -> Mapping[str, Handler]:
         """By method; a method that is not here is unknown to plugins."""
@@ -119,6 +118,10 @@ class HostCalls:
 
     def _log(self, params: LogParams) -> None:
         if self._logs.allows():
+            left_out = self._logs.take_left_out()
+            if left_out:
+                said = f"{left_out} of its log and progress messages were left out: it sent more than {MAX_LOG_PER_SECOND} in a second"
+                self._host.log_line(self._plugin, "warning", said)
             fields = f" {quote(msgspec.json.encode(params.fields), 500)}" if params.fields else ""
             self._host.log_line(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS) + fields)
 
@@ -170,21 +173,3 @@ class HostCalls:
         if session is None:
             raise Refusal(ErrorCode.UNKNOWN_SESSION, f"no living session has the id {quote(session_id, 64)}")
         return session
-
-
-class _Rate:
-    """At most so many in a span of time."""
-
-    def __init__(self, count: int, span_s: float) -> None:
-        self._count = count
-        self._span_s = span_s
-        self._moments: deque[float] = deque()
-
-    def allows(self) -> bool:
-        now = trio.current_time()
-        while self._moments and now - self._moments[0] >= self._span_s:
-            self._moments.popleft()
-        if len(self._moments) >= self._count:
-            return False
-        self._moments.append(now)
-        return True

@@ -137,7 +137,7 @@ async def _send(
     plugin.ask(call, msgspec.Raw(body))
     try:
         await settled.wait()
-    except trio.Cancelled:
+    except BaseException:  # cancelled, or Ctrl+C
         plugin.cancel(call)
         raise
     return call

@@ -44,7 +44,7 @@ class Witness:
     def settled(self, call: Call) -> None:
         """The host ended a call without a reply: timed out, cancelled, crashed."""
         self._record(
-            "late" if call.status is None else "drop",
+            "settled",
             method=call.method,
             id=call.id,
             verdict=call.status,
@@ -53,6 +53,10 @@ class Witness:
             session_id=call.session_id,
             turn_id=call.turn_id,
         )
+
+    def late(self, body: bytes, request_id: int | str) -> None:
+        """An answer to a request that has ended already."""
+        self._record("late", direction="from_plugin", body=body, size=len(body), id=request_id, note="the request has ended already")
 
     def oddity(self, kind: Kind, body: bytes, note: str) -> None:
         """Something was stray, refused, dropped or came late."""

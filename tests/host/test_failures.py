@@ -1,0 +1,322 @@
+"""What a plugin does wrong costs that plugin its answer, and nobody else anything."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook import Outcome, PluginHost
+from tests.host.plugins import WAIT_S, Program, Workshop, until
+
+QUICK_S = 0.2
+"""The timeout of hooks that will not be answered."""
+
+
+def guarding(shop: Workshop, on: str, *, name: str = "probe", on_failure: str = "closed", **more: Any) -> Program:
+    """A plugin with one gate before tools, which is answered by `on`."""
+    subscription = {"event": "pre_tool_call", "timeout_s": QUICK_S, "on_failure": on_failure}
+    indented = on.replace("\n", "\n    ")
+    return shop.program(name, subscriptions=[subscription], on=f'if method == "hook/pre_tool_call":\n    {indented}', **more)
+
+
+async def ask(host: PluginHost) -> Outcome:
+    """Fire `pre_tool_call` once in a turn of its own."""
+    async with host.session() as session, session.turn("hello") as turn:
+        return await session.ask(
+            "pre_tool_call", turn, call_id="c", model_call_id=None, tool_name="look", origin="agent", arguments={"path": "/"}
+        )
+
+
+FAULTS = {
+    "hangs": ("return NOTHING", "timed_out", r"no answer within 0\.2 s"),
+    "answers an error": ('send(id=id, error={"code": 7, "message": "out of cheese"})\nreturn NOTHING', "refused_answer", r"out of cheese \(7\)"),
+    "answers a broken error": ('send(id=id, error={"code": "seven"})\nreturn NOTHING', "refused_answer", "not valid"),
+    "answers result and error": ('send(id=id, result={}, error={"code": 7, "message": "x"})\nreturn NOTHING', "refused_answer", "not valid"),
+    "answers neither": ("send(id=id)\nreturn NOTHING", "timed_out", "no answer"),
+    "answers a list": ("return []", "refused_answer", "must be an object or null, not list"),
+    "answers true": ("return True", "refused_answer", "must be an object or null, not bool"),
+    "misspells decision": ('return {"desicion": "allow"}', "refused_answer", "did you mean decision"),
+    "decides what there is not": ('return {"decision": "block"}', "refused_answer", "block"),
+    "uses a field that is not allowed there": ('return {"continue_with": "more"}', "refused_answer", "takes no continue_with"),
+    "replaces without having said so": ('return {"replace": {"arguments": {}}}', "refused_answer", "does not say replaces"),
+    "exits": ("os._exit(3)", "crashed", "exited with status 3"),
+    "exits with a last word": ('os.write(2, b"no \\x1b[31mdisk\\n")\nos._exit(3)', "crashed", r"no \\x1b\[31mdisk"),
+    "dies by a signal": ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "killed by SIGSEGV"),
+    "kills its whole group": ("os.killpg(0, signal.SIGKILL)", "crashed", "killed by SIGKILL"),
+    "sends nonsense in a frame": ('raw(b"Content-Length: 4\\r\\n\\r\\n}}}}")\nreturn NOTHING', "protocol_error", "JSON"),
+    "sends a bad length": ('raw(b"Content-Length: -4\\r\\n\\r\\n{}")\nreturn NOTHING', "protocol_error", "Content-Length"),
+    "sends too deep": ('raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\nreturn NOTHING', "protocol_error", "deep"),
+    "closes its output and lives on": ("os.close(1)\ntime.sleep(30)", "crashed", "closed its standard output and lived on"),
+    "dies in the middle of a message": ('raw(b\'{"jsonrpc":"2.0","id":\')\nos._exit(3)', "crashed", "exited with status 3"),
+    "dies in the middle of a frame": ('raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos._exit(3)', "crashed", "exited with status 3"),
+}
+
+
+@pytest.mark.parametrize("on_failure", ["closed", "open"])
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_failed_answer(shop: Workshop, fault: str, on_failure: str) -> None:
+    on, status, error = FAULTS[fault]
+    probe = guarding(shop, on, on_failure=on_failure)
+    healthy = shop.program("healthy", hears=["pre_tool_call"])
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path, healthy.path]) as host:
+            outcome = await ask(host)
+            host.kill()
+    part = next(part for part in outcome.parts if part.plugin == "probe")
+    assert part.status == status, part
+    assert part.error is not None
+    assert "\x1b" not in part.error
+    with_error = pytest.raises(AssertionError, match=error)
+    with with_error:
+        raise AssertionError(part.error)
+    assert [part.status for part in outcome.parts if part.plugin == "healthy"] == ["answered"]
+    if on_failure == "closed":
+        assert (outcome.decision, outcome.reason) == ("deny", f"probe: {part.error}")
+    else:
+        assert (outcome.decision, outcome.reasons) == (None, ())
+
+
+async def test_half_a_message_and_then_silence(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sliphook.reader.MESSAGE_SILENCE_S", 0.2)
+    probe = shop.program(hears=["pre_tool_call"], on='raw(b"Content-Length: 99\\r\\n\\r\\n{"); time.sleep(30)')
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host:
+            outcome = await ask(host)
+            host.kill()
+    (part,) = outcome.parts
+    assert part.status == "protocol_error"
+    assert part.error is not None
+    assert "silent" in part.error
+
+
+async def test_silence_is_not_the_agents_own(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent blocks its loop for longer than the silence that a plugin may keep inside a message; the rest has come meanwhile."""
+    monkeypatch.setattr("sliphook.reader.MESSAGE_SILENCE_S", 0.2)
+    begun, go, done = shop.flag("begun"), shop.flag("go"), shop.flag("done")
+    probe = shop.program(
+        hears=["pre_tool_call"],
+        before="import pathlib",
+        on=f"""
+        if method == "hook/pre_tool_call":
+            answer = json.dumps({{"jsonrpc": "2.0", "id": id, "result": {{"decision": "allow"}}}}).encode()
+            raw(b"Content-Length: %d\\r\\n\\r\\n" % len(answer) + answer[:5])
+            pathlib.Path({str(begun)!r}).touch()
+            wait_for_file({str(go)!r})
+            raw(answer[5:])
+            pathlib.Path({str(done)!r}).touch()
+            return NOTHING
+        """,
+    )
+
+    async def block() -> None:
+        await until(begun.exists)
+        await trio.sleep(0.05)  # long enough for the loop to have read the beginning
+        go.touch()
+        until_s = time.monotonic() + 0.4
+        while time.monotonic() < until_s or not done.exists():
+            time.sleep(0.01)  # noqa: ASYNC251 - the agent's fault is what is tested
+
+    for _ in range(5):
+        for flag in (begun, go, done):
+            flag.unlink(missing_ok=True)
+        with trio.fail_after(WAIT_S):
+            async with PluginHost([probe.path]) as host, trio.open_nursery() as nursery:
+                nursery.start_soon(block)
+                outcome = await ask(host)
+        assert [(part.status, part.decision) for part in outcome.parts] == [("answered", "allow")]
+
+
+async def test_all_calls_settle_at_once_when_it_dies(shop: Workshop) -> None:
+    """Their own timeouts are far away, and one of its children keeps the pipes open."""
+    before = "if os.fork() == 0:\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    time.sleep(30)\n    os._exit(0)"
+    probe = shop.program(tools=["look"], before=before, on="return NOTHING")
+    statuses: list[str] = []
+
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+
+            async def call() -> None:
+                outcome = await turn.call_tool("look", {})
+                statuses.append(outcome.status)
+
+            async with trio.open_nursery() as nursery:
+                for _ in range(10):
+                    nursery.start_soon(call)
+                await probe.hears("tool/call", times=10)
+                pid = host.plugins[0].pid
+                assert pid is not None
+                began = time.perf_counter()
+                os.kill(pid, signal.SIGKILL)
+            assert time.perf_counter() - began < 2.0
+            host.kill()
+    assert statuses == ["error"] * 10
+
+
+async def test_the_answer_counts_though_it_exits_right_behind_it(shop: Workshop) -> None:
+    probe = guarding(shop, 'reply(id, {"decision": "allow", "reason": "fine"})\nos._exit(0)')
+    last_words = guarding(
+        shop, 'raw(json.dumps({"jsonrpc": "2.0", "id": id, "result": {"reason": "no line end"}}).encode())\nos._exit(0)', name="last"
+    )
+    for _ in range(5):
+        with trio.fail_after(WAIT_S):
+            async with PluginHost([probe.path, last_words.path]) as host:
+                outcome = await ask(host)
+                host.kill()
+        assert [(part.status, part.reason) for part in outcome.parts] == [("answered", "fine"), ("answered", "no line end")]
+
+
+async def test_a_flood_on_stderr_holds_nobody(shop: Workshop) -> None:
+    lines: list[str] = []
+    flood = shop.program("flood", hears=["pre_tool_call"], on='for _ in range(200): os.write(2, b"x" * 63 + b"\\n" + b"y" * 64 * 1024)')
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([flood.path], on_log=lambda plugin, level, line: lines.append(level)) as host:
+            outcome = await ask(host)
+    assert [part.status for part in outcome.parts] == ["answered"]
+    assert lines.count("stderr") < 3_000
+
+
+async def test_stray_output_is_logged_and_read_over(shop: Workshop) -> None:
+    said: list[str] = []
+    probe = shop.program(
+        hears=["pre_tool_call"],
+        before='raw(b"Welcome to probe 1.0!\\n")',
+        on='raw(b"thinking... "); raw(b"{oops}\\n"); raw(b"\\x1b[1mforged\\rERROR: all lost\\n")',
+    )
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path], on_log=lambda plugin, level, line: said.append(line) if level == "warning" else None) as host:
+            outcome = await ask(host)
+    assert [part.status for part in outcome.parts] == ["answered"]
+    assert any("Welcome to probe" in line for line in said)
+    assert not any("\x1b" in line or "\r" in line for line in said)
+
+
+async def test_a_hundred_violations_end_it(shop: Workshop) -> None:
+    problems: list[str] = []
+    probe = shop.program(hears=["pre_tool_call"], on="for _ in range(200): send(id=9999, result={})\nreturn NOTHING")
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path], on_problem=lambda plugin, line: problems.append(line)) as host:
+            outcome = await ask(host)
+            await until(lambda: bool(problems))
+            host.kill()
+    assert [part.status for part in outcome.parts] == ["protocol_error"]
+    assert "100 violations" in problems[0]
+
+
+async def test_many_answers_in_one_read(shop: Workshop) -> None:
+    """More messages than one pass handles come in one piece, just when something else has timed out; none of them stays behind."""
+    subscriptions = [{"event": "pre_tool_call", "timeout_s": QUICK_S}]
+    probe = shop.program(
+        subscriptions=subscriptions,
+        tools=["look"],
+        before="calls = []",
+        on="""
+        if method == "tool/call":
+            calls.append(id)
+            return NOTHING
+        if method == "hook/pre_tool_call" and params["tool_name"] == "slow":
+            return NOTHING
+        """,
+    )
+    probe.path.write_text(
+        probe.path.read_text().replace(
+            "def serve():",
+            "def heard(message):\n"
+            "    if message['method'] == '$/cancelRequest':\n"
+            "        logs = b''.join(json.dumps({'jsonrpc': '2.0', 'method': 'x'}).encode() + b'\\n' for _ in range(400))\n"
+            "        raw(logs + b''.join(json.dumps({'jsonrpc': '2.0', 'id': one, 'result': 'x'}).encode() + b'\\n' for one in calls))\n\n"
+            "def serve():",
+        )
+    )
+    statuses: list[str] = []
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+
+            async def call() -> None:
+                statuses.append((await turn.call_tool("look", {})).status)
+
+            async with trio.open_nursery() as nursery:
+                for _ in range(5):
+                    nursery.start_soon(call)
+                await probe.hears("tool/call", times=5)
+                await turn.call_tool("slow", {}, run=lambda _: pytest.fail("it ran"))
+    assert statuses == ["ok"] * 5
+
+
+async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(shop: Workshop) -> None:
+    """Every message finds the pipe broken; what is sent next may not put off the moment at which that counts as an end."""
+    problems: list[str] = []
+    probe = shop.program(hears=["turn_start"], main="reply(receive()['id'], MANIFEST)\nos.close(0)\ntime.sleep(30)")
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path], on_problem=lambda plugin, line: problems.append(line)) as host, host.session() as session:
+            with trio.move_on_after(2.0):
+                while not problems:
+                    async with session.turn("hello"):
+                        pass
+                    await trio.sleep(0.02)
+            host.kill()
+    assert problems
+    assert "closed its standard input and lives on" in problems[0]
+
+
+async def test_a_replacer_that_eats_up_the_time_leaves_nobody_ignorant(shop: Workshop) -> None:
+    """Those behind it in `post_tool_call` cannot be asked any more; they are told, as every call that began has to end for them."""
+    eater = shop.program(
+        "eater", subscriptions=[{"event": "post_tool_call", "replaces": True, "timeout_s": QUICK_S}], on='return NOTHING if "hook" in method else {}'
+    )
+    behind = shop.program("behind", subscriptions=[{"event": "pre_tool_call"}, {"event": "post_tool_call", "timeout_s": QUICK_S}])
+
+    async def own(_: dict[str, Any]) -> str:
+        return "done"
+
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([eater.path, behind.path]) as host, host.session() as session, session.turn("hello") as turn:
+            outcome = await turn.call_tool("mine", {}, run=own)
+    assert (outcome.status, outcome.result.content) == ("ok", "done")
+    assert behind.names() == ["pre_tool_call", "post_tool_call"]
+
+
+async def test_a_tool_of_a_plugin_that_fails_is_a_result(shop: Workshop) -> None:
+    answers = {
+        "string": "return 'plain'",
+        "number": "return 7",
+        "crash": "os._exit(9)",
+        "late": "return NOTHING",
+        "error": 'send(id=id, error={"code": 1, "message": "no"})\nreturn NOTHING',
+    }
+    tools = [{"name": "look", "timeout_s": QUICK_S}]
+    seen: dict[str, tuple[str, str]] = {}
+    for name, on in answers.items():
+        indented = on.replace("\n", "\n    ")
+        probe = shop.program(name, tools=tools, on=f'if method == "tool/call":\n    {indented}')
+        with trio.fail_after(WAIT_S):
+            async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+                outcome = await turn.call_tool("look", {})
+                seen[name] = (outcome.status, outcome.result.content)
+                host.kill()
+    assert seen["string"] == ("ok", "plain")
+    assert {name: status for name, (status, _) in seen.items()} == {
+        "string": "ok",
+        "number": "error",
+        "crash": "error",
+        "late": "timed_out",
+        "error": "error",
+    }
+    assert "SIGKILL" not in seen["crash"][1]
+    assert "exited with status 9" in seen["crash"][1]
+    assert "no (1)" in seen["error"][1]
+
+
+async def test_a_session_whose_meta_is_no_json_is_refused_at_once(shop: Workshop) -> None:
+    probe = shop.program(hears=["turn_start"])
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host:
+            with pytest.raises(TypeError):
+                async with host.session(meta={"x": object()}) as session, session.turn("hello"):
+                    pass
+            async with host.session() as session, session.turn("hello"):
+                pass
