@@ -28,6 +28,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "pluginlog",
             "keeper",
             "keeper_main",
+            "signals",
             "trace.record",
         ),
         ("trace", "wire", "diagnose", "stderr", "outcome", "manifest", "schemas"),

@@ -1,4 +1,6 @@
-"""Writes protocol.schema.json, and the tables of protocol.md between their markers. `--check` writes nothing and fails on drift.
+"""Writes protocol.schema.json, the tables of protocol.md between their markers, and what the Node SDK knows of the protocol.
+
+`--check` writes nothing and fails on drift.
 
 A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else in protocol.md is written by hand.
 """
@@ -12,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tools import schema, tables
+from tools import node, schema, tables
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -44,6 +46,8 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
     return {
         root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False) + "\n",
         document: rewrite(document.read_text(encoding="utf-8"), parts),
+        root / "sdk" / "node" / "src" / "protocol.js": node.code(),
+        root / "sdk" / "node" / "types" / "protocol.d.ts": node.declarations(),
     }
 
 

@@ -71,6 +71,7 @@ class Fire:
         budget_s: float | None = None,
     ) -> None:
         self.entry = entry
+        self.seq = payload.seq
         self.outcome: Outcome | None = None
         self._payload = payload
         self._subscribers = subscribers

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 import trio
 
-from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECOND
 
 from .call import Call, CallStatus
 from .connection import Connection
@@ -21,8 +21,9 @@ from .hang import HANG_S, HangWatch
 from .outbox import Item
 from .process import ChildProcess, describe_exit
 from .quoting import quote
+from .rates import Rate
 from .rpc import Handler
-from .stderr import StderrTail
+from .stderr import LINES_PER_SECOND, StderrTail
 from .witness import Witness
 from .writer import DYING_S
 
@@ -75,6 +76,9 @@ class Instance:
         self._over = trio.Event()
         self._hurry = trio.Event()
         self._status: CallStatus = "crashed"
+        self._last_words: str | None = None
+        self._unlogged = 0
+        self._warnings = Rate(MAX_LOG_PER_SECOND, 1.0)
 
     # -- its end -------------------------------------------------------------------------------------------------
 
@@ -162,7 +166,15 @@ class Instance:
         except OSError:
             return 0
         now_s = trio.current_time()
-        for line in self._stderr.feed(data, now_s) if data else self._stderr.close(now_s):
+        before = self._stderr.suppressed
+        lines = self._stderr.feed(data, now_s) if data else self._stderr.close(now_s)
+        if self._unlogged and (lines or not data):
+            left_out = f"{self._unlogged:,} lines on stderr were left out: it wrote more than {LINES_PER_SECOND} in a second"
+            self._owner.log_line("warning", left_out)
+            self._unlogged = 0
+        self._unlogged += self._stderr.suppressed - before
+        for line in lines:
+            self._last_words = line
             self._owner.log_line("stderr", line)
             if self._witness is not None:
                 self._witness.life("stderr", body=line.encode())
@@ -179,10 +191,9 @@ class Instance:
             self.why = "was stopped"
         elif by_itself and self.why is None:
             ending = describe_exit(returncode) if returncode is not None else "could not be killed"
-            last = self._stderr.lines[-1:]
             self.why = f"{ending}{'' if self.ready else ' before it answered initialize'}"
-            if last:
-                self.why += f"; its last line on stderr: {last[0]}"
+        if self._last_words is not None and not self.stopped:
+            self.why = f"{self.why}; its last line on stderr: {self._last_words}"
         if self._witness is not None:
             self._witness.life("exit", note=self.why)
         self.connection.close(self._status, f"{self._owner.name} {self.why}")
@@ -196,7 +207,11 @@ class Instance:
         self.condemn("crashed", f"hangs: it owes an answer and has given no sign of life for {HANG_S:g} s")
 
     def _say_warning(self, message: str) -> None:
-        self._owner.log_line("warning", message)
+        if self._warnings.allows():
+            left_out = self._warnings.take_left_out()
+            if left_out:
+                self._owner.log_line("warning", f"{left_out:,} warnings were left out: more than {MAX_LOG_PER_SECOND} in a second")
+            self._owner.log_line("warning", message)
 
     # -- what its connection tells (see ConnectionOwner) -----------------------------------------------------------
 
@@ -214,11 +229,11 @@ class Instance:
 
     def stray_output(self, why: str) -> None:
         """Something on stdout was no message, or broke a rule."""
-        self._owner.log_line("warning", why)
+        self._say_warning(why)
 
     def dropped(self, item: Item) -> None:
         """An event was lost because the queue is full."""
-        self._owner.log_line("warning", f"{item.method} was lost: the plugin does not read what it is sent")
+        self._say_warning(f"{item.method} was lost: the plugin does not read what it is sent")
 
     def agent_blocked(self, late_s: float) -> None:
         """The agent held the loop."""

@@ -39,8 +39,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     for turn in turns:
         turn.ended = True
         turn.outcome = "interrupted"
-        for fire in list(turn.fires):
-            fire.abandon()
+    _abandon_fires(turns)
     turn_ids = {turn.turn_id for turn in turns}
     subscribers = {one.plugin: one for one in session.host.subscribers(_STOPPED.name)}
     stopped = session.stamp(
@@ -70,8 +69,7 @@ def close_turn(turn: Turn, outcome: str) -> None:
     for one in turns:
         one.ended = True
         one.outcome = outcome if one is turn else "interrupted"
-        for fire in list(one.fires):
-            fire.abandon()
+    _abandon_fires(turns)
     turn_ids = {one.turn_id for one in turns}
     for plugin in turn.session.host.plugins_by_name.values():
         connection = plugin.connection
@@ -91,6 +89,12 @@ def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
     plugin.withdraw_waiting(turn_ids)
     connection = plugin.connection
     return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
+
+
+def _abandon_fires(turns: list[Turn]) -> None:
+    """In the order of `seq`: what has to be told all the same is told in that order."""
+    for fire in sorted((fire for turn in turns for fire in turn.fires), key=lambda fire: fire.seq):
+        fire.abandon()
 
 
 def _say_over(turn: Turn, *, urgent: bool) -> None:

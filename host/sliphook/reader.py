@@ -115,10 +115,11 @@ class PipeReader:
             trio.lowlevel.notify_closing(self._descriptor)
 
     def read_now(self) -> None:
-        """Handle what can be read without waiting, one pass of it."""
+        """Handle what can be read without waiting, one piece of it: nothing of it may be left, as the pipe will not tell of it again."""
         if not self.closed:
             self._read()
-            self._handle_some()
+            while self._handle_some():
+                pass
 
     def read_rest(self) -> None:
         """The writer is dead: handle what it left in the pipe, without waiting."""
@@ -223,5 +224,11 @@ class PipeReader:
             self._deadlines.add(self._silence, MESSAGE_SILENCE_S)
 
     def _silent(self) -> None:
+        self._read()
+        if self._ended or not self._empty:
+            # it was the agent that held the loop: the message has gone on meanwhile
+            while self._handle_some():
+                pass
+            return
         why = f"it began a message and was silent for {MESSAGE_SILENCE_S:g} s"
         self._owner.unreadable(FramingError(why, self._frames.unfinished))

@@ -188,5 +188,3 @@ class Rpc:
         except Exception:
             _log.exception("a handler of the host failed")
             raise JsonRpcException("the host failed to handle this", int(ErrorCode.INTERNAL_ERROR)) from None
-
-

@@ -12,6 +12,7 @@ import trio
 from sliphook_sdk.protocol import CATALOGUE, AlertLevel, Payload, SessionInfo, Usage
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
+from . import wire
 from .dispatch import Subscriber
 from .fire import Fire, tell
 from .interrupt import close_turn, interrupt_turns
@@ -95,6 +96,7 @@ class Session:
         self.user_id = user_id
         self.cwd = os.path.abspath(cwd) if cwd is not None else os.getcwd()
         self.model = model
+        wire.encode(meta)  # an agent's mistake comes out here, not in the middle of a turn
         self.meta = meta
         self.agent_id = new_id()
         self.open_turn: Turn | None = None

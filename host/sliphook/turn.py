@@ -111,12 +111,12 @@ class Turn:
                 raise TurnOpen("a turn of this session is open; interrupt it first, or pass interrupt=True")
             session.interrupt("new_message", "new_message")
         self._began_s = trio.current_time()
-        self.scope.__enter__()
         self.began = True
         if self.parent is None:
             session.turn_opened(self)
         self.index = session.turn_count
         session.tell("turn_start", self, index=self.index, parent_turn_id=self.parent.turn_id if self.parent is not None else None)
+        self.scope.__enter__()
         return self
 
     @trio.lowlevel.enable_ki_protection

@@ -50,6 +50,7 @@ class PipeWriter:
         self._owner = owner
         self._task: trio.lowlevel.Task | None = None
         self._blocked = False
+        self._broken = False
         self._stall = Timer(lambda: owner.cannot_write(f"it has not read for {WRITE_STALL_S:g} s what it was sent"))
         self._deaf = Timer(lambda: owner.cannot_write("it has closed its standard input and lives on"))
 
@@ -89,7 +90,9 @@ class PipeWriter:
                 # it may be dying, with answers still in its pipe: leave its exit the time to be noticed first
                 self._blocked = True
                 self.outbox.clear()
-                self._deadlines.add(self._deaf, DYING_S)
+                if not self._broken:
+                    self._broken = True
+                    self._deadlines.add(self._deaf, DYING_S)
                 return
             for item in self.outbox.wrote(count):
                 self._owner.left(item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from typing import Any
@@ -17,9 +18,9 @@ QUICK_S = 0.2
 """The timeout of hooks that will not be answered."""
 
 
-def guarding(shop: Workshop, on: str, *, name: str = "probe", on_failure: str = "closed", **more: Any) -> Program:
+def guarding(shop: Workshop, on: str, *, name: str = "probe", on_failure: str = "closed", timeout_s: float = 5.0, **more: Any) -> Program:
     """A plugin with one gate before tools, which is answered by `on`."""
-    subscription = {"event": "pre_tool_call", "timeout_s": QUICK_S, "on_failure": on_failure}
+    subscription = {"event": "pre_tool_call", "timeout_s": timeout_s, "on_failure": on_failure}
     indented = on.replace("\n", "\n    ")
     return shop.program(name, subscriptions=[subscription], on=f'if method == "hook/pre_tool_call":\n    {indented}', **more)
 
@@ -43,7 +44,7 @@ FAULTS = {
     "misspells decision": ('return {"desicion": "allow"}', "refused_answer", "did you mean decision"),
     "decides what there is not": ('return {"decision": "block"}', "refused_answer", "block"),
     "uses a field that is not allowed there": ('return {"continue_with": "more"}', "refused_answer", "takes no continue_with"),
-    "replaces without having said so": ('return {"replace": {"arguments": {}}}', "refused_answer", "does not say replaces"),
+    "replaces without having said so": ('return {"replace": {"arguments": {}}}', "refused_answer", "only a subscription that says replaces"),
     "exits": ("os._exit(3)", "crashed", "exited with status 3"),
     "exits with a last word": ('os.write(2, b"no \\x1b[31mdisk\\n")\nos._exit(3)', "crashed", r"no \\x1b\[31mdisk"),
     "dies by a signal": ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "killed by SIGSEGV"),
@@ -53,7 +54,7 @@ FAULTS = {
     "sends too deep": ('raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\nreturn NOTHING', "protocol_error", "deep"),
     "closes its output and lives on": ("os.close(1)\ntime.sleep(30)", "crashed", "closed its standard output and lived on"),
     "dies in the middle of a message": ('raw(b\'{"jsonrpc":"2.0","id":\')\nos._exit(3)', "crashed", "exited with status 3"),
-    "dies in the middle of a frame": ('raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos._exit(3)', "crashed", "exited with status 3"),
+    "dies in the middle of a frame": ('raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos._exit(3)', "protocol_error", "98 of 99 bytes are missing"),
 }
 
 
@@ -61,7 +62,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_failed_answer(shop: Workshop, fault: str, on_failure: str) -> None:
     on, status, error = FAULTS[fault]
-    probe = guarding(shop, on, on_failure=on_failure)
+    probe = guarding(shop, on, on_failure=on_failure, timeout_s=QUICK_S if status == "timed_out" else 5.0)
     healthy = shop.program("healthy", hears=["pre_tool_call"])
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path, healthy.path]) as host:
@@ -71,14 +72,23 @@ async def test_a_failed_answer(shop: Workshop, fault: str, on_failure: str) -> N
     assert part.status == status, part
     assert part.error is not None
     assert "\x1b" not in part.error
-    with_error = pytest.raises(AssertionError, match=error)
-    with with_error:
-        raise AssertionError(part.error)
+    assert re.search(error, part.error), part.error
     assert [part.status for part in outcome.parts if part.plugin == "healthy"] == ["answered"]
     if on_failure == "closed":
         assert (outcome.decision, outcome.reason) == ("deny", f"probe: {part.error}")
     else:
         assert (outcome.decision, outcome.reasons) == (None, ())
+
+
+@pytest.mark.xfail(strict=True, reason="the end of the stream is reported first, and how the process ended is lost")
+async def test_how_a_process_died_is_said_also_where_it_died_in_mid_message(shop: Workshop) -> None:
+    probe = guarding(shop, 'raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos.kill(os.getpid(), signal.SIGSEGV)')
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host:
+            (part,) = (await ask(host)).parts
+            host.kill()
+    assert part.error is not None
+    assert "SIGSEGV" in part.error
 
 
 async def test_half_a_message_and_then_silence(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ async def interrupted_turn(session: Session, body: Callable[[Turn], Any], when: 
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(run)
-        await until(when)
+        await until(lambda: session.open_turn is turn and when())
         began = time.perf_counter()
         assert session.interrupt("user_stop", "stop_command") is True
         assert time.perf_counter() - began < AT_ONCE_S

@@ -38,16 +38,20 @@ async def own_tool(_: dict[str, Any]) -> str:
     return "done"
 
 
-async def whole_turn(turn: Turn) -> None:
-    """One of everything, two tools at once among it, and a child agent that calls a tool."""
+async def whole_turn(turn: Turn, *, at_once: bool = True) -> None:
+    """One of everything, two tools (at once) among it, and a child agent that calls a tool."""
     await turn.submit()
     await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])
     await trio.lowlevel.checkpoint()
     answer = Message(role="assistant", content="done")
     turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(turn.call_tool, "look", {})
-        nursery.start_soon(lambda: turn.call_tool("mine", {}, run=own_tool))
+    if at_once:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(turn.call_tool, "look", {})
+            nursery.start_soon(lambda: turn.call_tool("mine", {}, run=own_tool))
+    else:
+        await turn.call_tool("look", {})
+        await turn.call_tool("mine", {}, run=own_tool)
     async with turn.subagent("dig") as child:
         await child.call_tool("look", {})
     await turn.stop()
@@ -175,7 +179,8 @@ def _press_at(programs: list[Program], press: int | None) -> int:
                 try:
                     async with session.turn("one") as turn:
                         sys.setprofile(count)
-                        await whole_turn(turn)
+                        # not at once: tasks are cancelled in any order, and with them the hooks that they wait for
+                        await whole_turn(turn, at_once=False)
                 finally:
                     sys.setprofile(None)
 
@@ -183,9 +188,8 @@ def _press_at(programs: list[Program], press: int | None) -> int:
     if press is None:
         trio.run(main)
     else:
-        with pytest.raises(BaseException) as caught:  # noqa: PT011 - a group where it struck in a nursery
+        with pytest.raises(KeyboardInterrupt):
             trio.run(main)
-        assert caught.group_contains(KeyboardInterrupt) if isinstance(caught.value, BaseExceptionGroup) else caught.type is KeyboardInterrupt
     for program, count_before in zip(programs, before, strict=True):
         fired = [message for message in program.messages()[count_before:] if message["method"].startswith(("hook/", "event/"))]
         check_pairs(fired, gapless=press is None, unread=True)

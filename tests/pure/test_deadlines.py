@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -25,7 +25,7 @@ class Watched:
 
 
 @asynccontextmanager
-async def watching(deadlines: Deadlines) -> AsyncIterator[None]:
+async def watching(deadlines: Deadlines) -> AsyncGenerator[None]:
     async with trio.open_nursery() as nursery:
         nursery.start_soon(deadlines.run)
         await trio.testing.wait_all_tasks_blocked()

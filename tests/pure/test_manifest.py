@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -60,7 +59,7 @@ def test_null_means_absent() -> None:
         ["version", "description", "subscriptions", "tools", "commands", "uses", "env", "config_schema", "disabled"],
     )
     assert read(**nothing) == read()
-    of_a_subscription = dict.fromkeys(
+    of_a_subscription: dict[str, Any] = dict.fromkeys(
         ["mode", "match", "timeout_s", "on_failure", "priority", "replaces", "include", "subagents", "optional", "_meta"],
     )
     assert subscribe(**of_a_subscription) == subscribe()
@@ -109,7 +108,9 @@ def test_subscriptions_keep_their_order_a_name() -> None:
 
 
 def test_unknown_fields_are_ignored_everywhere_but_in_subscriptions() -> None:
-    manifest = read(later={"x": 1}, tools=[{"name": "t", "later": 1}], commands=[{"name": "c", "later": 1}], env=[{"name": "E", "later": 1}])
+    manifest = read(
+        later={"x": 1}, tools=[{"name": "t", "later": 1}], commands=[{"name": "c", "later": 1}], env=[{"name": "E", "later": 1}]
+    )
     assert (manifest.tools[0].name, manifest.commands[0].name, manifest.env[0].name) == ("t", "c", "E")
     assert subscribe(_meta={"free": [1]}) == subscribe()
 
@@ -126,7 +127,14 @@ def test_tools_get_their_defaults() -> None:
 
 @pytest.mark.parametrize(
     ("field", "nearest"),
-    [("on_failur", "on_failure"), ("onFailure", "on_failure"), ("timeout", "timeout_s"), ("Match", "match"), ("prio", "priority"), ("events", "event")],
+    [
+        ("on_failur", "on_failure"),
+        ("onFailure", "on_failure"),
+        ("timeout", "timeout_s"),
+        ("Match", "match"),
+        ("prio", "priority"),
+        ("events", "event"),
+    ],
 )
 def test_a_misspelt_field_of_a_subscription_names_the_nearest(field: str, nearest: str) -> None:
     why = refused(subscriptions=[{"event": "stop"}, {"event": "pre_tool_call", field: 1}])
@@ -189,7 +197,7 @@ def test_a_use_that_cannot_be_granted_names_those_that_can() -> None:
 def test_a_wrong_word_of_megabytes_is_cut_and_takes_no_time() -> None:
     for word in ("x" * 4_000_000, " - at `$." * 400_000, "\x1b[2J" * 500_000):
         assert "…" in refused_subscription(mode=word)
-        assert "…" in refused_subscription(**{word: 1})
+        assert "…" in refused(subscriptions=[{"event": "stop", word: 1}])
         assert "…" in refused_subscription(word)
         assert "…" in refused_subscription(match={word: "x"})
         assert "…" in refused_subscription(include=[word])
@@ -197,7 +205,10 @@ def test_a_wrong_word_of_megabytes_is_cut_and_takes_no_time() -> None:
 
 
 def test_hook_on_an_event_is_an_error() -> None:
-    assert refused_subscription("turn_end", mode="hook") == "subscription 1 (turn_end): turn_end is an event, it is told and cannot be asked; leave out mode"
+    assert (
+        refused_subscription("turn_end", mode="hook")
+        == "subscription 1 (turn_end): turn_end is an event, it is told and cannot be asked; leave out mode"
+    )
 
 
 def test_closed_needs_a_hook_that_can_deny() -> None:
@@ -236,7 +247,7 @@ def test_a_timeout_that_is_no_number_is_an_error(literal: str) -> None:
 
 @pytest.mark.parametrize("timeout_s", [float("nan"), float("inf"), -float("inf")])
 def test_a_tool_s_timeout_that_is_no_number_is_an_error(timeout_s: float) -> None:
-    with pytest.raises(ManifestError, match="must be 0.05 to 600"):
+    with pytest.raises(ManifestError, match=r"must be 0\.05 to 600"):
         read_tools([ToolSpec(name="t", timeout_s=timeout_s)])
 
 
@@ -252,7 +263,19 @@ def test_a_version_that_this_host_does_not_speak_shows_both_sides_whatever_else_
 
 
 @pytest.mark.parametrize(
-    "raw", [b"null", b"[]", b"7", b'"x"', b"{}", b'{"name":"g"}', b'{"protocol_version":1}', b'{"protocol_version":"1","name":"g"}', b"{", b"\xff"]
+    "raw",
+    [
+        b"null",
+        b"[]",
+        b"7",
+        b'"x"',
+        b"{}",
+        b'{"name":"g"}',
+        b'{"protocol_version":1}',
+        b'{"protocol_version":"1","name":"g"}',
+        b"{",
+        b"\xff",
+    ],
 )
 def test_what_is_no_manifest_is_said_to_be_none(raw: bytes) -> None:
     with pytest.raises(ManifestError, match="the manifest does not fit: "):
@@ -275,7 +298,11 @@ def test_a_name_that_no_tool_may_have(name: str) -> None:
 
 
 def test_names_of_tools_are_what_model_apis_accept() -> None:
-    assert [tool.name for tool in read(tools=[{"name": "Get-It_2"}, {"name": "_"}, {"name": "a" * 64}]).tools] == ["Get-It_2", "_", "a" * 64]
+    assert [tool.name for tool in read(tools=[{"name": "Get-It_2"}, {"name": "_"}, {"name": "a" * 64}]).tools] == [
+        "Get-It_2",
+        "_",
+        "a" * 64,
+    ]
 
 
 @pytest.mark.parametrize("name", ["", "Deploy", "0a", "_a", "/a", "a\n", "a" * 33])
@@ -399,13 +426,20 @@ def test_no_pattern_can_hold_the_agent(glob: str) -> None:
     assert not route.matches(payload("user_prompt_submit", text="a" * 3_000))
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=5), st.data())
+@given(
+    st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=5),
+    st.data(),
+)
 def test_whatever_stands_in_a_field_the_only_exception_is_ours(value: Any, data: st.DataObject) -> None:
     names = ["event", "mode", "match", "timeout_s", "on_failure", "priority", "replaces", "include", "subagents", "optional", "_meta", "x"]
     subscription = {"event": data.draw(st.sampled_from(list(CATALOGUE))), data.draw(st.sampled_from(names)): value}
-    fields = {"subscriptions": [subscription], data.draw(st.sampled_from(["tools", "commands", "uses", "env", "disabled", "version"])): value}
+    fields = {
+        "subscriptions": [subscription],
+        data.draw(st.sampled_from(["tools", "commands", "uses", "env", "disabled", "version"])): value,
+    }
+    why = None
     try:
         read(**fields)
     except ManifestError as error:
-        assert re.search(r"\S", str(error))
-        assert str(error).isprintable()
+        why = str(error)
+    assert why is None or (why != "" and why.isprintable())

@@ -51,7 +51,9 @@ class Waiter:
         self.got: list[Any] = []
 
     def replied(self, result: msgspec.Raw | None, error: wire.ErrorObject | None) -> None:
-        self.got.append(json.loads(bytes(result)) if result is not None else error and (error.code, error.message, json.loads(bytes(error.data))))
+        self.got.append(
+            json.loads(bytes(result)) if result is not None else error and (error.code, error.message, json.loads(bytes(error.data)))
+        )
 
 
 def asked(peer: Peer, method: str = "hook/stop") -> Waiter:
@@ -76,7 +78,9 @@ def test_the_keys_come_in_the_promised_order_and_params_are_written_as_they_are(
     assert body(peer.rpc.notify("exit", EMPTY)) == {"jsonrpc": "2.0", "method": "exit", "params": {}}
 
 
-@pytest.mark.parametrize("result", [None, 0, "", False, [], {}, {"result": 1}, {"error": {"code": 1, "message": "x"}}, {"result": 1, "error": 2}])
+@pytest.mark.parametrize(
+    "result", [None, 0, "", False, [], {}, {"result": 1}, {"error": {"code": 1, "message": "x"}}, {"result": 1, "error": 2}]
+)
 def test_any_result_reaches_whoever_waits_as_it_is(result: Any) -> None:
     peer = Peer()
     waiter = asked(peer)
@@ -183,7 +187,9 @@ def echo(params: bytes | msgspec.Raw) -> Any:
     return json.loads(bytes(params)).get("say")
 
 
-@pytest.mark.parametrize("say", [None, 0, "", [], {}, {"result": 1}, {"error": {"code": 1}}, {"result": 1, "error": 2, "id": 9, "jsonrpc": "x"}])
+@pytest.mark.parametrize(
+    "say", [None, 0, "", [], {}, {"result": 1}, {"error": {"code": 1}}, {"result": 1, "error": 2, "id": 9, "jsonrpc": "x"}]
+)
 def test_a_result_is_never_mixed_up_with_the_envelope(say: Any) -> None:
     peer = Peer({"echo": echo})
     assert peer.says(json.dumps({"jsonrpc": "2.0", "id": "a", "method": "echo", "params": {"say": say}})) is False
@@ -236,7 +242,10 @@ def test_a_refusal_goes_out_with_its_code_and_words() -> None:
     peer = Peer({"a": refuse, "b": refuse_plainly})
     for number, method in enumerate("ab"):
         peer.says(f'{{"jsonrpc":"2.0","id":{number},"method":"{method}"}}')
-    assert [reply["error"] for _, reply in peer.emitted] == [{"code": -32003, "message": "inject is not granted"}, {"code": -32004, "message": "busy"}]
+    assert [reply["error"] for _, reply in peer.emitted] == [
+        {"code": -32003, "message": "inject is not granted"},
+        {"code": -32004, "message": "busy"},
+    ]
 
 
 def test_a_handler_that_raises_is_an_internal_error_without_a_traceback_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -294,7 +303,11 @@ def test_an_id_is_free_again_when_its_reply_has_been_written() -> None:
 
 def test_a_refused_message_that_is_no_request_is_answered_with_the_id_or_null() -> None:
     rpc = Peer().rpc
-    assert body(rpc.refuse(None, ErrorCode.INVALID_REQUEST, "a batch")) == {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "a batch"}}
+    assert body(rpc.refuse(None, ErrorCode.INVALID_REQUEST, "a batch")) == {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": -32600, "message": "a batch"},
+    }
     assert body(rpc.refuse("x", ErrorCode.BUSY, "busy"))["id"] == "x"
 
 
@@ -333,7 +346,12 @@ def test_closing_needs_no_thread_and_may_be_repeated() -> None:
 MESSAGES = st.one_of(
     st.builds(wire.Reply, st.integers(-1, 6) | st.sampled_from(["1", ""]), st.sampled_from([EMPTY, msgspec.Raw(b"null")]), st.none()),
     st.builds(wire.Reply, st.integers(-1, 6), st.none(), st.builds(wire.ErrorObject, st.integers(), st.text(max_size=5))),
-    st.builds(wire.Request, st.integers(0, 3) | st.sampled_from(["", "a"]), st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]), st.just(EMPTY)),
+    st.builds(
+        wire.Request,
+        st.integers(0, 3) | st.sampled_from(["", "a"]),
+        st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]),
+        st.just(EMPTY),
+    ),
     st.builds(wire.Notification, st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]), st.just(EMPTY)),
 )
 

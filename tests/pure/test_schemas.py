@@ -10,7 +10,11 @@ import pytest
 
 from sliphook.schemas import why_arguments_do_not_fit
 
-CITY = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "array", "items": {"type": "integer"}}}, "required": ["city"]}
+CITY = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["city"],
+}
 
 
 @pytest.mark.parametrize(
@@ -30,7 +34,11 @@ def test_arguments_that_fit(arguments: dict[str, Any], schema: dict[str, Any]) -
         ([], {"type": "object"}, "[] is not of type 'object'"),
         ({"x": 1}, {"properties": {}, "additionalProperties": False}, "Additional properties are not allowed ('x' was unexpected)"),
         ({"x": 1}, {"$ref": "#/$defs/s", "$defs": {"s": {"properties": {"x": {"type": "null"}}}}}, "x: 1 is not of type 'null'"),
-        ({"x": 1}, {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"$ref": "#/d"}}, "d": {"type": "null"}}, "x: 1 is not of type 'null'"),
+        (
+            {"x": 1},
+            {"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"x": {"$ref": "#/d"}}, "d": {"type": "null"}},
+            "x: 1 is not of type 'null'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_said_so_that_the_model_can_act_on_it(arguments: Any, schema: dict[str, Any], why: str) -> None:

@@ -74,7 +74,9 @@ def test_a_taken_name_names_who_has_it() -> None:
 
 def test_the_shapes_that_model_apis_take() -> None:
     table = ToolTable()
-    table.replace("a", None, [PluginTool(name="x", description="Does x.", input_schema={"type": "object", "properties": {}}, timeout_s=2.5)])
+    table.replace(
+        "a", None, [PluginTool(name="x", description="Does x.", input_schema={"type": "object", "properties": {}}, timeout_s=2.5)]
+    )
     (offer,) = table.offers(None)
     assert offer.openai() == {
         "type": "function",

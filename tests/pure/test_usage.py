@@ -13,7 +13,9 @@ from sliphook_sdk.protocol import Usage
     [((None, 1, 0), (None, 2, 3), (None, 3, 3)), ((4, None, None), (None, 5, None), (4, 5, None)), ((0, 0, None), (None, 0, 0), (0, 0, 0))],
 )
 def test_unknown_is_null_and_never_zero(
-    total: tuple[int | None, int | None, int | None], more: tuple[int | None, int | None, int | None], sum_: tuple[int | None, int | None, int | None]
+    total: tuple[int | None, int | None, int | None],
+    more: tuple[int | None, int | None, int | None],
+    sum_: tuple[int | None, int | None, int | None],
 ) -> None:
     added = add_usage(
         Usage(input_tokens=total[0], output_tokens=total[1], cached_tokens=total[2]),

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Final, cast
+from typing import cast
 
 import trio
 
@@ -17,14 +16,12 @@ from sliphook.agent.choice import choose_model
 from sliphook.agent.display import Display, PlainDisplay
 from sliphook.agent.loop import Agent
 from sliphook.agent.model import Model
+from sliphook.signals import SignalWatch
 from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol import AlertLevel
 
 from .common import EXIT_FAILED, EXIT_OK, Failed
 from .report import says, why_not_started
-
-_SIGNALS: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm"}
-"""The signals that interrupt, and what plugins are told as `invalidation_reason`."""
 
 
 async def run_one_turn(prompt: str, name: str | None, base_url: str | None, plugins: Sequence[Path], trace: TraceSink | None) -> int:
@@ -38,46 +35,43 @@ async def run_one_turn(prompt: str, name: str | None, base_url: str | None, plug
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
-    failure: Exception | None = None
     status = EXIT_FAILED
-    async with aclosing(await choose_model(name, base_url, os.environ)) as model, trio.open_nursery() as nursery:
-        run = _Run(model, _display(), nursery.cancel_scope)
-        await nursery.start(run.watch_signals)
-        try:
-            status = await run.turn(prompt, plugins, trace)
-        except Exception as error:  # raised again where the nursery puts no group around it
-            failure = error
-        nursery.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-    return run.caught or status
+    async with aclosing(await choose_model(name, base_url, os.environ)) as model:
+        run = _Run(model, _display())
+        async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
+            with run.everything:
+                status = await run.turn(prompt, plugins, trace)
+    return status if signals.exit_status is None else signals.exit_status
 
 
 class _Run:
-    """One run. `caught` is the exit status that a signal asks for, 0 while there was none."""
+    """One run.
 
-    def __init__(self, model: Model, display: Display, everything: trio.CancelScope) -> None:
-        self.caught = 0
+    Attributes:
+        everything: cancelled where a signal comes and no turn is open.
+    """
+
+    def __init__(self, model: Model, display: Display) -> None:
+        self.everything = trio.CancelScope()
         self._model = model
         self._display = display
-        self._everything = everything
         self._host: PluginHost | None = None
         self._session: Session | None = None
 
-    async def watch_signals(self, *, task_status: trio.TaskStatus[None]) -> None:
-        """The first signal interrupts the turn, or ends the run where none is open; the next one does not wait for plugins either."""
-        with trio.open_signal_receiver(*_SIGNALS) as signals:
-            task_status.started()
-            async for number in signals:
-                if self.caught and self._host is not None:
-                    self._display.notice("warning", "leaving at once")
-                    self._host.kill()
-                elif self._session is not None and self._session.interrupt("signal", _SIGNALS[signal.Signals(number)]):
-                    self._session.end("signal")
-                    self._display.notice("warning", "interrupted; once more to leave at once")
-                else:
-                    self._everything.cancel()
-                self.caught = 128 + number
+    def interrupt(self, reason: str) -> None:
+        """The first signal interrupts the turn, or ends the run where none is open."""
+        if self._session is not None and self._session.interrupt("signal", reason):
+            self._session.end("signal")
+            self._display.notice("warning", "interrupted; once more to leave at once")
+        else:
+            self.everything.cancel()
+
+    def leave_at_once(self) -> None:
+        """The next one does not wait for plugins either."""
+        if self._host is not None:
+            self._display.notice("warning", "leaving at once")
+            self._host.kill()
+        self.everything.cancel()
 
     async def turn(self, prompt: str, plugins: Sequence[Path], trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""

@@ -1,0 +1,69 @@
+"""Ctrl+C and its kin, for programs that want it: our command line does. The rest of the library installs no signal handlers.
+
+The first signal is a wish (interrupt the turn, leave), every further one is an order (leave at once).
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Final
+
+import trio
+
+_log = logging.getLogger("sliphook.signals")
+
+ENDING: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm", signal.SIGHUP: "sighup"}
+"""What is caught, and what plugins are told as `invalidation_reason`."""
+
+
+class SignalWatch:
+    """Catches the signals that end a program while its block is open. Not reentrant: one block a program.
+
+    Args:
+        first: called in the loop for the first signal, with the signal's `invalidation_reason`; must not wait.
+        again: called for every further one; must not wait. `PluginHost.kill` is meant for it.
+
+    Attributes:
+        caught: the first signal, or None.
+    """
+
+    def __init__(self, first: Callable[[str], None], again: Callable[[], None]) -> None:
+        self.caught: signal.Signals | None = None
+        self._first = first
+        self._again = again
+        self._receiver: AbstractContextManager[AsyncIterator[int]] | None = None
+        self._watching = trio.CancelScope()
+
+    @property
+    def exit_status(self) -> int | None:
+        """What a program that was ended by the signal exits with by custom: 128 and its number."""
+        return 128 + self.caught if self.caught is not None else None
+
+    async def __aenter__(self) -> SignalWatch:
+        self._receiver = trio.open_signal_receiver(*ENDING)
+        signals = self._receiver.__enter__()
+        # a system task: what the block raises is not wrapped in a group, as a nursery would
+        trio.lowlevel.spawn_system_task(self._watch, signals)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self._watching.cancel()
+        assert self._receiver is not None
+        self._receiver.__exit__(None, None, None)
+
+    async def _watch(self, signals: AsyncIterator[int]) -> None:
+        with self._watching:
+            await trio.lowlevel.checkpoint()  # the block may be over already
+            async for number in signals:
+                try:
+                    if self.caught is None:
+                        self.caught = signal.Signals(number)
+                        self._first(ENDING[self.caught])
+                    else:
+                        self._again()
+                except Exception:
+                    _log.exception("what a signal should have done failed")

@@ -1,0 +1,79 @@
+// Made from the definition of the protocol by `make generate`; edit that instead.
+
+export const CATALOGUE = {
+  session_start: {"kind": "hook", "decisions": [], "replace": [], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "source", "model"]},
+  session_reset: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "old_session_id", "cause"]},
+  session_end: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "reason"]},
+  turn_start: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "parent_turn_id"]},
+  user_prompt_submit: {"kind": "hook", "decisions": ["deny"], "replace": ["text"], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "source", "text"]},
+  pre_llm_call: {"kind": "hook", "decisions": ["deny"], "replace": ["model", "messages", "tools"], "substitute": ["response"], "context": true, "continues": false, "heavy": ["tools", "messages"], "subagents": true, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "provider", "model"]},
+  post_llm_call: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": ["response"], "subagents": true, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "provider", "model", "finish_reason", "substituted_by"]},
+  llm_call_failed: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": true, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "kind", "message"]},
+  pre_tool_call: {"kind": "hook", "decisions": ["allow", "deny", "ask"], "replace": ["arguments"], "substitute": ["result"], "context": true, "continues": false, "heavy": [], "subagents": true, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "call_id", "model_call_id", "tool_name", "origin"]},
+  post_tool_call: {"kind": "hook", "decisions": [], "replace": ["result"], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": true, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "call_id", "model_call_id", "tool_name", "origin", "status", "substituted_by"]},
+  stop: {"kind": "hook", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": true, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "last_assistant_message"]},
+  agent_loop_stopped: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "reason", "invalidation_reason"]},
+  turn_end: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "outcome", "last_assistant_message"]},
+  notification: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "level", "message", "source"]},
+  user_input_required: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "kind", "call_id", "prompt"]},
+  user_input_received: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "kind", "call_id", "choice", "by"]},
+  subagent_start: {"kind": "hook", "decisions": [], "replace": [], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "child_agent_id", "goal"]},
+  subagent_stop: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "child_agent_id", "status", "summary"]},
+};
+
+export const ErrorCode = {
+  PARSE_ERROR: -32700,
+  INVALID_REQUEST: -32600,
+  METHOD_NOT_FOUND: -32601,
+  INVALID_PARAMS: -32602,
+  INTERNAL_ERROR: -32603,
+  REQUEST_CANCELLED: -32800,
+  NOT_READY: -32001,
+  UNKNOWN_SESSION: -32002,
+  NOT_GRANTED: -32003,
+  BUSY: -32004,
+};
+
+export const LIMITS = {
+  MAX_MESSAGE_BYTES: 8388608,
+  MAX_DEPTH: 128,
+  MAX_HEADER_BYTES: 4096,
+  MAX_STRAY_BYTES: 65536,
+  MAX_VIOLATIONS: 100,
+  MESSAGE_SILENCE_S: 10.0,
+  INITIALIZE_TIMEOUT_S: 10.0,
+  HOOK_TIMEOUT_S: 5.0,
+  TOOL_TIMEOUT_S: 30.0,
+  COMMAND_TIMEOUT_S: 30.0,
+  MIN_TIMEOUT_S: 0.05,
+  MAX_TIMEOUT_S: 600.0,
+  SHUTDOWN_TIMEOUT_S: 1.5,
+  EXIT_GRACE_S: 2.0,
+  TERM_GRACE_S: 2.0,
+  MAX_CONTEXT_CHARS: 10000,
+  MAX_CONTINUES_PER_TURN: 8,
+  MAX_INJECT_BYTES: 65536,
+  MAX_INJECTS_WAITING: 16,
+  MAX_NOTIFY_PER_MINUTE: 10,
+  MAX_LOG_PER_SECOND: 100,
+  MAX_PLUGIN_REQUESTS: 64,
+  MAX_UNASKED_MESSAGES_PER_SECOND: 1000,
+  MAX_UNASKED_BYTES_PER_SECOND: 16777216,
+  QUEUE_MESSAGES: 1024,
+  QUEUE_BYTES: 16777216,
+  WRITE_STALL_S: 5.0,
+};
+
+export const PROTOCOL_VERSIONS = [1];
+
+export const NAME_PATTERNS = {
+  plugin: "[a-z0-9][a-z0-9_-]{0,63}",
+  tool: "[A-Za-z0-9_-]{1,64}",
+  command: "[a-z][a-z0-9_-]{0,31}",
+};
+
+export const RESERVED_COMMANDS = ["stop", "new", "reset", "quit", "exit", "help"];
+
+export const USES = ["notify", "tools", "inject", "interrupt"];
+
+export const ANSWER_FIELDS = ["decision", "reason", "replace", "substitute", "context", "continue_with", "_meta"];

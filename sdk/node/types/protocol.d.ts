@@ -1,0 +1,536 @@
+// Made from the definition of the protocol by `make generate`; edit that instead.
+
+export type HookName = "session_start" | "user_prompt_submit" | "pre_llm_call" | "pre_tool_call" | "post_tool_call" | "stop" | "subagent_start";
+
+export type EventName = "session_reset" | "session_end" | "turn_start" | "post_llm_call" | "llm_call_failed" | "agent_loop_stopped" | "turn_end" | "notification" | "user_input_required" | "user_input_received" | "subagent_stop";
+
+export type Uses = "notify" | "tools" | "inject" | "interrupt";
+
+export type Level = "debug" | "info" | "warning" | "error";
+
+export type AlertLevel = "info" | "warning" | "error";
+
+export type Decision = "allow" | "deny" | "ask";
+
+export type OnFailure = "open" | "closed";
+
+/** One tool call inside a message of the model. */
+export interface ToolCallRequest {
+  /** the model's id of the call */
+  call_id: string;
+  /** the tool's name */
+  name: string;
+  /** the arguments, parsed */
+  arguments: Record<string, any>;
+}
+
+/** One message of the conversation with the model; a model's response has the same shape. */
+export interface Message {
+  /** system, user, assistant or tool */
+  role: string;
+  /** the text; null where the message only calls tools */
+  content: string | null;
+  /** the calls that an assistant's message makes */
+  tool_calls?: ToolCallRequest[] | null;
+  /** in a tool's message: the `call_id` that it answers */
+  call_id?: string | null;
+}
+
+/** Tokens, each null where it is not known. */
+export interface Usage {
+  /** tokens read */
+  input_tokens?: number | null;
+  /** tokens written */
+  output_tokens?: number | null;
+  /** tokens of the input that came from a cache */
+  cached_tokens?: number | null;
+}
+
+/** What a tool call came to. */
+export interface ToolResult {
+  /** the text that the model reads */
+  content: string;
+  /** true where the call failed */
+  is_error?: boolean;
+  /** a value for programs; the model never sees it */
+  data?: unknown;
+}
+
+/** One tool that a plugin offers to the model. */
+export interface ToolSpec {
+  /** the name: `[A-Za-z0-9_-]{1,64}` */
+  name: string;
+  /** what the model reads to decide */
+  description?: string | null;
+  /** JSON Schema of the arguments, an object; null takes any */
+  input_schema?: Record<string, any> | null;
+  /** seconds that one call may take; null is 30 */
+  timeout_s?: number | null;
+}
+
+/** One tool as it is offered to the model, in the `tools` of `pre_llm_call`. */
+export interface ModelTool {
+  /** the tool's name */
+  name: string;
+  /** what the model reads */
+  description: string;
+  /** JSON Schema of the arguments */
+  input_schema: Record<string, any>;
+}
+
+/** What an interrupt found under way, as one plugin sees it. */
+export interface Inflight {
+  /** a model call was under way */
+  llm: boolean;
+  /** `call_id` of every open tool call */
+  tools: string[];
+  /** ids of the requests to this very plugin that are now cancelled */
+  requests: number[];
+}
+
+/** One plugin's reply to a hook. An unknown field is an error: a misspelt `decision` would open a guard. */
+export interface Answer {
+  /** `deny` ends it, `ask` puts it to a person, `allow` is an opinion */
+  decision?: "allow" | "deny" | "ask" | null;
+  /** why, for people and for the model */
+  reason?: string | null;
+  /** payload fields to put in the place of the old ones, whole; needs `replaces` */
+  replace?: Record<string, any> | null;
+  /** what stands in for the call that now does not happen; needs `replaces` */
+  substitute?: Record<string, any> | null;
+  /** texts for the model, labelled with the plugin's name */
+  context?: string[] | null;
+  /** in `stop`: go on, with this as the next message */
+  continue_with?: string | null;
+  /** free, for the plugin's own use; kept in the trace */
+  _meta?: unknown;
+}
+
+/** A living session, as a plugin that starts meanwhile is told of it. */
+export interface SessionInfo {
+  /** the session */
+  session_id: string;
+  /** the agent's name for the conversation */
+  session_key?: string | null;
+  /** where the user is */
+  platform?: string | null;
+}
+
+/** One entry of the manifest. An unknown field is an error: a misspelt `on_failure` would open a guard. */
+export interface Subscription {
+  /** the name of the hook or event */
+  event: string;
+  /** `hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind */
+  mode?: "hook" | "event" | null;
+  /** string fields of the payload, each with a pattern or a list of them (any); `*` and `?`, case-sensitive; all must match */
+  match?: Record<string, string | string[]> | null;
+  /** seconds to answer, 0.05 to 600; null is 5 */
+  timeout_s?: number | null;
+  /** `closed`: a failed answer denies; `open`: it abstains; null is the catalogue's */
+  on_failure?: "open" | "closed" | null;
+  /** high is asked first; null is 0 */
+  priority?: number | null;
+  /** true: the answers may replace or substitute, and come first */
+  replaces?: boolean | null;
+  /** heavy fields to fill in */
+  include?: string[] | null;
+  /** hear child agents; null is yes for the tool and model hooks, no for the rest */
+  subagents?: boolean | null;
+  /** true: no error where the host does not know the name */
+  optional?: boolean | null;
+  /** free, for the plugin's own use */
+  _meta?: unknown;
+}
+
+/** A slash command of the plugin. */
+export interface CommandSpec {
+  /** the name without the slash: `[a-z][a-z0-9_-]{0,31}` */
+  name: string;
+  /** one line for `/help` */
+  description?: string | null;
+}
+
+/** An environment variable that the plugin asks for. */
+export interface EnvWant {
+  /** the variable */
+  name: string;
+  /** the plugin cannot work without it */
+  required?: boolean | null;
+  /** its value is redacted in traces and logs */
+  secret?: boolean | null;
+  /** what for, for the user */
+  why?: string | null;
+}
+
+/** What a plugin declares: the result of `initialize`. Only `protocol_version` and `name` are required. */
+export interface Manifest {
+  /** one of the host's versions */
+  protocol_version: number;
+  /** the plugin's name: `[a-z0-9][a-z0-9_-]{0,63}` */
+  name: string;
+  /** the plugin's version */
+  version?: string | null;
+  /** one line for people */
+  description?: string | null;
+  /** the hooks and events it wants */
+  subscriptions?: Subscription[] | null;
+  /** the tools it offers */
+  tools?: ToolSpec[] | null;
+  /** the slash commands it offers */
+  commands?: CommandSpec[] | null;
+  /** what it asks of the host */
+  uses?: ("notify" | "tools" | "inject" | "interrupt")[] | null;
+  /** the environment it wants */
+  env?: EnvWant[] | null;
+  /** JSON Schema of its settings */
+  config_schema?: Record<string, any> | null;
+  /** leave me out, and tell the user why */
+  disabled?: string | null;
+}
+
+/** The common fields of every payload. */
+export interface Payload {
+  /** opaque; the same for every plugin that this fire reaches */
+  event_id: string;
+  /** from 1, rising per session; a tool call and a command carry the last one */
+  seq: number;
+  /** when it was fired, UTC */
+  time: string;
+  /** the session, unique */
+  session_id: string;
+  /** the agent's own name for the conversation: chat, thread, terminal */
+  session_key: string | null;
+  /** where the user is: `cli`, `api` and so on */
+  platform: string | null;
+  /** the user, as the agent names them */
+  user_id: string | null;
+  /** the project's folder, absolute */
+  cwd: string | null;
+  /** the turn, unique; null outside a turn */
+  turn_id: string | null;
+  /** the agent that acts; a child agent has its own */
+  agent_id: string;
+  /** whose child the agent is; null for the root */
+  parent_agent_id: string | null;
+  /** 0 is the root agent */
+  agent_depth: number;
+  /** an object of the agent's own, opaque to Sliphook */
+  meta: Record<string, any> | null;
+}
+
+/** A session begins. */
+export interface SessionStart extends Payload {
+  /** why: `reload` tells a restarted plugin of a living session */
+  source: "startup" | "resume" | "reset" | "reload";
+  /** the model that the session begins with */
+  model: string | null;
+  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  timeout_s?: number;
+}
+
+/** The user began anew; `session_id` is the new session's. */
+export interface SessionReset extends Payload {
+  /** the session that ended */
+  old_session_id: string;
+  /** what the user did */
+  cause: string;
+}
+
+/** A session is over. */
+export interface SessionEnd extends Payload {
+  /** why */
+  reason: "exit" | "reset" | "signal" | "error" | "shutdown";
+  /** turns that were opened */
+  turns: number;
+  /** model calls that were made */
+  model_calls: number;
+  /** tool calls that were made */
+  tool_calls: number;
+  /** tokens of the whole session */
+  usage: Usage;
+}
+
+/** A turn exists from now on. */
+export interface TurnStart extends Payload {
+  /** from 1, counted in the session */
+  index: number;
+  /** in a child agent: the turn that started it */
+  parent_turn_id: string | null;
+}
+
+/** A user's text is about to reach the model. */
+export interface UserPromptSubmit extends Payload {
+  /** how the text came */
+  source: "user" | "command" | "queued";
+  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  timeout_s?: number;
+  /** what the user wrote */
+  text: string;
+}
+
+/** The model is about to be called. */
+export interface PreLlmCall extends Payload {
+  /** from 1, counted in the turn */
+  call_index: number;
+  /** who serves the model */
+  provider: string | null;
+  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  timeout_s?: number;
+  /** heavy fields that were cut to null because the message was too large; absent where none was */
+  truncated?: string[];
+  /** the model */
+  model: string | null;
+  /** the tools on offer; null unless included */
+  tools: ModelTool[] | null;
+  /** the conversation as it will be sent; null unless included */
+  messages: Message[] | null;
+}
+
+/** A model call succeeded. */
+export interface PostLlmCall extends Payload {
+  /** from 1, counted in the turn */
+  call_index: number;
+  /** who serves the model */
+  provider: string | null;
+  /** the model */
+  model: string | null;
+  /** why the model ended, in the provider's words */
+  finish_reason: string | null;
+  /** tokens of this call */
+  usage: Usage;
+  /** how long the call took */
+  duration_ms: number | null;
+  /** the plugin that answered instead of the model */
+  substituted_by: string | null;
+  /** heavy fields that were cut to null because the message was too large; absent where none was */
+  truncated?: string[];
+  /** what the model said; null unless included */
+  response: Message | null;
+}
+
+/** An attempt to call the model failed. */
+export interface LlmCallFailed extends Payload {
+  /** from 1, counted in the turn */
+  call_index: number;
+  /** from 1, counted in the call */
+  attempt: number;
+  /** what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled */
+  kind: string;
+  /** the HTTP status, where there was one */
+  status: number | null;
+  /** what happened, for people */
+  message: string;
+  /** another attempt follows */
+  will_retry: boolean;
+}
+
+/** A tool is about to run; its arguments are parsed. */
+export interface PreToolCall extends Payload {
+  /** ours, unique */
+  call_id: string;
+  /** the model's own id of the call */
+  model_call_id: string | null;
+  /** the tool */
+  tool_name: string;
+  /** the plugin that owns the tool, or `agent` */
+  origin: string;
+  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  timeout_s?: number;
+  /** the arguments */
+  arguments: Record<string, any>;
+}
+
+/** A tool call is over, however it ended. */
+export interface PostToolCall extends Payload {
+  /** ours, unique */
+  call_id: string;
+  /** the model's own id of the call */
+  model_call_id: string | null;
+  /** the tool */
+  tool_name: string;
+  /** the plugin that owns the tool, or `agent` */
+  origin: string;
+  /** the tool did begin to run */
+  started: boolean;
+  /** how it ended */
+  status: "ok" | "error" | "denied" | "cancelled" | "timed_out";
+  /** how long the tool ran */
+  duration_ms: number | null;
+  /** the plugin that answered instead of the tool */
+  substituted_by: string | null;
+  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  timeout_s?: number;
+  /** the arguments */
+  arguments: Record<string, any>;
+  /** what came back; null where the call was cancelled */
+  result: ToolResult | null;
+}
+
+/** The model is done and control is about to return to the user. */
+export interface Stop extends Payload {
+  /** turns of the session, this one included */
+  turn_count: number;
+  /** from 0: how often this turn has stopped before */
+  stop_count: number;
+  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  timeout_s?: number;
+  /** the last text of the model; null where there is none */
+  last_assistant_message: string | null;
+}
+
+/** A turn was interrupted, at this moment. */
+export interface AgentLoopStopped extends Payload {
+  /** why */
+  reason: "user_stop" | "reset" | "new_message" | "signal" | "plugin" | "shutdown" | "timeout";
+  /** what exactly, free; Sliphook's own are listed under Interrupts */
+  invalidation_reason: string;
+  /** what was under way */
+  inflight: Inflight;
+}
+
+/** A turn is over; exactly one for each `turn_start`. */
+export interface TurnEnd extends Payload {
+  /** how */
+  outcome: "completed" | "interrupted" | "failed" | "denied" | "max_iterations" | "loop_detected" | "budget_exceeded";
+  /** how often the turn was interrupted */
+  interrupt_count: number;
+  /** model calls of the turn */
+  model_calls: number;
+  /** tokens of the turn */
+  usage: Usage;
+  /** how long the turn was open */
+  duration_ms: number | null;
+  /** the last text of the model; null where there is none */
+  last_assistant_message: string | null;
+}
+
+/** The agent shows the user an error or a warning. */
+export interface Notification extends Payload {
+  /** how serious */
+  level: "info" | "warning" | "error";
+  /** what the user reads */
+  message: string;
+  /** who says so: `agent`, `host`, or a plugin's name */
+  source: string;
+}
+
+/** The loop pauses for a person. */
+export interface UserInputRequired extends Payload {
+  /** what for */
+  kind: "approval" | "max_iterations" | "question";
+  /** the tool call that waits, if one does */
+  call_id: string | null;
+  /** what the person is asked */
+  prompt: string;
+}
+
+/** The loop goes on after a pause. */
+export interface UserInputReceived extends Payload {
+  /** what for */
+  kind: "approval" | "max_iterations" | "question";
+  /** the tool call that waited */
+  call_id: string | null;
+  /** what was chosen: `allow`, `deny`, or the answer's text */
+  choice: string;
+  /** who chose: `user`, or `none` where nobody could be asked */
+  by: string;
+}
+
+/** A child agent begins; the common fields are its parent's. */
+export interface SubagentStart extends Payload {
+  /** the child's `agent_id` */
+  child_agent_id: string;
+  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  timeout_s?: number;
+  /** what the child is asked to do */
+  goal: string;
+}
+
+/** A child agent ended; the common fields are its parent's. */
+export interface SubagentStop extends Payload {
+  /** the child's `agent_id` */
+  child_agent_id: string;
+  /** how it ended */
+  status: "completed" | "failed" | "denied" | "cancelled";
+  /** what the child reports */
+  summary: string | null;
+  /** how long it ran */
+  duration_ms: number | null;
+}
+
+/** A tool of the plugin is called. */
+export interface ToolCallParams extends Payload {
+  /** the same as in `pre_tool_call` */
+  call_id: string;
+  /** the tool */
+  name: string;
+  /** seconds that are left */
+  timeout_s: number;
+  /** the arguments, checked against `input_schema` */
+  arguments: Record<string, any>;
+}
+
+/** The user typed a command of the plugin. */
+export interface CommandRunParams extends Payload {
+  /** the command without the slash */
+  name: string;
+  /** seconds that are left */
+  timeout_s: number;
+  /** the text after the name */
+  arguments: string;
+}
+
+/** The payload of every hook and event. */
+export interface Payloads {
+  session_start: SessionStart;
+  session_reset: SessionReset;
+  session_end: SessionEnd;
+  turn_start: TurnStart;
+  user_prompt_submit: UserPromptSubmit;
+  pre_llm_call: PreLlmCall;
+  post_llm_call: PostLlmCall;
+  llm_call_failed: LlmCallFailed;
+  pre_tool_call: PreToolCall;
+  post_tool_call: PostToolCall;
+  stop: Stop;
+  agent_loop_stopped: AgentLoopStopped;
+  turn_end: TurnEnd;
+  notification: Notification;
+  user_input_required: UserInputRequired;
+  user_input_received: UserInputReceived;
+  subagent_start: SubagentStart;
+  subagent_stop: SubagentStop;
+}
+
+/** What an answer to each hook may hold. */
+export interface Answers {
+  session_start: { context?: readonly string[]; _meta?: unknown };
+  user_prompt_submit: { decision?: "deny"; reason?: string; replace?: Partial<Pick<UserPromptSubmit, "text">>; context?: readonly string[]; _meta?: unknown };
+  pre_llm_call: { decision?: "deny"; reason?: string; replace?: Partial<Pick<PreLlmCall, "model" | "messages" | "tools">>; substitute?: { response?: Message }; context?: readonly string[]; _meta?: unknown };
+  pre_tool_call: { decision?: "allow" | "deny" | "ask"; reason?: string; replace?: Partial<Pick<PreToolCall, "arguments">>; substitute?: { result?: ToolResult | string }; context?: readonly string[]; _meta?: unknown };
+  post_tool_call: { replace?: Partial<Pick<PostToolCall, "result">>; context?: readonly string[]; _meta?: unknown };
+  stop: { continue_with?: string; _meta?: unknown };
+  subagent_start: { context?: readonly string[]; _meta?: unknown };
+}
+
+/** The fields that are null unless `include` names them. */
+export interface Heavy {
+  session_start: never;
+  session_reset: never;
+  session_end: never;
+  turn_start: never;
+  user_prompt_submit: never;
+  pre_llm_call: "tools" | "messages";
+  post_llm_call: "response";
+  llm_call_failed: never;
+  pre_tool_call: never;
+  post_tool_call: never;
+  stop: never;
+  agent_loop_stopped: never;
+  turn_end: never;
+  notification: never;
+  user_input_required: never;
+  user_input_received: never;
+  subagent_start: never;
+  subagent_stop: never;
+}

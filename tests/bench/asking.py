@@ -1,0 +1,54 @@
+"""Ours, through the host's public face: one hook put to whoever subscribed, inside a session's turn."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from sliphook import Outcome, PluginHost, Session, Turn
+
+from .floor import call
+from .measuring import Once
+
+
+class PluginTrouble(Exception):
+    """A plugin did not do what the measurement takes for granted."""
+
+
+@asynccontextmanager
+async def opened(plugins: Sequence[Path]) -> AsyncGenerator[PluginHost, None]:
+    """A host whose plugins are all ready."""
+    async with PluginHost(plugins, on_log=_ignore) as host:
+        for plugin in host.plugins:
+            if plugin.state != "ready":
+                raise PluginTrouble(f"{plugin.name} is {plugin.state}: {plugin.why}")
+        yield host
+
+
+async def ask(session: Session, turn: Turn, fields: dict[str, object]) -> Outcome:
+    """One `pre_tool_call` and nothing else (`Turn.call_tool` would fire `post_tool_call` too)."""
+    return await session.ask("pre_tool_call", turn, **fields)
+
+
+@asynccontextmanager
+async def hook(plugins: Sequence[Path], text_bytes: int = 220) -> AsyncGenerator[Once, None]:
+    """Put a `pre_tool_call` to the plugins, of whom exactly one answers.
+
+    Args:
+        plugins: what is started.
+        text_bytes: how much text the call has.
+    """
+    fields = call(text_bytes)
+    async with opened(plugins) as host, host.session(cwd="/home/ada/project") as session, session.turn("go on") as turn:
+
+        async def once() -> None:
+            outcome = await ask(session, turn, fields)
+            if len(outcome.parts) != 1 or outcome.parts[0].status != "answered":
+                raise PluginTrouble(str(outcome.parts))
+
+        yield once
+
+
+def _ignore(plugin: str, level: str, message: str) -> None:
+    del plugin, level, message

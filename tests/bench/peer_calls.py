@@ -1,0 +1,88 @@
+"""The peers: the same question put to the MCP Python SDK, to a process per event, and to a function inside the interpreter."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pluggy
+import trio
+
+from sliphook_sdk.protocol.payloads import PreToolCall
+
+from .measuring import Once
+from .workshop import HERE
+
+PEERS = HERE / "peers"
+
+
+@asynccontextmanager
+async def mcp_server() -> AsyncGenerator[Any, None]:
+    """A started and initialized MCP server on stdio; gives its `ClientSession`."""
+    from mcp import ClientSession, StdioServerParameters, stdio_client  # of the extra `bench`
+
+    server = StdioServerParameters(command=sys.executable, args=[str(PEERS / "mcp_server.py")])
+    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        yield session
+
+
+@asynccontextmanager
+async def mcp_call(message: PreToolCall) -> AsyncGenerator[Once, None]:
+    """`call_tool` with the payload as its argument."""
+    arguments = {"call": msgspec.to_builtins(message)}
+    async with mcp_server() as session:
+
+        async def once() -> None:
+            result = await session.call_tool("pre_tool_call", arguments)
+            assert not result.is_error, result
+
+        yield once
+
+
+def process_per_event(message: PreToolCall) -> dict[str, Once]:
+    """Start a program, write the payload to its stdin, read its stdout to the end; by the program's language."""
+    line = msgspec.json.encode(message)
+
+    def starting(*command: str) -> Once:
+        async def once() -> None:
+            ended = await trio.run_process(command, stdin=line, capture_stdout=True)
+            assert ended.stdout == b"{}\n", ended
+
+        return once
+
+    found: dict[str, Once] = {
+        "process per event, sh": starting("/bin/sh", str(PEERS / "command.sh")),
+        "process per event, Python": starting(sys.executable, str(PEERS / "command.py")),
+    }
+    node = shutil.which("node")
+    if node is not None:
+        found["process per event, Node"] = starting(node, str(PEERS / "command.mjs"))
+    return found
+
+
+def in_process(message: PreToolCall) -> Once:
+    """pluggy: one implementation in the same interpreter."""
+    specification, implementation = pluggy.HookspecMarker("bench"), pluggy.HookimplMarker("bench")
+
+    class Specification:
+        @specification(firstresult=True)
+        def pre_tool_call(self, call: PreToolCall) -> str | None: ...
+
+    class Guard:
+        @implementation
+        def pre_tool_call(self, call: PreToolCall) -> str | None:
+            return "deny" if "rm -rf" in call.arguments.get("command", "") else None
+
+    manager = pluggy.PluginManager("bench")
+    manager.add_hookspecs(Specification)
+    manager.register(Guard())
+
+    async def once() -> None:
+        manager.hook.pre_tool_call(call=message)
+
+    return once

@@ -1,0 +1,5 @@
+call=$(cat)
+case $call in
+*'rm -rf'*) echo '{"decision":"deny"}' ;;
+*) echo '{}' ;;
+esac

@@ -1,0 +1,169 @@
+"""Why a program cannot be started, said before anybody has to guess."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from sliphook.diagnose import explain_spawn_error, why_not_startable
+
+
+def program(folder: Path, content: bytes, *, mode: int = 0o755, name: str = "plug in") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    path.chmod(mode)
+    return path
+
+
+def elf(machine: int) -> bytes:
+    return b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + machine.to_bytes(2, "little") + bytes(44)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"#!/bin/sh\nexit 0\n",
+        b"#! /bin/sh -u\n",
+        b"#!/bin/sh",
+        b"#!/usr/bin/env sh\n",
+        b"#!/usr/bin/env -S sh -u\n",
+        b"#!/usr/bin/env -S A=b sh\n",
+        b"\0binary",
+    ],
+)
+def test_what_can_be_started_has_no_reason(tmp_path: Path, content: bytes) -> None:
+    assert why_not_startable(program(tmp_path, content)) is None
+
+
+def test_an_option_of_env_is_never_taken_for_the_interpreter(tmp_path: Path) -> None:
+    assert why_not_startable(program(tmp_path, b"#!/usr/bin/env -u NOT_A_PROGRAM sh\n")) is None
+    assert why_not_startable(program(tmp_path, b"#!/usr/bin/env -S -u NOT_A_PROGRAM sh\n")) is None
+
+
+@pytest.mark.parametrize("machine", [0x03, 0x28, 0x3E, 0xB7, 0xF3])
+def test_a_binary_is_left_to_the_kernel_as_an_emulator_may_run_it(tmp_path: Path, machine: int) -> None:
+    assert why_not_startable(program(tmp_path, elf(machine))) is None
+
+
+def test_missing(tmp_path: Path) -> None:
+    assert why_not_startable(tmp_path / "none") == f"{tmp_path}/none does not exist; check the path"
+    link = tmp_path / "link"
+    link.symlink_to("gone")
+    assert why_not_startable(link) == f"{link} is a symbolic link to gone, which does not exist"
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    assert why_not_startable(loop) == f"{loop} is a loop of symbolic links"
+    file = program(tmp_path, b"#!/bin/sh\n")
+    assert why_not_startable(file / "below") == f"{file}/below cannot be reached: Not a directory"
+    assert str(why_not_startable(tmp_path / ("x" * 300))).endswith("cannot be reached: File name too long")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_no_path_at_all(tmp_path: Path, name: str) -> None:
+    assert str(why_not_startable(tmp_path / name)).endswith("is no path: it contains what no path can contain")
+
+
+def test_a_directory_and_other_things_that_are_no_file(tmp_path: Path) -> None:
+    assert why_not_startable(tmp_path) == f"{tmp_path} is a directory; name the executable inside it"
+    os.mkfifo(tmp_path / "pipe")
+    assert why_not_startable(tmp_path / "pipe") == f"{tmp_path}/pipe is no regular file"
+
+
+def test_not_executable(tmp_path: Path) -> None:
+    path = program(tmp_path, b"#!/bin/sh\n", mode=0o644, name="plugin")
+    assert why_not_startable(path) == f"{path} is not executable; run: chmod +x {path}"
+
+
+def test_empty(tmp_path: Path) -> None:
+    assert str(why_not_startable(program(tmp_path, b""))).endswith("plug in is empty")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (
+            b"print('hello')\n",
+            "has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3",
+        ),
+        (b"\n#!/bin/sh\n", "has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3"),
+        (b"#!\n", "has an empty #! line"),
+        (b"#!   \nx", "has an empty #! line"),
+        (b"#!/no/such/python3 -u\n", "wants the interpreter /no/such/python3, which does not exist"),
+        (b"#!/etc/passwd\n", "wants the interpreter /etc/passwd, which is not executable"),
+        (b"#!/usr/bin/env no-such-python\n", "wants the interpreter no-such-python, which is not on PATH"),
+        (b"#!/usr/bin/env -S no-such-python -u\n", "wants the interpreter no-such-python, which is not on PATH"),
+        (b"#!/no/\x1b[2J\n", "wants the interpreter /no/\\x1b[2J, which does not exist"),
+    ],
+)
+def test_scripts(tmp_path: Path, content: bytes, why: str) -> None:
+    path = program(tmp_path, content)
+    assert why_not_startable(path) == f"{path} {why}"
+
+
+def test_windows_line_ends_are_named_and_how_to_be_rid_of_them(tmp_path: Path) -> None:
+    why = str(why_not_startable(program(tmp_path, b"#!/bin/sh\r\nexit 0\r\n")))
+    assert "has Windows line ends (CRLF) in its #! line; convert it to LF" in why
+    assert "sed -i 's/\\r$//'" in why
+
+
+def test_a_line_for_people_is_one_line_whatever_the_path(tmp_path: Path) -> None:
+    why = str(why_not_startable(tmp_path / "new\nline\x1b[2J"))
+    assert why.isprintable()
+    assert "new\\nline\\x1b[2J does not exist" in why
+
+
+# -- what the spawn itself says ------------------------------------------------------------------------------------
+
+
+def spawn_error(path: Path, cwd: Path) -> OSError:
+    with pytest.raises(OSError) as caught:  # noqa: PT011 - which one is what is asked
+        subprocess.Popen([str(path)], cwd=cwd).wait(10)
+    return caught.value
+
+
+def test_a_bad_working_directory_is_not_taken_for_a_bad_program(tmp_path: Path) -> None:
+    path, cwd = program(tmp_path, b"#!/bin/sh\n"), tmp_path / "gone"
+    assert explain_spawn_error(path, spawn_error(path, cwd)) == f"{path} cannot be started in the folder {cwd}: No such file or directory"
+
+
+def test_a_program_for_another_machine_is_named(tmp_path: Path) -> None:
+    foreign, name = (0x16, "s390x") if platform.machine() != "s390x" else (0x3E, "x86_64")
+    path = program(tmp_path, elf(foreign))
+    assert explain_spawn_error(path, spawn_error(path, tmp_path)) == f"{path} is built for {name}, this machine is {platform.machine()}"
+    path = program(tmp_path, elf(0x7777))
+    assert (
+        explain_spawn_error(path, spawn_error(path, tmp_path))
+        == f"{path} is built for another machine, this machine is {platform.machine()}"
+    )
+
+
+@pytest.mark.skipif(platform.system() == "Darwin", reason="there it is no foreign format")
+def test_a_program_for_macos_is_named(tmp_path: Path) -> None:
+    path = program(tmp_path, b"\xcf\xfa\xed\xfe" + bytes(60))
+    assert explain_spawn_error(path, spawn_error(path, tmp_path)) == f"{path} is built for macOS, this machine runs {platform.system()}"
+
+
+def test_a_format_that_nobody_knows(tmp_path: Path) -> None:
+    path = program(tmp_path, b"\0\1\2\3 something")
+    assert explain_spawn_error(path, spawn_error(path, tmp_path)) == f"{path} is no program that this system can run"
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [
+        (errno.EMFILE, "cannot be started: the agent has no file descriptors left"),
+        (errno.ENFILE, "cannot be started: the agent has no file descriptors left"),
+        (errno.EAGAIN, "cannot be started: the system has no room for another process"),
+        (errno.ENOMEM, "cannot be started: the system has no room for another process"),
+        (errno.ETXTBSY, "is still being written by another program"),
+        (errno.EACCES, "cannot be started: Permission denied"),
+    ],
+)
+def test_other_errors_of_the_spawn(number: int, why: str) -> None:
+    assert explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number))) == f"/plugin {why}"
+    assert explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number), "/plugin")) == f"/plugin {why}"

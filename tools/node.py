@@ -1,0 +1,166 @@
+"""What the Node SDK knows of the protocol: a table for its code and types for its authors, made from `sliphook_sdk.protocol`."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import types
+import typing
+from collections.abc import Iterable
+from types import NoneType
+from typing import Any, Final, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from sliphook.manifest import string_fields
+from sliphook_sdk import protocol
+from sliphook_sdk.protocol import limits, shapes
+from sliphook_sdk.protocol.describe import field_docs
+
+_MADE: Final = "// Made from the definition of the protocol by `make generate`; edit that instead."
+
+_STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
+    shapes.ToolCallRequest,
+    shapes.Message,
+    shapes.Usage,
+    shapes.ToolResult,
+    shapes.ToolSpec,
+    shapes.ModelTool,
+    shapes.Inflight,
+    protocol.Answer,
+    protocol.SessionInfo,
+    protocol.Subscription,
+    protocol.CommandSpec,
+    protocol.EnvWant,
+    protocol.Manifest,
+    protocol.Payload,
+    *(entry.payload for entry in protocol.CATALOGUE.values()),
+    protocol.ToolCallParams,
+    protocol.CommandRunParams,
+)
+"""Every shape that an author meets, what others use first."""
+
+
+def code() -> str:
+    """The module `src/protocol.js`: the catalogue, the codes, the numbers and the names."""
+    parts = {
+        "CATALOGUE": {entry.name: _entry(entry) for entry in protocol.CATALOGUE.values()},
+        "ErrorCode": {code.name: code.value for code in protocol.ErrorCode},
+        "LIMITS": {name: value for name, value in vars(limits).items() if name.isupper() and isinstance(value, int | float)},
+        "PROTOCOL_VERSIONS": list(limits.PROTOCOL_VERSIONS),
+        "NAME_PATTERNS": protocol.NAME_PATTERNS,
+        "RESERVED_COMMANDS": list(protocol.RESERVED_COMMANDS),
+        "USES": list(get_args(protocol.Uses)),
+        "ANSWER_FIELDS": [field.encode_name for field in msgspec.structs.fields(protocol.Answer)],
+    }
+    exports = [f"export const {name} = {_rows(value)};" for name, value in parts.items()]
+    return "\n\n".join([_MADE, *exports]) + "\n"
+
+
+def declarations() -> str:
+    """The module `types/protocol.d.ts`."""
+    unions = {
+        "HookName": [entry.name for entry in protocol.CATALOGUE.values() if entry.kind == "hook"],
+        "EventName": [entry.name for entry in protocol.CATALOGUE.values() if entry.kind == "event"],
+        "Uses": get_args(protocol.Uses),
+        "Level": get_args(shapes.Level),
+        "AlertLevel": get_args(shapes.AlertLevel),
+        "Decision": get_args(protocol.Decision),
+        "OnFailure": get_args(protocol.OnFailure),
+    }
+    parts = [_MADE]
+    parts += [f"export type {name} = {_union(values)};" for name, values in unions.items()]
+    parts += [_interface(struct) for struct in _STRUCTS]
+    parts.append(_mapping("Payloads", "The payload of every hook and event.", ((e.name, e.payload.__name__) for e in protocol.CATALOGUE.values())))
+    hooks = [entry for entry in protocol.CATALOGUE.values() if entry.kind == "hook"]
+    parts.append(_mapping("Answers", "What an answer to each hook may hold.", ((entry.name, _answer(entry)) for entry in hooks)))
+    heavy = ((entry.name, _union(entry.heavy) if entry.heavy else "never") for entry in protocol.CATALOGUE.values())
+    parts.append(_mapping("Heavy", "The fields that are null unless `include` names them.", heavy))
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(value: Any) -> str:
+    """JSON with a line for each entry of an object, and none inside them."""
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    rows = (f"  {name}: {json.dumps(inside)}," for name, inside in typing.cast("dict[str, Any]", value).items())
+    return "\n".join(["{", *rows, "}"])
+
+
+def _entry(entry: protocol.Entry) -> dict[str, Any]:
+    return {
+        "kind": entry.kind,
+        "decisions": entry.decisions,
+        "replace": entry.replace,
+        "substitute": entry.substitute,
+        "context": bool(entry.context),
+        "continues": entry.continues,
+        "heavy": entry.heavy,
+        "subagents": entry.subagents,
+        "strings": string_fields(entry.payload),
+    }
+
+
+def _answer(entry: protocol.Entry) -> str:
+    fields: dict[str, str] = {}
+    if entry.decisions:
+        fields |= {"decision": _union(entry.decisions), "reason": "string"}
+    if entry.replace:
+        fields["replace"] = f"Partial<Pick<{entry.payload.__name__}, {_union(entry.replace)}>>"
+    for name in entry.substitute:
+        shape = protocol.SUBSTITUTES[name]
+        fields["substitute"] = f"{{ {name}?: {shape.__name__}{' | string' if shape is shapes.ToolResult else ''} }}"
+    if entry.context:
+        fields["context"] = "readonly string[]"
+    if entry.continues:
+        fields["continue_with"] = "string"
+    fields["_meta"] = "unknown"
+    return "{ " + "; ".join(f"{name}?: {hint}" for name, hint in fields.items()) + " }"
+
+
+def _interface(struct: type[msgspec.Struct]) -> str:
+    """One interface with a comment on each field; what every payload has is inherited."""
+    inherits = issubclass(struct, protocol.Payload) and struct is not protocol.Payload
+    common = {field.name for field in msgspec.structs.fields(protocol.Payload)} if inherits else set[str]()
+    hints, docs = get_type_hints(struct, include_extras=True), field_docs(struct)
+    summary = (struct.__doc__ or "").splitlines()[0]
+    lines = [f"/** {summary} */", f"export interface {struct.__name__}{' extends Payload' if inherits else ''} {{"]
+    for field in msgspec.structs.fields(struct):
+        if field.name not in common:
+            lines.append(f"  /** {docs[field.encode_name].description} */")
+            lines.append(f"  {field.encode_name}{'' if field.required else '?'}: {_type(hints[field.name])};")
+    return "\n".join([*lines, "}"])
+
+
+def _mapping(name: str, summary: str, rows: Iterable[tuple[str, str]]) -> str:
+    return "\n".join([f"/** {summary} */", f"export interface {name} {{", *(f"  {key}: {hint};" for key, hint in rows), "}"])
+
+
+def _union(values: Iterable[str]) -> str:
+    return " | ".join(json.dumps(value) for value in values)
+
+
+_WORDS: Final[dict[object, str]] = {str: "string", int: "number", float: "number", bool: "boolean", NoneType: "null", Any: "unknown"}
+
+
+def _type(hint: Any) -> str:
+    """The type in TypeScript's words."""
+    if hint in _WORDS:
+        return _WORDS[hint]
+    arguments = get_args(hint)
+    match get_origin(hint):
+        case typing.Annotated:
+            return _type(arguments[0])
+        case typing.Union | types.UnionType:
+            return " | ".join(_type(argument) for argument in arguments if argument is not msgspec.UnsetType)
+        case typing.Literal:
+            return _union(arguments)
+        case builtins.list:
+            inner = _type(arguments[0])
+            return f"({inner})[]" if " | " in inner else f"{inner}[]"
+        case builtins.dict:
+            return f"Record<string, {'any' if arguments[1] is Any else _type(arguments[1])}>"
+        case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+            return hint.__name__
+        case _:
+            raise TypeError(f"TypeScript has no words here for the type {hint!r}; add them in tools/node.py")
