@@ -28,11 +28,12 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "pluginlog",
             "keeper",
             "keeper_main",
+            "portal",
             "signals",
             "trace.record",
         ),
         ("trace", "wire", "diagnose", "stderr", "outcome", "manifest", "schemas"),
-        ("framing", "rpc", "call", "delivery", "dispatch", "process", "tools"),
+        ("framing", "rpc", "call", "delivery", "dispatch", "overrides", "process", "tools"),
         ("outbox", "witness"),
         ("writer",),
         ("reader", "hang"),
@@ -46,6 +47,8 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("session",),
         ("backstage",),
         ("host",),
+        ("faces", "testing"),
+        ("aio", "blocking"),
         ("sliphook",),  # the package itself: what an agent imports
         ("agent",),
         ("demo_plugins",),
@@ -85,6 +88,7 @@ PURE: Final = {
         "manifest",
         "delivery",
         "dispatch",
+        "overrides",
     ),
     "sliphook_sdk": ("protocol", "errors", "schema", "framing", "matching", "answers", "sessions"),
 }
@@ -95,7 +99,7 @@ SHARED: Final = ("protocol", "framing")
 
 SHORTEST, LONGEST = 50, 350
 SMALL: Final = {
-    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "rates", "stamps", "trace", "usage"),
+    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "rates", "stamps", "testing", "trace", "usage"),
     "sliphook_sdk": ("call", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
 }
 """Modules that say one small thing, whole."""

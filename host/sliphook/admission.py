@@ -13,12 +13,34 @@ from .plugin import Plugin
 
 
 def clash(manifest: ReadManifest, other: Plugin) -> str | None:
-    """A name that the manifest wants and `other` has."""
-    theirs = other.manifest
-    if theirs is None or other.state is State.DISABLED:
+    """A name that the manifest wants and `other` has, be it there or not; only one that the user has disabled has none."""
+    if other.manifest is None or other.state is State.DISABLED:
         return None
     if manifest.name == other.name:
         return f"the name {manifest.name}"
+    return _shared(manifest, other.manifest)
+
+
+def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bool:
+    """Of two plugins that want one name, whether `other` keeps it: what was approved counts before what is claimed, then the order.
+
+    Args:
+        other: has the name now.
+        plugin: wants it.
+        manifest: what `plugin` has declared.
+    """
+    other_approved = other.recorded is not None and (manifest.name == other.name or _shared(manifest, other.recorded) is not None)
+    approved = plugin.recorded is not None and clash(plugin.recorded, other) is not None
+    return other_approved if other_approved != approved else other.order < plugin.order
+
+
+def holder_by_manifest(tool: str, plugins: Iterable[Plugin], *, besides: Plugin) -> str | None:
+    """Which plugin has the tool's name by its manifest, be it there or not."""
+    known = ((other, other.manifest) for other in plugins if other is not besides and other.state is not State.DISABLED)
+    return next((other.name for other, theirs in known if theirs is not None and any(own.name == tool for own in theirs.tools)), None)
+
+
+def _shared(manifest: ReadManifest, theirs: ReadManifest) -> str | None:
     tools = {tool.name for tool in theirs.tools}
     for tool in manifest.tools:
         if tool.name in tools:

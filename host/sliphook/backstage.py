@@ -16,7 +16,7 @@ from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginI
 from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
 
 from . import wire
-from .admission import clash, subscribers_by_name
+from .admission import clash, holder_by_manifest, keeps_its_names, subscribers_by_name
 from .deadlines import Deadlines
 from .dispatch import Subscriber
 from .fire import tell
@@ -69,11 +69,13 @@ class Backstage:
         approver: Approver | None,
         reserved_tools: Iterable[str],
         reserved_commands: Iterable[str],
+        timeout_cap_s: float | None,
         trace: TraceSink | None,
         data_home: Path | None,
         log_dir: Path | None,
     ) -> None:
         self.trace = trace
+        self.timeout_cap_s = timeout_cap_s
         self.deadlines = Deadlines()
         self.keeper = Keeper()
         self.logs = PluginLogs(log_dir or default_folder())
@@ -90,7 +92,7 @@ class Backstage:
 
     @property
     def plugins_by_name(self) -> Mapping[str, Plugin]:
-        """The plugins that have declared themselves."""
+        """The plugins whose manifest is known: they have declared themselves, or it was recorded."""
         return self._by_name
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
@@ -111,6 +113,13 @@ class Backstage:
 
     # -- for plugins (see Supervisor and CalledHost) -------------------------------------------------------------------
 
+    def expect(self, plugins: Iterable[Plugin]) -> None:
+        """Plugins that will start: what is recorded of them counts from now on."""
+        for plugin in plugins:
+            if plugin.recorded is not None:
+                self._by_name.setdefault(plugin.name, plugin)
+        self._subscribers = subscribers_by_name(self._by_name.values())
+
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
         """The params of `initialize`."""
         params = InitializeParams(
@@ -129,7 +138,8 @@ class Backstage:
     def data_dir(self, plugin: Plugin) -> Path:
         """A folder that is the plugin's own."""
         home = self._data_home or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "sliphook" / "data"
-        return home / safe_name(plugin.name)
+        # a plugin that is only tried says its name when it starts; the folder must not move with that
+        return home / safe_name(plugin.spec.name or plugin.spec.path.stem)
 
     def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
         """Take the plugin's hooks, tools and commands in, or say who has a name of theirs. Of two, the one installed first keeps it."""
@@ -137,12 +147,16 @@ class Backstage:
         for other in self._by_name.values():
             taken = clash(manifest, other) if other is not plugin else None
             if taken is not None:
-                if other.order < plugin.order:
+                if keeps_its_names(other, plugin, manifest):
                     return f"{taken} is taken by the plugin {other.name} ({other.spec.path})"
                 rivals[other] = taken
         own = next((tool.name for tool in manifest.tools if self.tool_host.table.is_reserved(tool.name)), None)
         if own is not None:
             return f"the tool {own} is taken by the agent"
+        for tool in manifest.tools:
+            holder = self.tool_host.table.holder(tool.name, besides=plugin.name)
+            if holder is not None and all(holder != other.name for other in rivals):
+                return f"the tool {tool.name} is taken by {holder}"  # which took it while it ran
         own = next((command.name for command in manifest.commands if command.name in self._reserved_commands), None)
         if own is not None:
             return f"the command /{own} is taken by the agent"
@@ -150,7 +164,8 @@ class Backstage:
             why = f"{taken} is taken by the plugin {plugin.name}, which was installed before"
             self.problem(other, f"{other.name} is left out: {why}")
             self.tool_host.table.remove(other.name)
-            del self._by_name[other.name]
+            if other.recorded is None or other.name == plugin.name:
+                del self._by_name[other.name]
             other.refuse(why)
         self._by_name[manifest.name if plugin.spec.name is None else plugin.spec.name] = plugin
         self.tool_host.table.replace(plugin.name, None, manifest.tools)
@@ -199,7 +214,7 @@ class Backstage:
         """Replace the plugin's tools of a scope, all or nothing; returns why not, or None."""
         table = self.tool_host.table
         for tool in tools:
-            holder = table.holder(tool.name, besides=plugin.name)
+            holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(tool.name, self._by_name.values(), besides=plugin)
             if holder is not None:
                 return f"the tool {tool.name} is taken by {holder}"
         table.replace(plugin.name, session_id, tools)

@@ -16,7 +16,7 @@ from . import pipes, wire
 from .call import Call
 from .connection import Connection
 from .deadlines import Deadlines
-from .process import ChildProcess
+from .process import Process
 from .reader import LAST_READS
 
 _log = logging.getLogger("sliphook.ending")
@@ -26,7 +26,7 @@ KILL_GRACE_S = 2.0
 
 
 async def stop_ladder(
-    process: ChildProcess, connection: Connection, deadlines: Deadlines, hurry: trio.Event, *, polite: bool, say: Callable[[str], None]
+    process: Process, connection: Connection, deadlines: Deadlines, hurry: trio.Event, *, polite: bool, say: Callable[[str], None]
 ) -> None:
     """Ask, wait, insist, kill: each step only if the one before did not help.
 
@@ -73,7 +73,7 @@ async def _until_first(*waits: Callable[[], Awaitable[object]]) -> None:
             nursery.start_soon(one, wait, nursery.cancel_scope)
 
 
-async def bury(process: ChildProcess, name: str, *, grace_s: float) -> int | None:
+async def bury(process: Process, name: str, *, grace_s: float) -> int | None:
     """Kill what is left of the group and reap the leader; what it wrote stays readable.
 
     Args:

@@ -44,6 +44,7 @@ class PluginHost:
         on_problem: takes one line for people when a plugin fails, crashes or is left out: plugin, message.
         reserved_tools: names of tools that are the agent's own.
         reserved_commands: names of commands that are the agent's own, besides the protocol's.
+        timeout_cap_s: the longest that an answer of any plugin may take, whatever its subscriptions ask for; None: no cap.
         trace: where the messages are recorded, or None.
         data_home: where the plugins' folders are; by default `$XDG_DATA_HOME/sliphook/data`.
         log_dir: where the plugins' log files are, one a plugin; by default `$XDG_STATE_HOME/sliphook/logs`.
@@ -61,6 +62,7 @@ class PluginHost:
         on_problem: Callable[[str, str], None] | None = None,
         reserved_tools: Iterable[str] = (),
         reserved_commands: Iterable[str] = (),
+        timeout_cap_s: float | None = None,
         trace: TraceSink | None = None,
         data_home: Path | None = None,
         log_dir: Path | None = None,
@@ -72,6 +74,7 @@ class PluginHost:
             approver=approver,
             reserved_tools=reserved_tools,
             reserved_commands=reserved_commands,
+            timeout_cap_s=timeout_cap_s,
             trace=trace,
             data_home=data_home,
             log_dir=log_dir,
@@ -92,7 +95,8 @@ class PluginHost:
         self._nursery = nursery
         try:
             self._plugins = [Plugin(spec, order, self._stage) for order, spec in enumerate(self._specs)]
-            if self._plugins:
+            self._stage.expect(self._plugins)
+            if any(plugin.spec.start is None for plugin in self._plugins):
                 await trio.to_thread.run_sync(self._stage.keeper.start)
             nursery.start_soon(self._supervise)
             with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):

@@ -19,7 +19,7 @@ from .deadlines import Deadlines
 from .ending import NO_PARAMS, bury, drain, stop_ladder
 from .hang import HANG_S, HangWatch
 from .outbox import Item
-from .process import ChildProcess, describe_exit
+from .process import Process, describe_exit
 from .quoting import quote
 from .rates import Rate
 from .rpc import Handler
@@ -55,7 +55,7 @@ class Instance:
 
     def __init__(
         self,
-        process: ChildProcess,
+        process: Process,
         owner: InstanceOwner,
         deadlines: Deadlines,
         handlers: Mapping[str, Handler],
@@ -173,8 +173,9 @@ class Instance:
             self._owner.log_line("warning", left_out)
             self._unlogged = 0
         self._unlogged += self._stderr.suppressed - before
+        if data or lines:
+            self._last_words = next(reversed(self._stderr.lines), None)
         for line in lines:
-            self._last_words = line
             self._owner.log_line("stderr", line)
             if self._witness is not None:
                 self._witness.life("stderr", body=line.encode())

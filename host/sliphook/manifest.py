@@ -189,14 +189,14 @@ def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
         raise ManifestError(f"the {what}'s name '{quote(name, 40)}' does not fit {NAME_PATTERNS[what]}")
 
 
-def check_timeout(timeout_s: float, where: str) -> float:
+def check_timeout(timeout_s: float, where: str, *, field: str = "timeout_s") -> float:
     """Refuse a timeout that is out of range; nothing is clamped silently.
 
     Raises:
         ManifestError: zero, negative, no number, too short or too long.
     """
     if math.isnan(timeout_s) or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
-        raise ManifestError(f"timeout_s of {where} is {timeout_s}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}")
+        raise ManifestError(f"{field} of {where} is {timeout_s}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}")
     return timeout_s
 
 

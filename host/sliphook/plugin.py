@@ -19,8 +19,9 @@ from .call import Call
 from .connection import Connection
 from .instance import Instance
 from .lifecycle import Happening, RestartPolicy, State, move
-from .manifest import ManifestError, ReadManifest, Route, read_manifest
-from .process import CannotStart, plugin_environment, spawn
+from .manifest import ManifestError, Route, read_manifest
+from .overrides import apply_overrides, recorded_manifest
+from .process import CannotStart, Process, plugin_environment, spawn
 from .quoting import quote
 from .spec import PluginSpec, PluginStatus
 from .stderr import StderrTail
@@ -50,7 +51,8 @@ class Plugin:
         name: its name; a plugin that is only tried says its own when it starts.
         state: where it is.
         why: what led there, or None.
-        manifest: the last one that was accepted; it stays when the process is gone.
+        recorded: the manifest that was approved at installation, or None.
+        manifest: the last one that was accepted, before the first the recorded one; it stays when the process is gone.
         settled: set while it is known whether the plugin is there.
         gone: set when `run` has returned.
     """
@@ -58,11 +60,12 @@ class Plugin:
     def __init__(self, spec: PluginSpec, order: int, host: Supervisor) -> None:
         self.spec = spec
         self.order = order
-        self.name = spec.name or quote(spec.path.stem, 64)
+        self.recorded, self._broken_record = recorded_manifest(spec, timeout_cap_s=host.timeout_cap_s)
+        self.name = spec.name or (self.recorded.name if self.recorded is not None else quote(spec.path.stem, 64))
         self.state = State.STOPPED
         self.why: str | None = None
         self.since = trio.current_time()
-        self.manifest: ReadManifest | None = None
+        self.manifest = self.recorded
         self.settled = trio.Event()
         self.gone = trio.Event()
         self._host = host
@@ -74,6 +77,7 @@ class Plugin:
         self._waiting: list[tuple[Call, msgspec.Raw]] = []
         self._stderr = StderrTail()
         self._witness = Witness(host.trace, self.name) if host.trace is not None else None
+        self._has_worked = False
 
     # -- what the host asks of it ----------------------------------------------------------------------------------
 
@@ -84,8 +88,8 @@ class Plugin:
 
     @property
     def has_restarted(self) -> bool:
-        """This is not its first process."""
-        return self._policy.restarts > 0
+        """It has been ready before, in another process."""
+        return self._has_worked
 
     @property
     def connection(self) -> Connection | None:
@@ -93,8 +97,11 @@ class Plugin:
         return self._instance.connection if self.state is State.READY and self._instance is not None else None
 
     def routes(self) -> Mapping[str, tuple[Route, ...]]:
-        """Its subscriptions that count now. One that is not there and cannot be waited for keeps its closed hooks: they fail."""
-        if self.manifest is None or self.state in (State.STOPPED, State.STOPPING, State.DISABLED):
+        """Its subscriptions that count now. One that is not there and cannot be waited for keeps its closed hooks: they fail.
+
+        Only the user's `disable` lifts them; being started anew by hand, or killed with a session open, does not.
+        """
+        if self.manifest is None or self._order is _Order.REST or self.state is State.DISABLED:
             return {}
         if self.ready or self.state.waits:
             return self.manifest.routes
@@ -226,9 +233,11 @@ class Plugin:
 
     async def _live(self) -> None:
         """One process, and what follows from its end."""
-        environment = plugin_environment(os.environ, self.spec.env)
+        if self._broken_record is not None:
+            self._fail(Happening.CANNOT_START, self._broken_record)
+            return
         try:
-            process = await spawn(self.spec.path, cwd=self._host.data_dir(self), env=environment, keeper=self._host.keeper)
+            process = await self._spawn()
         except CannotStart as error:
             self._fail(Happening.CANNOT_START, str(error))
             return
@@ -249,9 +258,15 @@ class Plugin:
         elif self.state in (State.READY, State.STARTING):
             await self._died(instance, ready_since)
 
+    async def _spawn(self) -> Process:
+        if self.spec.start is not None:
+            return await self.spec.start()
+        environment = plugin_environment(os.environ, self.spec.env)
+        return await spawn(self.spec.path, cwd=self._host.data_dir(self), env=environment, keeper=self._host.keeper)
+
     async def _died(self, instance: Instance, began: float) -> None:
         why = instance.why or "ended"
-        if not instance.ready and self.manifest is None:
+        if not instance.ready and not self._has_worked:
             # it has never worked: that is no crash to recover from, and trying again would only hide why
             self._fail(Happening.CANNOT_START, why)
             return
@@ -271,7 +286,7 @@ class Plugin:
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """The plugin has declared itself."""
         try:
-            read = read_manifest(bytes(manifest))
+            read = apply_overrides(read_manifest(bytes(manifest)), self.spec, timeout_cap_s=self._host.timeout_cap_s)
         except ManifestError as error:
             self._fail(Happening.CANNOT_START, str(error))
             return False
@@ -290,6 +305,7 @@ class Plugin:
             return False
         self.manifest = read
         self._change(Happening.MANIFEST)
+        self._has_worked = True
         waiting, self._waiting = self._waiting, []
         for call, params in waiting:
             if call.status is None:

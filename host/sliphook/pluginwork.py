@@ -85,7 +85,11 @@ class PluginWork:
 
     async def call_tool(self, offer: ToolOffer, params: ToolCallParams, *, turn_id: str | None = None) -> ToolAnswer:
         """Send one `tool/call` and read the answer; never raises for a fault of the plugin."""
-        plugin = self._plugins[offer.plugin]
+        plugin = self._plugins.get(offer.plugin)
+        if plugin is None:
+            why = f"the plugin {offer.plugin} was left out meanwhile"
+            result = _error(f"the tool {offer.name} failed: {why}")
+            return ToolAnswer(plugin=offer.plugin, status="failed_to_start", result=result, elapsed_ms=0.0, error=why)
         call = await _send(
             plugin, "tool/call", params, params.timeout_s, session_id=params.session_id, turn_id=turn_id, call_id=params.call_id
         )

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import trio
 
@@ -44,6 +45,32 @@ def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -
     kept = {name: value for name, value in environ.items() if name in ALLOWED_ENVIRONMENT or name.startswith("LC_")}
     kept.update({name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)})
     return {**kept, **_ADDED}
+
+
+class Process(Protocol):
+    """What the host needs of a running plugin: a child process, or in tests something that behaves like one.
+
+    Attributes:
+        pid: of the process and its group.
+        stdin, stdout, stderr: our ends, taken by `pipes.take`; whoever takes one closes it.
+    """
+
+    pid: int
+    stdin: int
+    stdout: int
+    stderr: int
+
+    async def exited(self) -> None:
+        """Wait until it has ended."""
+        ...
+
+    def signal_group(self, number: int) -> None:
+        """Signal the whole group; does nothing once it has been reaped."""
+        ...
+
+    def reap(self) -> int | None:
+        """Collect one that has ended and kill the rest of its group; None: it still lives."""
+        ...
 
 
 class ChildProcess:

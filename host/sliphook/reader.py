@@ -59,6 +59,7 @@ class PipeReader:
         self._ended = False
         self._empty = False
         self._caller_reads = False
+        self._waiter: trio.lowlevel.Task | None = None
         self._task: trio.lowlevel.Task | None = None
         self._second = 0.0
         self._messages = 0
@@ -75,9 +76,7 @@ class PipeReader:
             if self._caller_reads:
                 await self._park()
                 continue
-            try:
-                await trio.lowlevel.wait_readable(self._descriptor)
-            except trio.ClosedResourceError:
+            if not await self._readable():
                 continue  # closed, or a caller takes over
             self._read()
             while self._handle_some():
@@ -92,17 +91,13 @@ class PipeReader:
         if self._caller_reads or self.closed or self._ended or self._over_limit():
             return
         self._caller_reads = True
-        if self._task is None:
-            self.nudge()
+        self.nudge()
         try:
             while not done() and not self.closed and not self._ended and not self._over_limit():
-                try:
-                    await trio.lowlevel.wait_readable(self._descriptor)
-                except trio.ClosedResourceError:
-                    continue
-                self._read()
-                if self._handle_some():
-                    break  # a flood is the task's to deal with
+                if await self._readable():
+                    self._read()
+                    if self._handle_some():
+                        break  # a flood is the task's to deal with
         finally:
             self._caller_reads = False
             if self._task is not None:
@@ -111,7 +106,7 @@ class PipeReader:
 
     def nudge(self) -> None:
         """Wake whoever waits for the pipe, so that they look again whether they still should."""
-        if not self.closed:
+        if self._waiter is not None and not self.closed:
             trio.lowlevel.notify_closing(self._descriptor)
 
     def read_now(self) -> None:
@@ -149,6 +144,18 @@ class PipeReader:
         if not self.closed:
             pipes.close(self._descriptor)
             self._descriptor = -1
+
+    async def _readable(self) -> bool:
+        """Wait for the pipe; False after a nudge, or where it was closed."""
+        self._waiter = task = trio.lowlevel.current_task()
+        try:
+            await trio.lowlevel.wait_readable(self._descriptor)
+        except trio.ClosedResourceError:
+            return False
+        finally:
+            if self._waiter is task:  # else the role has been taken over before this task could run
+                self._waiter = None
+        return True
 
     async def _park(self) -> None:
         self._task = trio.lowlevel.current_task()

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from sliphook_sdk.protocol import Manifest
+from sliphook_sdk.protocol import Manifest, OnFailure
+
+if TYPE_CHECKING:
+    from .process import Process
+
+
+@dataclass(frozen=True)
+class Override:
+    """What the user's configuration says of a plugin's subscriptions to one hook or event. None leaves what the plugin declared.
+
+    Attributes:
+        priority: high is asked first.
+        on_failure: what a failed answer counts as; the user may weaken a guard, a plugin's update may not.
+        off: the plugin is neither asked nor told.
+    """
+
+    priority: int | None = None
+    on_failure: OnFailure | None = None
+    off: bool = False
 
 
 @dataclass(frozen=True)
@@ -19,6 +38,12 @@ class PluginSpec:
         config: the user's settings for it.
         env: environment variables that the user granted, with their values.
         grants: what it may ask of the host; None: all that its manifest lists.
+        timeout_cap_s: the longest that an answer of its may take, whatever its subscriptions ask for; None: no cap.
+        overrides: by the name of a hook or event, what the user has decided about it.
+        recorded: the manifest that was approved when it was installed. Whenever the plugin is not there (starting, failed,
+            refused, self-disabled), the closed subscriptions in it count and fail, and its names are taken; None: nothing is
+            known of the plugin before it has started.
+        start: starts it otherwise than as an executable; tests put an in-memory plugin there (see `sliphook.testing`).
     """
 
     path: Path
@@ -26,6 +51,10 @@ class PluginSpec:
     config: Mapping[str, object] = field(default_factory=dict[str, object])
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     grants: frozenset[str] | None = None
+    timeout_cap_s: float | None = None
+    overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
+    recorded: Manifest | None = None
+    start: Callable[[], Awaitable[Process]] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,7 +70,7 @@ class PluginStatus:
         restarts: how often it was started again.
         since: `trio.current_time()` of the last change of state.
         stderr_tail: its last lines, escaped.
-        manifest: what it declared, or None.
+        manifest: what it declared, or before that what was recorded; None where neither is.
     """
 
     name: str

@@ -23,6 +23,7 @@ class Supervisor(Protocol):
     deadlines: Deadlines
     trace: TraceSink | None
     keeper: Keeper
+    timeout_cap_s: float | None
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
         """The params of `initialize`."""

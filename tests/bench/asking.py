@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from sliphook import Outcome, PluginHost, Session, Turn
 
@@ -26,7 +27,7 @@ async def opened(plugins: Sequence[Path]) -> AsyncGenerator[PluginHost, None]:
         yield host
 
 
-async def ask(session: Session, turn: Turn, fields: dict[str, object]) -> Outcome:
+async def ask(session: Session, turn: Turn, fields: dict[str, Any]) -> Outcome:
     """One `pre_tool_call` and nothing else (`Turn.call_tool` would fire `post_tool_call` too)."""
     return await session.ask("pre_tool_call", turn, **fields)
 

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from os import PathLike
+from typing import Any
 
 import msgspec
 import trio
@@ -37,7 +38,7 @@ def payload(text_bytes: int = 220) -> PreToolCall:
     )
 
 
-def call(text_bytes: int = 220) -> dict[str, object]:
+def call(text_bytes: int = 220) -> dict[str, Any]:
     """The fields that the agent gives: one tool call."""
     return {
         "call_id": "0123456789abcdef",
@@ -58,7 +59,7 @@ async def floor(command: Sequence[str | PathLike[str]], message: PreToolCall) ->
     """
     encoder = msgspec.json.Encoder()
     decoder = msgspec.json.Decoder(PreToolCall)
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)  # noqa: ASYNC220 - before anything is timed
     assert child.stdin is not None
     assert child.stdout is not None
     stdin, stdout = child.stdin.fileno(), child.stdout.fileno()

@@ -12,6 +12,9 @@ from time import perf_counter_ns
 
 Once = Callable[[], Awaitable[object]]
 
+PROC = Path("/proc/self/smaps_rollup").exists()
+"""There is a Linux to ask what a process takes."""
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -20,7 +23,8 @@ class Scale:
     Attributes:
         rounds: turns that all contestants take.
         calls: hooks of one contestant in a round; of a slow one a part of it.
-        starts: programs that are started of each kind.
+        starts: quick programs that are started of each kind.
+        slow_starts: slow ones.
         batches: turns of the interrupts, each with fresh plugins.
         interrupts: in one batch.
         told: events told to many plugins.
@@ -31,6 +35,7 @@ class Scale:
     rounds: int
     calls: int
     starts: int
+    slow_starts: int
     batches: int
     interrupts: int
     told: int
@@ -39,9 +44,9 @@ class Scale:
     some: int = 50
 
 
-FULL = Scale(rounds=40, calls=300, starts=15, batches=5, interrupts=100, told=200, hooks=100_000)
-QUICK = Scale(rounds=10, calls=150, starts=5, batches=2, interrupts=50, told=40, hooks=10_000)
-TINY = Scale(rounds=2, calls=4, starts=1, batches=1, interrupts=2, told=2, hooks=40, many=3, some=5)
+FULL = Scale(rounds=40, calls=300, starts=30, slow_starts=9, batches=5, interrupts=100, told=200, hooks=100_000)
+QUICK = Scale(rounds=10, calls=150, starts=6, slow_starts=3, batches=2, interrupts=50, told=40, hooks=10_000)
+TINY = Scale(rounds=2, calls=4, starts=1, slow_starts=1, batches=1, interrupts=2, told=2, hooks=40, many=3, some=5)
 
 
 @dataclass

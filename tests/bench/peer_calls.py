@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import msgspec
@@ -18,6 +19,8 @@ from .measuring import Once
 from .workshop import HERE
 
 PEERS = HERE / "peers"
+HAS_MCP = find_spec("mcp") is not None
+"""The extra `bench` is installed."""
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
@@ -16,12 +17,28 @@ import trio
 WAIT_S = 10.0
 """Nothing here takes so long unless it hangs."""
 
-EVERYTHING = (
-    "session_start session_reset session_end turn_start user_prompt_submit pre_llm_call post_llm_call llm_call_failed pre_tool_call "
-    "post_tool_call stop agent_loop_stopped turn_end notification user_input_required user_input_received subagent_start subagent_stop"
-).split()
+EVERYTHING = [
+    "session_start",
+    "session_reset",
+    "session_end",
+    "turn_start",
+    "user_prompt_submit",
+    "pre_llm_call",
+    "post_llm_call",
+    "llm_call_failed",
+    "pre_tool_call",
+    "post_tool_call",
+    "stop",
+    "agent_loop_stopped",
+    "turn_end",
+    "notification",
+    "user_input_required",
+    "user_input_received",
+    "subagent_start",
+    "subagent_stop",
+]
 
-_RUNTIME = '''#!{python} -SE
+_RUNTIME = """#!{python} -SE
 import json, os, signal, sys, time
 
 NOTHING = object()
@@ -85,7 +102,7 @@ def serve():
             heard(message)
 
 {main}
-'''
+"""
 
 
 class Program:
@@ -140,7 +157,7 @@ def _name(message: dict[str, Any]) -> str:
 async def until(done: Callable[[], bool]) -> None:
     """Wait for something that happens outside of this process or in another task."""
     with trio.fail_after(WAIT_S):
-        while not done():
+        while not done():  # noqa: ASYNC110 - there is no event for what another process does
             await trio.sleep(0.002)
 
 
@@ -182,7 +199,8 @@ class Workshop:
             "tools": [{"name": tool} if isinstance(tool, str) else tool for tool in tools],
             **manifest,
         }
-        handler = f"def on(method, params, id):\n{textwrap.indent(textwrap.dedent(on), '    ')}\n    return DEFAULTS.get(method, {{}})\n" if on else ""
+        body = textwrap.indent(textwrap.dedent(on), "    ")
+        handler = f"def on(method, params, id):\n{body}\n    return DEFAULTS.get(method, {{}})\n" if on else ""
         text = _RUNTIME.format(
             python=sys.executable,
             log=str(log),
@@ -199,13 +217,11 @@ class Workshop:
         return self.folder / f"{name}.flag"
 
 
-def group_lives(pid: int) -> bool:
-    """Whether any process of the group is left; a zombie counts."""
-    try:
-        os.killpg(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def group_lives(group: int) -> bool:
+    """Whether any process of the group runs. A dead grandchild does not count: reaping it is the system's."""
+    listing = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in listing.splitlines())
+    return any(int(pgid) == group and not state.startswith("Z") for pgid, state in rows)
 
 
 def stop(pid: int) -> None:

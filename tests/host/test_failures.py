@@ -35,26 +35,34 @@ async def ask(host: PluginHost) -> Outcome:
 
 FAULTS = {
     "hangs": ("return NOTHING", "timed_out", r"no answer within 0\.2 s"),
-    "answers an error": ('send(id=id, error={"code": 7, "message": "out of cheese"})\nreturn NOTHING', "refused_answer", r"out of cheese \(7\)"),
+    "answers an error": ('send(id=id, error={"code": 7, "message": "full"})\nreturn NOTHING', "refused_answer", r"full \(7\)"),
     "answers a broken error": ('send(id=id, error={"code": "seven"})\nreturn NOTHING', "refused_answer", "not valid"),
-    "answers result and error": ('send(id=id, result={}, error={"code": 7, "message": "x"})\nreturn NOTHING', "refused_answer", "not valid"),
+    "answers result and error": ('send(id=id, result={}, error={"code": 7, "message": ""})\nreturn NOTHING', "refused_answer", "not valid"),
     "answers neither": ("send(id=id)\nreturn NOTHING", "timed_out", "no answer"),
     "answers a list": ("return []", "refused_answer", "must be an object or null, not list"),
     "answers true": ("return True", "refused_answer", "must be an object or null, not bool"),
     "misspells decision": ('return {"desicion": "allow"}', "refused_answer", "did you mean decision"),
     "decides what there is not": ('return {"decision": "block"}', "refused_answer", "block"),
     "uses a field that is not allowed there": ('return {"continue_with": "more"}', "refused_answer", "takes no continue_with"),
-    "replaces without having said so": ('return {"replace": {"arguments": {}}}', "refused_answer", "only a subscription that says replaces"),
+    "replaces without having said so": ('return {"replace": {"arguments": {}}}', "refused_answer", "subscription that says replaces"),
     "exits": ("os._exit(3)", "crashed", "exited with status 3"),
     "exits with a last word": ('os.write(2, b"no \\x1b[31mdisk\\n")\nos._exit(3)', "crashed", r"no \\x1b\[31mdisk"),
     "dies by a signal": ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "killed by SIGSEGV"),
     "kills its whole group": ("os.killpg(0, signal.SIGKILL)", "crashed", "killed by SIGKILL"),
     "sends nonsense in a frame": ('raw(b"Content-Length: 4\\r\\n\\r\\n}}}}")\nreturn NOTHING', "protocol_error", "JSON"),
     "sends a bad length": ('raw(b"Content-Length: -4\\r\\n\\r\\n{}")\nreturn NOTHING', "protocol_error", "Content-Length"),
-    "sends too deep": ('raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\nreturn NOTHING', "protocol_error", "deep"),
+    "sends too deep": (
+        'raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\nreturn NOTHING',
+        "protocol_error",
+        "deep",
+    ),
     "closes its output and lives on": ("os.close(1)\ntime.sleep(30)", "crashed", "closed its standard output and lived on"),
     "dies in the middle of a message": ('raw(b\'{"jsonrpc":"2.0","id":\')\nos._exit(3)', "crashed", "exited with status 3"),
-    "dies in the middle of a frame": ('raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos._exit(3)', "protocol_error", "98 of 99 bytes are missing"),
+    "dies in the middle of a frame": (
+        'raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos._exit(3)',
+        "protocol_error",
+        "98 of 99 bytes are missing",
+    ),
 }
 
 
@@ -276,7 +284,9 @@ async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(
 async def test_a_replacer_that_eats_up_the_time_leaves_nobody_ignorant(shop: Workshop) -> None:
     """Those behind it in `post_tool_call` cannot be asked any more; they are told, as every call that began has to end for them."""
     eater = shop.program(
-        "eater", subscriptions=[{"event": "post_tool_call", "replaces": True, "timeout_s": QUICK_S}], on='return NOTHING if "hook" in method else {}'
+        "eater",
+        subscriptions=[{"event": "post_tool_call", "replaces": True, "timeout_s": QUICK_S}],
+        on='return NOTHING if "hook" in method else {}',
     )
     behind = shop.program("behind", subscriptions=[{"event": "pre_tool_call"}, {"event": "post_tool_call", "timeout_s": QUICK_S}])
 

@@ -89,7 +89,9 @@ async def test_in_a_hook_that_is_asked_side_by_side(shop: Workshop) -> None:
 
 
 async def test_in_a_hook_that_is_asked_in_sequence(shop: Workshop) -> None:
-    first = shop.program("first", subscriptions=[{"event": "pre_tool_call", "replaces": True}], on=hang_in("hook/pre_tool_call"), hears=["turn_end"])
+    first = shop.program(
+        "first", subscriptions=[{"event": "pre_tool_call", "replaces": True}], on=hang_in("hook/pre_tool_call"), hears=["turn_end"]
+    )
     second = shop.program("second", hears=["pre_tool_call", "post_tool_call", "turn_end"], tools=["look"])
     async with conversation(first, second) as (_, session):
         await interrupted_turn(session, lambda turn: turn.call_tool("look", {}), lambda: "hook/pre_tool_call" in first.methods())
@@ -104,7 +106,15 @@ async def test_in_a_tool_call(shop: Workshop) -> None:
     other = shop.program("other", hears=EVERYTHING)
     async with conversation(owner, other) as (_, session):
         await interrupted_turn(session, lambda turn: turn.call_tool("look", {}), lambda: "tool/call" in owner.methods())
-    ending = ["event/agent_loop_stopped", "$/cancelRequest", "event/post_tool_call", "event/turn_end", "event/session_end", "shutdown", "exit"]
+    ending = [
+        "event/agent_loop_stopped",
+        "$/cancelRequest",
+        "event/post_tool_call",
+        "event/turn_end",
+        "event/session_end",
+        "shutdown",
+        "exit",
+    ]
     assert after(owner, "tool/call") == ending
     assert after(other, "hook/pre_tool_call") == [method for method in ending if method != "$/cancelRequest"]
     (call,) = [message for message in owner.messages() if message.get("method") == "tool/call"]
@@ -129,7 +139,12 @@ async def test_in_a_model_call(shop: Workshop) -> None:
     async with conversation(probe) as (_, session):
         turn = await interrupted_turn(session, body, calling.is_set)
         turn.post_llm_call(
-            provider=None, model="m", response=Message(role="assistant", content="late"), finish_reason=None, usage=Usage(), duration_ms=None
+            provider=None,
+            model="m",
+            response=Message(role="assistant", content="late"),
+            finish_reason=None,
+            usage=Usage(),
+            duration_ms=None,
         )
     (stopped,) = probe.params("event/agent_loop_stopped")
     assert stopped["inflight"] == {"llm": True, "tools": [], "requests": []}
@@ -253,17 +268,16 @@ async def test_by_the_loop_itself_between_two_steps(shop: Workshop) -> None:
 
 async def test_from_a_thread(shop: Workshop) -> None:
     probe = shop.program(hears=EVERYTHING, tools=["look"], on=hang_in("tool/call"))
-    async with conversation(probe) as (host, session):
-        async with trio.open_nursery() as nursery:
+    async with conversation(probe) as (host, session), trio.open_nursery() as nursery:
 
-            async def run() -> None:
-                async with session.turn("hello") as turn:
-                    await turn.call_tool("look", {})
+        async def run() -> None:
+            async with session.turn("hello") as turn:
+                await turn.call_tool("look", {})
 
-            nursery.start_soon(run)
-            await probe.hears("tool/call")
-            await trio.to_thread.run_sync(host.interrupt_from_thread, session.session_id)
-            await trio.to_thread.run_sync(host.interrupt_from_thread, "no such session")
+        nursery.start_soon(run)
+        await probe.hears("tool/call")
+        await trio.to_thread.run_sync(host.interrupt_from_thread, session.session_id)
+        await trio.to_thread.run_sync(host.interrupt_from_thread, "no such session")
     assert [one["reason"] for one in probe.params("event/agent_loop_stopped")] == ["user_stop"]
     check_pairs(probe.fired())
 
@@ -490,11 +504,10 @@ async def test_a_task_that_the_interrupt_does_not_reach_gets_no_permission(shop:
         outcome = await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
         results.append(outcome.status)
 
-    async with conversation(probe) as (_, session), trio.open_nursery() as nursery:
-        async with session.turn("hello") as turn:
-            nursery.start_soon(outside, turn)
-            await probe.hears("hook/pre_tool_call")
-            session.interrupt()
+    async with conversation(probe) as (_, session), trio.open_nursery() as nursery, session.turn("hello") as turn:
+        nursery.start_soon(outside, turn)
+        await probe.hears("hook/pre_tool_call")
+        session.interrupt()
     assert results == ["cancelled"]
     assert [one["status"] for one in probe.params("event/post_tool_call")] == ["cancelled"]
     check_pairs(probe.fired())

@@ -142,7 +142,9 @@ async def test_at_every_checkpoint(programs: list[Program], before: bool) -> Non
         for session_id in sessions:
             fired = by_session[session_id]
             check_pairs(fired, gapless=session_id == sessions[-1], unread=True)
-            ends = [message["params"] for message in fired if message["method"] == "event/turn_end" and message["params"]["agent_depth"] == 0]
+            ends = [
+                message["params"] for message in fired if message["method"] == "event/turn_end" and message["params"]["agent_depth"] == 0
+            ]
             assert [end["outcome"] for end in ends] == ["completed" if session_id == sessions[-1] else "interrupted", "completed"]
 
 

@@ -164,10 +164,9 @@ async def test_the_host_closes_under_a_task_that_is_still_in_a_turn(probe: Progr
                 pass
 
     with trio.fail_after(WAIT_S):
-        async with trio.open_nursery() as nursery:
-            async with PluginHost([probe.path]) as host:
-                nursery.start_soon(converse, host.session())
-                await inside.wait()
+        async with trio.open_nursery() as nursery, PluginHost([probe.path]) as host:
+            nursery.start_soon(converse, host.session())
+            await inside.wait()
     assert ends(probe) == (["interrupted"], ["shutdown"])
 
 
@@ -196,22 +195,23 @@ async def test_a_turn_in_a_turn_is_refused_and_changes_nothing(probe: Program) -
 
 async def test_a_new_message_interrupts_where_it_is_told_to(probe: Program) -> None:
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session:
-            async with trio.open_nursery() as nursery:
+        async with PluginHost([probe.path]) as host, host.session() as session, trio.open_nursery() as nursery:
 
-                async def first() -> None:
-                    async with session.turn("one") as turn:
-                        await turn.submit()
-                        started.set()
-                        await trio.sleep_forever()
+            async def first() -> None:
+                async with session.turn("one") as turn:
+                    await turn.submit()
+                    started.set()
+                    await trio.sleep_forever()
 
-                started = trio.Event()
-                nursery.start_soon(first)
-                await started.wait()
-                async with session.turn("two", interrupt=True) as second:
-                    await second.submit()
+            started = trio.Event()
+            nursery.start_soon(first)
+            await started.wait()
+            async with session.turn("two", interrupt=True) as second:
+                await second.submit()
     assert ends(probe) == (["interrupted", "completed"], ["exit"])
-    assert [(one["reason"], one["invalidation_reason"]) for one in probe.params("event/agent_loop_stopped")] == [("new_message", "new_message")]
+    assert [(one["reason"], one["invalidation_reason"]) for one in probe.params("event/agent_loop_stopped")] == [
+        ("new_message", "new_message")
+    ]
     assert [one["index"] for one in probe.params("event/turn_start")] == [1, 2]
 
 
@@ -312,7 +312,8 @@ def test_ctrl_c_while_the_host_closes_leaves_nothing_behind(shop: Workshop) -> N
     assert slow.methods()[-1] == "shutdown"
 
 
-def test_ctrl_c_while_the_host_opens_leaves_nothing_behind(shop: Workshop) -> None:
+def test_ctrl_c_while_the_host_opens_leaves_nothing_behind(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sliphook.ending.EXIT_GRACE_S", 0.2)
     slow = shop.program(before="os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(30)")
 
     async def main() -> None:
@@ -346,10 +347,14 @@ async def test_a_group_of_exceptions_is_looked_into(probe: Program) -> None:
 
 async def test_the_tools_of_a_turn_in_a_nursery(probe: Program) -> None:
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
-            async with trio.open_nursery() as nursery:
-                for _ in range(20):
-                    nursery.start_soon(turn.call_tool, "look", {})
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+            trio.open_nursery() as nursery,
+        ):
+            for _ in range(20):
+                nursery.start_soon(turn.call_tool, "look", {})
     assert probe.methods().count("tool/call") == 20
     assert ends(probe) == (["completed"], ["exit"])
 
@@ -366,10 +371,14 @@ async def test_a_child_that_outlives_its_parent_is_cancelled(probe: Program) -> 
         status.append(own.interrupted)
 
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, trio.open_nursery() as nursery:
-            async with session.turn("hello") as turn:
-                nursery.start_soon(child, turn)
-                await begun.wait()
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            trio.open_nursery() as nursery,
+            session.turn("hello") as turn,
+        ):
+            nursery.start_soon(child, turn)
+            await begun.wait()
     assert status == [True]
     assert ends(probe) == (["interrupted", "completed"], ["exit"])
 

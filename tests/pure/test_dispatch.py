@@ -443,8 +443,8 @@ def test_a_field_or_value_that_is_not_allowed_is_a_failed_answer_that_says_what_
 
 @pytest.mark.parametrize("word", ["replace", "substitute"])
 def test_replace_and_substitute_in_the_second_phase_are_a_failed_answer(word: str) -> None:
-    answer: dict[str, Any] = {"replace": {"replace": {"arguments": {}}}, "substitute": {"substitute": {"result": "x"}}}[word]
-    outcome = fire("pre_tool_call", {"a": answer}, subscriber("a", {"on_failure": "open"})).outcome
+    values: dict[str, Any] = {"replace": {"arguments": {}}, "substitute": {"result": "x"}}
+    outcome = fire("pre_tool_call", {"a": {word: values[word]}}, subscriber("a", {"on_failure": "open"})).outcome
     assert (
         outcome.parts[0].error == f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before"
     )

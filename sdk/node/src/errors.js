@@ -29,8 +29,8 @@ export class HostRefused extends Error {
 export class RpcError extends Error {
   name = "RpcError";
 
-  constructor(code, message) {
-    super(message);
+  constructor(code, message, options) {
+    super(message, options);
     this.code = code;
   }
 }

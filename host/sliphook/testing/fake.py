@@ -1,0 +1,318 @@
+"""A plugin that is a Python object: what it declares, what it answers, and what it was sent."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import trio
+
+from sliphook.spec import Override, PluginSpec
+from sliphook_sdk.protocol import CATALOGUE, ErrorCode, Manifest
+
+from .process import FakeProcess
+from .replies import CRASHES, HANGS, After, Fails, Handler, Raw, Reply
+from .wire import Stream
+
+
+class HostRefused(Exception):
+    """The host answered a request of the plugin's with an error.
+
+    Attributes:
+        code: the error's code.
+    """
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Received(msgspec.Struct, frozen=True, kw_only=True):
+    """One message of the host to the plugin.
+
+    Attributes:
+        method: the method.
+        params: as they stood in JSON.
+        id: of a request; None in a notification.
+    """
+
+    method: str
+    params: dict[str, Any]
+    id: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The method without its kind: `pre_tool_call` of `hook/pre_tool_call`."""
+        return self.method.partition("/")[2]
+
+
+class FakePlugin(PluginSpec):
+    """A plugin in memory, to be given to `PluginHost` in the place of a path.
+
+    It answers the handshake, obeys cancels and ends when it is told to; what it says to all else is yours. Answers are values or
+    functions of what the request is about: the payload of a hook, the arguments of a tool, the text behind a command. Functions may
+    be async; what they raise is answered as an error, as the SDKs do.
+
+    Attributes:
+        received: every message of the host, in order, from all its processes.
+        starts: how often it was started.
+
+    Args:
+        name: the plugin's name.
+        hooks: by name, what it answers to a hook; an event's function is called with its payload. It is subscribed to all of them.
+        hears: hooks and events that it is subscribed to and abstains from.
+        subscriptions: what it is subscribed to otherwise than by default, as in a manifest.
+        tools: by name, what a tool answers; the manifest's `tools` may say more of one.
+        commands: by name, what a slash command answers.
+        initialize: what it answers in the place of its manifest; `CRASHES` or `HANGS`, say.
+        config: the user's settings for it.
+        grants: what the user grants; None: all that it `uses`.
+        timeout_cap_s: the user's cap.
+        overrides: the user's word on its subscriptions.
+        recorded: the manifest that was approved at installation; True: the one that it has.
+        manifest: more fields of its manifest, such as `uses`.
+    """
+
+    def __init__(
+        self,
+        name: str = "fake",
+        *,
+        hooks: Mapping[str, Handler | Reply] | None = None,
+        hears: Iterable[str] = (),
+        subscriptions: Iterable[dict[str, Any]] = (),
+        tools: Mapping[str, Handler | Reply] | None = None,
+        commands: Mapping[str, Handler | Reply] | None = None,
+        initialize: Handler | Reply = None,
+        config: Mapping[str, object] | None = None,
+        grants: frozenset[str] | None = None,
+        timeout_cap_s: float | None = None,
+        overrides: Mapping[str, Override] | None = None,
+        recorded: Manifest | bool = False,
+        **manifest: Any,
+    ) -> None:
+        self._hooks = dict(hooks or {})
+        self._tools = dict(tools or {})
+        self._commands = dict(commands or {})
+        self._initialize = initialize
+        self.manifest = _declared(name, [*self._hooks, *hears], list(subscriptions), list(self._tools), list(self._commands), manifest)
+        super().__init__(
+            path=Path(name),
+            name=name,
+            config=dict(config or {}),
+            grants=grants,
+            timeout_cap_s=timeout_cap_s,
+            overrides=dict(overrides or {}),
+            recorded=msgspec.convert(self.manifest, Manifest) if recorded is True else recorded or None,
+            start=self._start,
+        )
+        self.received: list[Received] = []
+        self.starts = 0
+        self._news = trio.Event()
+        self._thawed = trio.Event()
+        self._thawed.set()
+        self._process: FakeProcess | None = None
+        self._stream: Stream | None = None
+        self._ids = itertools.count(1)
+        self._asked: dict[int, trio.Event] = {}
+        self._replies: dict[int, dict[str, Any]] = {}
+        self._under_way: dict[int, trio.CancelScope] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # -- what it was sent -----------------------------------------------------------------------------------------
+
+    def names(self, session_id: str | None = None) -> list[str]:
+        """The hooks and events that it was sent, in order; those of one session only, where one is given."""
+        return [message.name for message in self.fired() if session_id in (None, message.params["session_id"])]
+
+    def fired(self) -> list[Received]:
+        """The messages that are hooks and events."""
+        return [message for message in self.received if message.method.startswith(("hook/", "event/"))]
+
+    def payloads(self, name: str) -> list[Any]:
+        """The payloads of one hook or event, as the catalogue's Structs."""
+        return [msgspec.convert(message.params, CATALOGUE[name].payload) for message in self.fired() if message.name == name]
+
+    async def hears(self, method: str, *, times: int = 1) -> None:
+        """Wait until a method (or the name of a hook or event) was received so often. Events are not waited for by anybody else."""
+        while sum(method in (message.method, message.name) for message in self.received) < times:
+            await self._news.wait()
+
+    # -- what it does of itself -------------------------------------------------------------------------------------
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        """Send a request to the host, such as `host/inject`, and wait for its result.
+
+        Raises:
+            HostRefused: the host answered an error.
+        """
+        request_id = next(self._ids)
+        arrived = self._asked[request_id] = trio.Event()
+        await self._living().send({"id": request_id, "method": method, "params": params})
+        await arrived.wait()
+        reply = self._replies.pop(request_id)
+        if "error" in reply:
+            raise HostRefused(reply["error"]["code"], reply["error"]["message"])
+        return reply["result"]
+
+    async def tell(self, method: str, **params: Any) -> None:
+        """Send a notification to the host, such as `host/log` or `$/progress`."""
+        await self._living().send({"method": method, "params": params})
+
+    async def write(self, data: bytes) -> None:
+        """Write bytes on its standard output, whatever they are."""
+        await self._living().write(data)
+
+    def complain(self, line: str) -> None:
+        """Write a line on its standard error."""
+        assert self._process is not None, "it has not been started"
+        self._process.complain(line)
+
+    def crash(self, returncode: int = 1) -> None:
+        """Die now; the host may start it again."""
+        if self._process is not None:
+            self._process.end(returncode)
+
+    def freeze(self) -> None:
+        """Neither read nor write from now on, as a process that is stopped."""
+        self._thawed = trio.Event()
+
+    def thaw(self) -> None:
+        """Go on."""
+        self._thawed.set()
+
+    def _living(self) -> Stream:
+        assert self._stream is not None, "it has not been started"
+        return self._stream
+
+    # -- its process --------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> FakeProcess:
+        process = FakeProcess()
+        self.starts += 1
+        self._process, self._stream = process, Stream(process, self._frozen)
+        trio.lowlevel.spawn_system_task(self._live, process, self._stream, name=f"fake plugin {self.name}")
+        return process
+
+    async def _frozen(self) -> None:
+        await self._thawed.wait()
+
+    async def _live(self, process: FakeProcess, stream: Stream) -> None:
+        try:
+            with process.life:
+                async with trio.open_nursery() as nursery:
+                    async for message in stream.messages():
+                        await self._take(message, process, stream, nursery)
+                    nursery.cancel_scope.cancel()
+        finally:
+            process.end(0)
+
+    async def _take(self, message: dict[str, Any], process: FakeProcess, stream: Stream, nursery: trio.Nursery) -> None:
+        method, request_id = message.get("method"), message.get("id")
+        if method is None:
+            if request_id in self._asked:
+                self._replies[request_id] = message
+                self._asked.pop(request_id).set()
+            return
+        params: dict[str, Any] = message.get("params", {})
+        self.received.append(Received(method=method, params=params, id=request_id))
+        self._news.set()
+        self._news = trio.Event()
+        if method == "exit":
+            process.end(0)
+        elif method == "$/cancelRequest":
+            if params["id"] in self._under_way:
+                self._under_way[params["id"]].cancel()
+        else:
+            reply = self._reply_to(method, params)
+            if inspect.isawaitable(reply) or isinstance(reply, After):
+                # only what takes time gets a task of its own: all else is answered in the order in which it came
+                nursery.start_soon(self._answer_later, request_id, reply, process, stream)
+            elif request_id is not None:
+                await self._answer(request_id, reply, process, stream)
+
+    def _reply_to(self, method: str, params: dict[str, Any]) -> Any:
+        kind, _, name = method.partition("/")
+        if method == "initialize":
+            return _reply(self._initialize, params) if self._initialize is not None else self.manifest
+        if method == "tool/call":
+            return _reply(self._tools.get(params["name"]), params["arguments"])
+        if method == "command/run":
+            return _reply(self._commands.get(params["name"]), params["arguments"])
+        if kind == "event" and not callable(self._hooks.get(name)):
+            return None
+        if kind in ("hook", "event"):
+            return _reply(self._hooks.get(name), msgspec.convert(params, CATALOGUE[name].payload))
+        return None
+
+    async def _answer_later(self, request_id: int | None, reply: Any, process: FakeProcess, stream: Stream) -> None:
+        scope = trio.CancelScope()
+        if request_id is not None:
+            self._under_way[request_id] = scope
+        with scope:
+            while inspect.isawaitable(reply) or isinstance(reply, After):
+                if isinstance(reply, After):
+                    await trio.sleep(reply.seconds)
+                    reply = reply.reply
+                else:
+                    try:
+                        reply = await reply
+                    except Exception as error:
+                        reply = _failure(error)
+        if request_id is None:
+            return
+        del self._under_way[request_id]
+        if scope.cancelled_caught:
+            reply = Fails(ErrorCode.REQUEST_CANCELLED.text, int(ErrorCode.REQUEST_CANCELLED))
+        await self._answer(request_id, reply, process, stream)
+
+    async def _answer(self, request_id: int, reply: Any, process: FakeProcess, stream: Stream) -> None:
+        if reply is CRASHES:
+            process.end(1)
+        elif isinstance(reply, Raw):
+            await stream.write(reply.data)
+        elif isinstance(reply, Fails):
+            await stream.send({"id": request_id, "error": {"code": reply.code, "message": reply.message}})
+        elif reply is not HANGS:
+            await stream.send({"id": request_id, "result": reply})
+
+
+def _reply(given: Handler | Reply, about: Any) -> Any:
+    if not callable(given):
+        return given
+    try:
+        return given(about)
+    except Exception as error:
+        return _failure(error)
+
+
+def _failure(error: Exception) -> Fails:
+    return Fails(f"{type(error).__name__}: {error}")
+
+
+def _declared(
+    name: str,
+    entries: list[str],
+    subscriptions: list[dict[str, Any]],
+    tools: list[str],
+    commands: list[str],
+    manifest: dict[str, Any],
+) -> dict[str, Any]:
+    special = {subscription["event"] for subscription in subscriptions}
+    more = {tool["name"]: tool for tool in manifest.pop("tools", ())}
+    return {
+        "protocol_version": 1,
+        "name": name,
+        "subscriptions": [*({"event": entry} for entry in dict.fromkeys(entries) if entry not in special), *subscriptions],
+        "tools": [*(more.pop(tool, {"name": tool}) for tool in tools), *more.values()],
+        "commands": [{"name": command} for command in commands],
+        **manifest,
+    }

@@ -1,0 +1,77 @@
+"""What stands in for a plugin's process: three pipes inside of this process, and an exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import trio
+
+from sliphook import pipes
+
+
+class FakeProcess:
+    """See `process.Process`. The plugin's ends are `reads` and `writes`; they are closed when it ends.
+
+    Attributes:
+        returncode: once it has ended, as `subprocess` gives it.
+    """
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.returncode: int | None = None
+        self.reads, self.stdin = _pipe()
+        self.stdout, self.writes = _pipe()
+        self.stderr, self._complaints = _pipe()
+        self.life = trio.CancelScope()
+        self._ended = trio.Event()
+
+    def dead(self) -> bool:
+        """It has ended."""
+        return self.returncode is not None
+
+    async def exited(self) -> None:
+        """Wait until it has ended."""
+        await self._ended.wait()
+
+    def signal_group(self, number: int) -> None:
+        """Every signal that the host sends ends it."""
+        self.end(-number)
+
+    def reap(self) -> int | None:
+        """Its exit status, None while it lives."""
+        return self.returncode
+
+    def end(self, returncode: int = -signal.SIGKILL) -> None:
+        """Die now, as a process does: what was written stays readable, all else stops."""
+        if self.returncode is None:
+            self.returncode = returncode
+            self.life.cancel()
+            for descriptor in (self.reads, self.writes, self._complaints):
+                pipes.close(descriptor)
+            self._ended.set()
+
+    def write(self, data: bytes) -> bytes:
+        """Write as much as the pipe takes now; returns the rest. After the end everything is lost."""
+        if self.returncode is not None:
+            return b""
+        try:
+            return data[os.write(self.writes, data) :]
+        except BlockingIOError:
+            return data
+        except BrokenPipeError:
+            return b""
+
+    def complain(self, line: str) -> None:
+        """Write a line on stderr."""
+        if self.returncode is None:
+            os.write(self._complaints, line.encode() + b"\n")
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe: where to read, where to write; both ends as the host has its own."""
+    ends = os.pipe()
+    taken = pipes.take(ends[0]), pipes.take(ends[1])
+    for descriptor in ends:
+        os.close(descriptor)
+    return taken

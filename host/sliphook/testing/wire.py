@@ -1,0 +1,62 @@
+"""The plugin's side of the pipes: lines of JSON in, lines of JSON out."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import msgspec
+import trio
+
+from .process import FakeProcess
+
+_READ_BYTES = 64 * 1024
+
+
+class Stream:
+    """One conversation with the host.
+
+    Args:
+        process: whose pipes they are.
+        frozen: waited for before anything is read or written.
+    """
+
+    def __init__(self, process: FakeProcess, frozen: Callable[[], Awaitable[None]]) -> None:
+        self._process = process
+        self._frozen = frozen
+        self._writing = trio.Lock()
+
+    async def messages(self) -> AsyncIterator[dict[str, Any]]:
+        """The host's messages, until it closes the pipe or the process has ended. Each is one line of JSON between lines of header."""
+        waiting = b""
+        while not self._process.dead():
+            try:
+                await trio.lowlevel.wait_readable(self._process.reads)
+            except trio.ClosedResourceError:
+                return
+            await self._frozen()
+            if self._process.dead():
+                return
+            data = os.read(self._process.reads, _READ_BYTES)
+            if not data:
+                return
+            *lines, waiting = (waiting + data).split(b"\n")
+            for line in lines:
+                if line.startswith(b"{"):
+                    yield json.loads(line)
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send one message. After the process has ended it is lost."""
+        await self.write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")
+
+    async def write(self, data: bytes) -> None:
+        """Write bytes, all of them, without another message in between."""
+        async with self._writing:
+            await self._frozen()
+            while data := self._process.write(data):
+                try:
+                    await trio.lowlevel.wait_writable(self._process.writes)
+                except trio.ClosedResourceError:
+                    return

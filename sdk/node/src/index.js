@@ -1,0 +1,17 @@
+// Write plugins for LLM agents: one executable, a few functions.
+//
+//     import { Plugin, deny } from "sliphook-sdk";
+//
+//     const plugin = new Plugin("guard", { version: "1.0.0" });
+//
+//     plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] }, onFailure: "closed" }, (call) => {
+//       if (String(call.arguments.command).includes("rm -rf")) return deny("deleting whole trees is not for agents");
+//     });
+//
+//     plugin.run();
+
+export { allow, ask, context, continueWith, deny, replace, substitute } from "./answers.js";
+export { AnswerError, HostRefused, RegistrationError, ToolError } from "./errors.js";
+export { Plugin } from "./plugin.js";
+export { ErrorCode } from "./protocol.js";
+export { Tool } from "./registration.js";

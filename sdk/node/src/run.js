@@ -1,0 +1,90 @@
+// A plugin's process from its first moment to its last.
+
+import tty from "node:tty";
+
+import { FrameSplitter } from "./framing.js";
+import { Peer } from "./peer.js";
+import { LIMITS } from "./protocol.js";
+import { Service } from "./service.js";
+import { takeOver } from "./streams.js";
+
+const LINGER_MS = 500; // how long work that is under way may still take when the host has gone without a word
+
+/** Serve the host on standard input and output, or explain the plugin where a person has started it. */
+export function run(plugin) {
+  if (process.argv.length > 2 || tty.isatty(0)) {
+    process.stderr.write(explain(plugin, process.argv[1]));
+    process.exitCode = 2;
+    return;
+  }
+  const [incoming, write] = takeOver();
+  const peer = new Peer(write);
+  const service = new Service(plugin, peer);
+  const splitter = new FrameSplitter();
+  let shutDown = false;
+  let ending = false;
+
+  const end = (lingerMs) => {
+    if (ending) return;
+    ending = true;
+    peer.close();
+    const exit = () => process.exit(0);
+    if (lingerMs === 0) exit();
+    setTimeout(exit, lingerMs);
+    service.idle().then(exit);
+  };
+  const gone = () => end(shutDown ? 0 : LINGER_MS);
+  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => end(LIMITS.SHUTDOWN_TIMEOUT_S * 1000));
+
+  incoming.on("end", gone);
+  incoming.on("error", gone);
+  incoming.on("data", (data) => {
+    let texts;
+    try {
+      texts = splitter.feed(data);
+    } catch (error) {
+      peer.log("error", `what the host wrote is no message: ${error.message}`);
+      process.exit(1);
+    }
+    for (const text of texts) {
+      if (ending) return;
+      const call = peer.receive(text);
+      if (call === undefined) continue;
+      if (call.method === "exit") return gone();
+      shutDown ||= call.method === "shutdown";
+      service.take(call);
+    }
+  });
+}
+
+/** What a person reads who starts the plugin by hand. */
+export function explain(plugin, path) {
+  const { name, version, description, disabled, tools } = plugin.manifest();
+  const names = (asked) => [...new Set(plugin.hooks.filter((handler) => handler.asked === asked).map((handler) => handler.name))];
+  const [asked, told] = [names(true), names(false)];
+  const rows = [
+    ["is asked", asked],
+    ["is told", told],
+    ["tools", tools.map((tool) => tool.name)],
+    ["commands", [...plugin.commands.keys()].map((command) => `/${command}`)],
+  ];
+  const tries = [...asked, ...told].slice(0, 1).map((event) => `sliphook fire ${event} --plugin ${path}`);
+  for (const tool of tools.slice(0, 1)) tries.push(`sliphook call ${tool.name} --args '${JSON.stringify(sample(tool.input_schema ?? {}))}' --plugin ${path}`);
+  tries.push(`sliphook install ${path}`);
+  return [
+    `${name}${version ? ` ${version}` : ""} is a plugin for agents; Sliphook starts it and speaks to it.`,
+    ...(description ? [description] : []),
+    ...(disabled ? ["", `It is disabled: ${disabled}`] : []),
+    "",
+    ...rows.filter(([, values]) => values.length).map(([title, values]) => `  ${title.padEnd(9)} ${values.join(", ")}`),
+    "",
+    "Try it:",
+    ...tries.map((command) => `  ${command}`),
+    "",
+  ].join("\n");
+}
+
+function sample({ properties = {}, required = [] }) {
+  const samples = { string: "...", integer: 1, number: 1, boolean: true, array: [], object: {} };
+  return Object.fromEntries(required.map((name) => [name, samples[properties[name]?.type] ?? null]));
+}

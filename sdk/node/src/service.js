@@ -1,0 +1,193 @@
+// What is done with each message of the host: which of the author's functions it calls, and what goes back.
+
+import { checkAnswer } from "./answers.js";
+import { Context } from "./context.js";
+import { AnswerError, describe, RpcError, ToolError } from "./errors.js";
+import { hint } from "./nearest.js";
+import { CATALOGUE, ErrorCode, PROTOCOL_VERSIONS } from "./protocol.js";
+import { Tool } from "./registration.js";
+
+export class Service {
+  #tools; // by session id, and null for all sessions: Map of name to Tool
+  #inTurn = Promise.resolve(); // events, and what waits for them
+  #underWay = new Set();
+  config = {};
+  dataDir = ".";
+
+  constructor(plugin, peer) {
+    this.plugin = plugin;
+    this.peer = peer;
+    this.#tools = new Map([[null, new Map(plugin.tools)]]);
+    plugin.attach(this);
+  }
+
+  /** Deal with a call: never throws, and answers every request. */
+  take(call) {
+    const name = call.method.slice(call.method.indexOf("/") + 1);
+    if (call.id === undefined) {
+      if (call.method === `event/${name}`) this.#next(() => this.#tell(name, call));
+    } else if (call.method === "shutdown") {
+      this.#next(() => this.peer.answer(call, {}));
+    } else {
+      this.#hold(this.#answer(call, name));
+    }
+  }
+
+  /** Kept when everything that was under way is done. */
+  async idle() {
+    await Promise.allSettled([this.#inTurn, ...this.#underWay]);
+  }
+
+  async setTools(tools, sessionId) {
+    const changed = new Map();
+    for (const tool of tools) {
+      if (!(tool instanceof Tool)) throw new TypeError("setTools() takes what new Tool(name, options, handler) makes");
+      if (changed.has(tool.name)) throw new TypeError(`two of the tools are called ${JSON.stringify(tool.name)}`);
+      changed.set(tool.name, tool);
+    }
+    const before = this.#tools.get(sessionId) ?? new Map();
+    this.#tools.set(sessionId, new Map([...before, ...changed])); // both can be called until the host has decided
+    try {
+      await this.peer.ask("host/tools", { session_id: sessionId, tools: [...changed.values()].map((tool) => tool.spec) });
+    } catch (error) {
+      this.#tools.set(sessionId, before);
+      throw error;
+    }
+    this.#tools.set(sessionId, changed);
+  }
+
+  async #answer(call, name) {
+    try {
+      this.peer.answer(call, await this.#result(call, name));
+    } catch (error) {
+      this.peer.refuse(call, error);
+    }
+  }
+
+  #result(call, name) {
+    switch (call.method) {
+      case "initialize":
+        return this.#initialize(call.params);
+      case "ping":
+        return {};
+      case "tool/call":
+        return this.#call(call);
+      case "command/run":
+        return this.#command(call);
+      case `hook/${name}`:
+        return this.#hook(call, name);
+      default:
+        throw unknown(call.method);
+    }
+  }
+
+  #initialize({ protocol_versions: theirs, plugin }) {
+    if (!Array.isArray(theirs) || !theirs.some((version) => PROTOCOL_VERSIONS.includes(version))) {
+      const message = `no common version: the plugin ${this.plugin.name} speaks ${PROTOCOL_VERSIONS.join(", ")}, the host ${theirs}`;
+      throw new RpcError(ErrorCode.INVALID_PARAMS, message);
+    }
+    this.dataDir = plugin?.data_dir ?? ".";
+    try {
+      this.config = this.plugin.readConfig(plugin?.config ?? {});
+    } catch (error) {
+      // while it is being installed (no name yet) there are no settings; the user shall still see what the plugin wants
+      return plugin?.name == null ? this.plugin.manifest() : this.plugin.manifest(`its settings do not fit: ${describe(error)}`);
+    }
+    return this.plugin.manifest();
+  }
+
+  async #hook(call, name) {
+    const handlers = this.plugin.hooks.filter((handler) => handler.name === name && handler.asked);
+    if (!handlers.length) throw unknown(call.method);
+    // where there is one alone the host has found that it fits; abstaining where none does would open a guard
+    const handler = handlers.length === 1 ? handlers[0] : handlers.find((other) => other.fits(call.params));
+    if (handler === undefined) throw new RpcError(ErrorCode.INVALID_PARAMS, `no handler's match fits this ${name}`);
+    return await this.#run(handler, call, async () => {
+      const answer = await handler.run(call.params, new Context(this, call));
+      if (answer == null) return null;
+      checkAnswer(name, handler.entry, answer, handler.replaces);
+      return answer;
+    });
+  }
+
+  async #tell(name, call) {
+    const fitting = this.plugin.hooks.filter((handler) => handler.name === name && handler.fits(call.params));
+    // the one that would have been asked, or all that wait for it as an event
+    const told = fitting[0]?.asked ? fitting.slice(0, 1) : fitting.filter((handler) => !handler.asked);
+    for (const handler of told) {
+      try {
+        await this.#run(handler, call, () => handler.run(call.params, new Context(this, call)));
+      } catch {
+        // it is in the log, and nobody waits for it
+      }
+    }
+    if (name === "session_end") {
+      this.plugin.sessions.forget(call.params.session_id);
+      this.#tools.delete(call.params.session_id);
+    }
+  }
+
+  async #call(call) {
+    const { name, session_id: sessionId, arguments: args } = call.params;
+    const tool = this.#tools.get(sessionId)?.get(name) ?? this.#tools.get(null).get(name);
+    if (tool === undefined) throw new RpcError(ErrorCode.INVALID_PARAMS, `there is no tool ${JSON.stringify(name)} here`);
+    try {
+      return await this.#run(tool, call, async () => toolResult(await tool.run(args ?? {}, new Context(this, call))));
+    } catch (error) {
+      // a tool's failure is a result too: the model reads it
+      return { content: error instanceof ToolError && error.message ? error.message : describe(error.cause ?? error), is_error: true, data: null };
+    }
+  }
+
+  async #command(call) {
+    const command = this.plugin.commands.get(call.params.name);
+    if (command === undefined) throw new RpcError(ErrorCode.INVALID_PARAMS, `there is no command ${JSON.stringify(call.params.name)} here`);
+    return await this.#run(command, call, async () => {
+      const text = await command.run(call.params.arguments, new Context(this, call));
+      if (text != null && typeof text !== "string") throw new AnswerError(`returned ${typeof text}; a command returns its text`);
+      return { text: text ?? "" };
+    });
+  }
+
+  /** Run the author's function; where it fails the log has the stack, and the answer the message alone. */
+  async #run(handler, call, work) {
+    try {
+      return await work();
+    } catch (error) {
+      if (call.cancelled || error instanceof ToolError) throw error;
+      const stack = error instanceof AnswerError ? undefined : error?.stack;
+      this.peer.log("error", `${handler.what}: ${describe(error)}`, { where: handler.where, traceback: stack });
+      throw new RpcError(ErrorCode.INTERNAL_ERROR, `${handler.what}: ${describe(error)}`, { cause: error });
+    }
+  }
+
+  #next(work) {
+    this.#inTurn = this.#inTurn.then(work);
+  }
+
+  #hold(work) {
+    this.#underWay.add(work);
+    work.finally(() => this.#underWay.delete(work));
+  }
+}
+
+function toolResult(value) {
+  if (value === undefined || value === null || typeof value === "string") return { content: value ?? "", is_error: false, data: null };
+  if (typeof value === "object" && typeof value.content === "string" && Object.keys(value).every((key) => ["content", "is_error", "data"].includes(key))) {
+    return { content: value.content, is_error: value.is_error ?? false, data: value.data ?? null };
+  }
+  let content;
+  try {
+    content = JSON.stringify(value);
+  } catch (error) {
+    throw new AnswerError(`returned something that JSON cannot hold: ${describe(error)}`);
+  }
+  if (content === undefined) throw new AnswerError(`returned ${typeof value}, which JSON cannot hold`);
+  return { content, is_error: false, data: value };
+}
+
+function unknown(method) {
+  const known = ["initialize", "tool/call", "command/run", "ping", "shutdown", ...Object.keys(CATALOGUE).map((name) => `hook/${name}`)];
+  const close = known.includes(method) ? "" : hint(method, known);
+  return new RpcError(ErrorCode.METHOD_NOT_FOUND, `unknown method ${method}${close}`);
+}

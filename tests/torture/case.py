@@ -1,0 +1,238 @@
+"""What a case of the torture suite is, and how its misbehaving program is made."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.torture.stage import Stage
+
+PATIENT_S = 30.0
+"""The timeout of a hook that is expected to be answered, or to fail for another reason: no busy machine takes so long."""
+
+HASTY_S = 0.3
+"""The timeout of a hook that is expected not to be answered."""
+
+
+class Skip(Exception):
+    """The case cannot be played here; str() says why."""
+
+
+class Workshop:
+    """A case's own folder. What `later` is given is called when the case is over."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._later: list[Callable[[], object]] = []
+
+    def write(self, name: str, content: str | bytes, mode: int = 0o755) -> Path:
+        """An executable file."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        path.chmod(mode)
+        return path
+
+    def later(self, action: Callable[[], object]) -> None:
+        """Clean up."""
+        self._later.append(action)
+
+    def clean(self) -> None:
+        """Do what was given to `later`."""
+        while self._later:
+            self._later.pop()()
+
+
+Make = Callable[[Workshop], Path]
+"""Makes the program of a case; returns what the host is told to start."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One misbehaving program and what the host promises all the same.
+
+    Attributes:
+        kind: the family.
+        name: unique in its kind.
+        promise: what it attacks.
+        make: makes the program.
+        status: how its part in the first hook ends; None where it never declared itself, so that it is not asked.
+        state: where it comes to rest after that.
+        says: a regular expression that must be found in what the host said of it: problems and log.
+        restarts: how often it has been started again by then; None where that is not told beforehand.
+        act: what else is done to it beside the healthy plugin, after the first hook; it raises AssertionError.
+        scene: plays the whole case instead of the usual course.
+    """
+
+    kind: str
+    name: str
+    promise: str
+    make: Make
+    status: str | None = "answered"
+    state: str = "ready"
+    says: str | None = None
+    restarts: int | None = None
+    act: Callable[[Stage], Awaitable[None]] | None = None
+    scene: Callable[[Workshop], Awaitable[None]] | None = None
+
+    @property
+    def title(self) -> str:
+        """`kind/name`, without spaces."""
+        return f"{self.kind}/{self.name.replace(' ', '-')}"
+
+
+@dataclass
+class Verdict:
+    """What came of a case. `faults` is empty where the whole promise was kept."""
+
+    case: Case
+    seen: str = ""
+    faults: list[str] = field(default_factory=list[str])
+    skipped: str | None = None
+    seconds: float = 0.0
+
+
+_RUNTIME = '''#!{python} -SE
+import json, os, select, signal, subprocess, sys, threading, time
+
+MANIFEST = json.loads({manifest!r})
+_unread = b""
+
+def raw(data):
+    while data:
+        data = data[os.write(1, data):]
+
+def frame(body):
+    return b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body
+
+def dump(**message):
+    return json.dumps({{"jsonrpc": "2.0", **message}}).encode()
+
+def send(**message):
+    raw(dump(**message) + b"\\n")
+
+def reply(id, result=None):
+    send(id=id, result=result)
+
+def receive():
+    global _unread
+    while True:
+        line, lf, rest = _unread.partition(b"\\n")
+        if lf:
+            _unread = rest
+            if line.startswith(b"{{"):
+                return json.loads(line)
+            continue
+        data = os.read(0, 65536)
+        if not data:
+            sys.exit(0)
+        _unread += data
+
+def initialize():
+    while True:
+        message = receive()
+        if message.get("method") == "initialize":
+            return message["id"]
+
+def greet(**more):
+    reply(initialize(), {{**MANIFEST, **more}})
+
+def polite(message):
+    method = message.get("method")
+    if method == "exit":
+        sys.exit(0)
+    if method == "shutdown" or method == "ping":
+        reply(message["id"])
+
+def hook():
+    while True:
+        message = receive()
+        if str(message.get("method")).startswith("hook/") and "id" in message:
+            return message["id"]
+        polite(message)
+
+def serve():
+    while True:
+        reply(hook(), {{}})
+
+def once(name="once"):
+    """True the first time, over all processes."""
+    try:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+'''
+
+
+def python(body: str, *, name: str = "bad", timeout_s: float = PATIENT_S, **manifest: Any) -> Make:
+    """A program in Python, without the SDK, that hears a hook and what is told of turns and interrupts."""
+    hears: list[dict[str, Any]] = [{"event": "user_prompt_submit", "timeout_s": timeout_s}]
+    hears += [{"event": event} for event in ("session_start", "turn_start", "turn_end", "agent_loop_stopped", "session_end")]
+    declared = {"protocol_version": 1, "name": name, "subscriptions": hears, **manifest}
+    text = _RUNTIME.format(python=sys.executable, manifest=json.dumps(declared)) + textwrap.dedent(body).strip("\n") + "\n"
+    return lambda shop: shop.write(name, text)
+
+
+def on_hook(body: str, *, timeout_s: float = PATIENT_S, **manifest: Any) -> Make:
+    """A program in Python that behaves until its first hook, whose id is then `id`; afterwards it behaves again."""
+    return python(f"greet()\nid = hook()\n{textwrap.dedent(body).strip()}\nserve()", timeout_s=timeout_s, **manifest)
+
+
+def at_first(body: str, *, timeout_s: float = PATIENT_S) -> Make:
+    """As `on_hook`, but only in the first process of the plugin: the next one behaves."""
+    inner = textwrap.indent(textwrap.dedent(body).strip(), "    ")
+    return python(f"greet()\nif once():\n    id = hook()\n{inner}\nserve()", timeout_s=timeout_s)
+
+
+def sh(text: str, name: str = "bad") -> Make:
+    """A program for the shell."""
+    return lambda shop: shop.write(name, "#!/bin/sh\n" + textwrap.dedent(text).strip("\n") + "\n")
+
+
+_compiled: dict[str, bytes] = {}
+_compiling = threading.Lock()
+
+
+def c(source: str, name: str = "bad") -> Make:
+    """A program in C; each is compiled once a run."""
+
+    def make(shop: Workshop) -> Path:
+        compiler = shutil.which("cc")
+        if compiler is None:
+            raise Skip("there is no C compiler (cc) on PATH")
+        with _compiling:
+            if source not in _compiled:
+                code = shop.write("bad.c", source, 0o600)
+                target = shop.folder / "compiled"
+                subprocess.run([compiler, "-o", str(target), str(code)], check=True, capture_output=True, timeout=60)
+                _compiled[source] = target.read_bytes()
+        return shop.write(name, _compiled[source])
+
+    return make
+
+
+def plain(content: str | bytes, mode: int = 0o755, name: str = "bad") -> Make:
+    """A file with that content."""
+    return lambda shop: shop.write(name, content, mode)
+
+
+def nothing(shop: Workshop) -> Path:
+    """No program: the scene makes its own."""
+    return shop.folder / "nothing"
+
+
+def is_root() -> bool:
+    """Permissions mean nothing to root."""
+    return os.geteuid() == 0
