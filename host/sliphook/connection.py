@@ -260,7 +260,8 @@ class Connection:
                 self._witness.late(body.data, message.id)
             else:
                 self._witness.received(body.data, message, call)
-        if isinstance(message, wire.Request) and self._unsent_replies >= MAX_PLUGIN_REQUESTS:
+        busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
+        if busy and isinstance(message, wire.Request) and not self._rpc.is_in_flight(message.id):
             self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
             return False
         try:

@@ -100,8 +100,11 @@ def _built_for_another(shown: str, path: Path) -> str | None:
     except OSError:
         return None
     if head.startswith(b"\x7fELF"):
-        machine = int.from_bytes(head[18:20], "little" if head[5:6] == b"\x01" else "big")
-        return f"{shown} is built for {_ELF_MACHINES.get(machine, 'another machine')}, this machine is {platform.machine()}"
+        number = int.from_bytes(head[18:20], "little" if head[5:6] == b"\x01" else "big")
+        machine = _ELF_MACHINES.get(number, "another machine")
+        if machine == platform.machine():
+            return f"{shown} is built for this machine and all the same no program that this system can run; it may be cut or damaged"
+        return f"{shown} is built for {machine}, this machine is {platform.machine()}"
     if head.startswith(_MACH_O) and platform.system() != "Darwin":
         return f"{shown} is built for macOS, this machine runs {platform.system()}"
     return None

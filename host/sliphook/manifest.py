@@ -27,7 +27,16 @@ from sliphook_sdk.protocol import (
     Uses,
     nearest,
 )
-from sliphook_sdk.protocol.limits import HOOK_TIMEOUT_S, MAX_TIMEOUT_S, MIN_TIMEOUT_S, PROTOCOL_VERSIONS, TOOL_TIMEOUT_S
+from sliphook_sdk.protocol.limits import (
+    HOOK_TIMEOUT_S,
+    MAX_PATTERNS,
+    MAX_SUBSCRIPTIONS,
+    MAX_TIMEOUT_S,
+    MAX_TOOLS,
+    MIN_TIMEOUT_S,
+    PROTOCOL_VERSIONS,
+    TOOL_TIMEOUT_S,
+)
 
 from .quoting import quote
 
@@ -136,6 +145,7 @@ def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CA
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
     check_name("plugin", wire.name)
+    _check_counts(wire)
     routes: dict[str, list[Route]] = {}
     for index, subscription in enumerate(wire.subscriptions or ()):
         route = _resolve(subscription, index, fires)
@@ -163,6 +173,8 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
     Raises:
         ManifestError: a name, a schema or a timeout is not acceptable, or a name stands twice.
     """
+    if len(specs) > MAX_TOOLS:
+        raise ManifestError(f"it offers {len(specs):,} tools; at most {MAX_TOOLS} are allowed")
     for spec in specs:
         check_name("tool", spec.name)
         if spec.input_schema is not None and spec.input_schema.get("type", "object") != "object":
@@ -226,7 +238,7 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
     return Route(
         entry=entry,
         mode=mode,
-        patterns=tuple(_pattern(entry, field, globs, where) for field, globs in (subscription.match or {}).items()),
+        patterns=tuple(_pattern(entry, field, globs, where) for field, globs in (subscription.match or {}).items() if globs is not None),
         timeout_s=timeout_s,
         on_failure=on_failure,
         priority=subscription.priority or 0,
@@ -235,6 +247,16 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
         subagents=entry.subagents if subscription.subagents is None else subscription.subagents,
         index=index,
     )
+
+
+def _check_counts(wire: Manifest) -> None:
+    """Refuse a manifest that would hold the agent only by being read, and every fire after."""
+    subscriptions = wire.subscriptions or ()
+    if len(subscriptions) > MAX_SUBSCRIPTIONS:
+        raise ManifestError(f"it has {len(subscriptions):,} subscriptions; at most {MAX_SUBSCRIPTIONS} are allowed")
+    patterns = sum(len(globs) if isinstance(globs, list) else 1 for one in subscriptions for globs in (one.match or {}).values())
+    if patterns > MAX_PATTERNS:
+        raise ManifestError(f"its subscriptions match by {patterns:,} patterns; at most {MAX_PATTERNS:,} are allowed")
 
 
 def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pattern:

@@ -31,6 +31,8 @@ _NEVER_GRANTED = ("LD_", "DYLD_", "PYTHONPATH", "NODE_OPTIONS")
 _ADDED = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
 TEXT_BUSY_S = 2.0
 """How long a file that is still being written (ETXTBSY) is tried again."""
+POLL_S = 0.05
+"""How often a process is looked at that cannot be waited for."""
 
 _spawns = trio.CapacityLimiter(8)
 _waits = trio.CapacityLimiter(math.inf)
@@ -85,9 +87,16 @@ class ChildProcess:
         self.pid = popen.pid
         self.returncode: int | None = None
         # duplicates: Popen's own file objects would close them again when they are collected
-        self.stdin, self.stdout, self.stderr = (pipes.take(pipe.fileno()) for pipe in (popen.stdin, popen.stdout, popen.stderr))
-        for pipe in (popen.stdin, popen.stdout, popen.stderr):
-            pipe.close()
+        taken: list[int] = []
+        try:
+            for pipe in (popen.stdin, popen.stdout, popen.stderr):
+                taken.append(pipes.take(pipe.fileno()))
+                pipe.close()
+        except OSError:
+            for descriptor in taken:
+                pipes.close(descriptor)
+            raise
+        self.stdin, self.stdout, self.stderr = taken
 
     async def exited(self) -> None:
         """Wait until the process has ended; it is not reaped by this."""
@@ -97,6 +106,11 @@ class ChildProcess:
             try:
                 descriptor = os.pidfd_open(self.pid)
             except ProcessLookupError:
+                return
+            except OSError:
+                # no descriptors left: that must not keep anybody from noticing a death
+                while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                    await trio.sleep(POLL_S)
                 return
             try:
                 await trio.lowlevel.wait_readable(descriptor)
@@ -190,7 +204,11 @@ async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper
     except BaseException:
         handover.abandon()
         raise
-    return handover.take()
+    try:
+        return handover.take()
+    except OSError as error:
+        handover.abandon()
+        raise CannotStart(explain_spawn_error(path, error)) from None
 
 
 def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover) -> None:

@@ -99,6 +99,10 @@ class Rpc:
         if request_id in self._waiting:
             self._consume_error(request_id, wire.ErrorObject(code=int(code), message=message))
 
+    def is_in_flight(self, request_id: int | str) -> bool:
+        """True where a request of the plugin's with this id has no reply yet."""
+        return request_id in self._in_flight
+
     def was_issued(self, request_id: int | str) -> bool:
         """True where this host sent a request with the id, however long ago."""
         return isinstance(request_id, int) and 1 <= request_id <= self._next_id

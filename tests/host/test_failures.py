@@ -28,9 +28,10 @@ def guarding(shop: Workshop, on: str, *, name: str = "probe", on_failure: str = 
 async def ask(host: PluginHost) -> Outcome:
     """Fire `pre_tool_call` once in a turn of its own."""
     async with host.session() as session, session.turn("hello") as turn:
-        return await session.ask(
+        outcome = await session.ask(
             "pre_tool_call", turn, call_id="c", model_call_id=None, tool_name="look", origin="agent", arguments={"path": "/"}
         )
+    return outcome
 
 
 FAULTS = {

@@ -389,16 +389,13 @@ async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Wo
     go = shop.flag("go")
     deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until(str(go)))
 
-    async def own(_: dict[str, Any]) -> str:
-        return "done"
-
     async with conversation(deaf) as (_, session):
         with trio.CancelScope() as scope:
             async with session.turn("one") as turn, trio.open_nursery() as nursery:
                 for _ in range(FULL):
                     session.notification("info", "x" * 1000)
-                tool = {"call_id": "c", "model_call_id": None, "tool_name": "t", "origin": "agent", "arguments": {}}
-                over = {"started": True, "status": "ok", "duration_ms": 1.0, "substituted_by": None, "result": None}
+                tool: dict[str, Any] = {"call_id": "c", "model_call_id": None, "tool_name": "t", "origin": "agent", "arguments": {}}
+                over: dict[str, Any] = {"started": True, "status": "ok", "duration_ms": 1.0, "substituted_by": None, "result": None}
                 nursery.start_soon(lambda: session.ask("post_tool_call", turn, **tool, **over))
                 await until(lambda: len(turn.fires) == 1)
                 scope.cancel()

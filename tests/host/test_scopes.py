@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import NoReturn
 
 import pytest
 import trio
@@ -100,10 +101,9 @@ async def test_an_exception_in_a_tool_of_the_agents_own_is_a_result(probe: Progr
 
 
 async def test_cancelled_inside_of_a_tool_of_the_agents_own(probe: Program) -> None:
-    async def cancel(_: dict[str, object]) -> str:
+    async def cancel(_: dict[str, object]) -> NoReturn:
         scope.cancel()
         await trio.sleep_forever()
-        return ""
 
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
@@ -286,9 +286,8 @@ def test_ctrl_c_in_a_hook(shop: Workshop) -> None:
         with trio.fail_after(WAIT_S):
             async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
 
-                async def own(_: dict[str, object]) -> str:
+                async def own(_: dict[str, object]) -> NoReturn:
                     await trio.sleep_forever()
-                    return ""
 
                 await turn.call_tool("mine", {}, run=own)
 

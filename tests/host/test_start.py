@@ -93,7 +93,7 @@ HANDSHAKES = {
         "did you mean pre_tool_call",
     ),
     "misspells on_failure": (
-        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "subscriptions": [{"event": "stop", "on_failur": "open"}]}); serve()',
+        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "subscriptions": [{"event": "stop", "on_failur": ""}]}); serve()',
         "failed",
         "on_failure",
     ),

@@ -181,7 +181,7 @@ def test_a_name_that_this_host_does_not_fire_is_unknown() -> None:
         ({"timeout_s": "2"}, "Expected `float | null`, got `str` - at `$.subscriptions[0].timeout_s`"),
         ({"timeout_s": True}, "Expected `float | null`, got `bool` - at `$.subscriptions[0].timeout_s`"),
         ({"match": "write_*"}, "Expected `object | null`, got `str` - at `$.subscriptions[0].match`"),
-        ({"match": {"tool_name": 7}}, "Expected `str | array`, got `int` - at `$.subscriptions[0].match[...]`"),
+        ({"match": {"tool_name": 7}}, "Expected `str | array | null`, got `int` - at `$.subscriptions[0].match[...]`"),
     ],
 )
 def test_a_value_of_the_wrong_kind_says_where_it_is(fields: dict[str, Any], why: str) -> None:
@@ -443,3 +443,29 @@ def test_whatever_stands_in_a_field_the_only_exception_is_ours(value: Any, data:
     except ManifestError as error:
         why = str(error)
     assert why is None or (why != "" and why.isprintable())
+
+
+def _manifest_with(**fields: object) -> bytes:
+    return json.dumps({"protocol_version": 1, "name": "guard", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"subscriptions": [{"event": "turn_end"}] * 257}, "it has 257 subscriptions; at most 256 are allowed"),
+        (
+            {"subscriptions": [{"event": "pre_tool_call", "match": {"tool_name": ["a"] * 1001}}]},
+            "its subscriptions match by 1,001 patterns; at most 1,000 are allowed",
+        ),
+        ({"tools": [{"name": f"t{number}"} for number in range(513)]}, "it offers 513 tools; at most 512 are allowed"),
+    ],
+)
+def test_a_manifest_cannot_hold_the_agent_by_its_size(fields: dict[str, object], says: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        read_manifest(_manifest_with(**fields))
+    assert str(caught.value) == says
+
+
+def test_a_null_pattern_is_absent() -> None:
+    read = read_manifest(_manifest_with(subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": None}}]))
+    assert read.routes["pre_tool_call"][0].patterns == ()

@@ -123,7 +123,7 @@ export interface Subscription {
   /** `hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind */
   mode?: "hook" | "event" | null;
   /** string fields of the payload, each with a pattern or a list of them (any); `*` and `?`, case-sensitive; all must match */
-  match?: Record<string, string | string[]> | null;
+  match?: Record<string, string | string[] | null> | null;
   /** seconds to answer, 0.05 to 600; null is 5 */
   timeout_s?: number | null;
   /** `closed`: a failed answer denies; `open`: it abstains; null is the catalogue's */

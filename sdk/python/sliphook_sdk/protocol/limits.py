@@ -24,6 +24,10 @@ SHUTDOWN_TIMEOUT_S: Final = 1.5
 EXIT_GRACE_S: Final = 2.0
 TERM_GRACE_S: Final = 2.0
 
+MAX_SUBSCRIPTIONS: Final = 256
+MAX_PATTERNS: Final = 1_000
+MAX_TOOLS: Final = 512
+
 MAX_CONTEXT_CHARS: Final = 10_000
 MAX_CONTINUES_PER_TURN: Final = 8
 MAX_INJECT_BYTES: Final = 64 * 1024
@@ -63,6 +67,9 @@ LIMITS: Final = (
     Limit("a tool call", f"{TOOL_TIMEOUT_S:g} s", "timed out: the model reads an error; a tool may set its own"),
     Limit("a command", f"{COMMAND_TIMEOUT_S:g} s", "timed out: the user reads an error"),
     Limit("`timeout_s` of a subscription or a tool", f"{MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} s", "the plugin fails to start"),
+    Limit("subscriptions of a plugin", f"{MAX_SUBSCRIPTIONS}", "the plugin fails to start"),
+    Limit("patterns in all its subscriptions", f"{MAX_PATTERNS:,}", "the plugin fails to start"),
+    Limit("tools of a plugin in one scope", f"{MAX_TOOLS}", "the plugin fails to start; -32602 for `host/tools`"),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),
     Limit("from `exit` and EOF to the end of the process", f"{EXIT_GRACE_S:g} s", f"SIGTERM to the process group, SIGKILL {TERM_GRACE_S:g} s later"),
     Limit("`context` of one answer", f"{MAX_CONTEXT_CHARS:,} characters", "cut, and said so"),

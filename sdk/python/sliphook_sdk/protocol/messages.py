@@ -54,7 +54,7 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     event: Annotated[str, doc("the name of the hook or event", "pre_tool_call")]
     mode: Annotated[Kind | None, doc("`hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind", "hook")] = None
     match: Annotated[
-        dict[str, str | list[str]] | None,
+        dict[str, str | list[str] | None] | None,
         doc("string fields of the payload, each with a pattern or a list of them (any); `*` and `?`, case-sensitive; all must match", {"tool_name": ["write_*"]}),
     ] = None
     timeout_s: Annotated[float | None, doc("seconds to answer, 0.05 to 600; null is 5", 2.0)] = None

@@ -1,0 +1,23 @@
+"""The table of all cases, by kind."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.torture.case import Case
+from tests.torture.kinds import admin, framing, handshake, ids, jsons, pipes, processes, shutdown, spawn, timing
+
+CASES: Final[tuple[Case, ...]] = (
+    *spawn.CASES,
+    *handshake.CASES,
+    *framing.CASES,
+    *jsons.CASES,
+    *ids.CASES,
+    *timing.CASES,
+    *pipes.CASES,
+    *processes.CASES,
+    *admin.CASES,
+    *shutdown.CASES,
+)
+
+KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))
