@@ -5,11 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.stamp-runtime
 DEV := $(VENV)/.stamp-dev
+BENCH := $(VENV)/.stamp-bench
 PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench generate clean
+.PHONY: help demo test lint bench torture soak generate clean
 
 help: ## show these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -20,14 +21,20 @@ demo: $(RUNTIME) ## an agent with four plugins, about ten seconds
 test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 	@$(BIN)/python -m pytest $(ARGS)
 
-lint: $(DEV) ## ruff, mypy and pyright, all strict
+lint: $(DEV) $(BENCH) ## ruff, mypy and pyright, all strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pyright
 
-bench: $(DEV) ## how long a hook takes, beside the least that two processes can do
-	@$(BIN)/python -m tests.bench $(ARGS)
+bench: $(BENCH) ## what a hook costs, beside the pipe's own limit and beside others; under a minute: make bench QUICK=1
+	@$(BIN)/python -m tests.bench $(if $(QUICK),--quick) $(ARGS)
+
+torture: $(DEV) ## hundreds of misbehaving plugins beside a healthy one, as a table; some of them: make torture ARGS="framing admin/two"
+	@$(BIN)/python -m tests.torture $(ARGS)
+
+soak: $(DEV) ## thirty plugins, a third of them misbehaving, for ten minutes; shorter: make soak SECONDS=60
+	@$(BIN)/python -m tests.torture.soak $(or $(SECONDS),600)
 
 generate: $(RUNTIME) ## protocol.schema.json and the tables of protocol.md, from sliphook_sdk.protocol
 	@$(BIN)/python -m tools.generate
@@ -48,5 +55,10 @@ $(RUNTIME): $(PROJECTS)
 
 $(DEV): $(PROJECTS) $(RUNTIME)
 	@echo "Installing what tests and checks need into $(VENV) ..."
-	@$(PIP_INSTALL) -e sdk/python -e '.[dev,bench]'
+	@$(PIP_INSTALL) -e sdk/python -e '.[dev]'
+	@touch $@
+
+$(BENCH): $(PROJECTS) $(RUNTIME)
+	@echo "Installing what the benchmark compares with into $(VENV) ..."
+	@$(PIP_INSTALL) -e sdk/python -e '.[bench]'
 	@touch $@

@@ -176,7 +176,7 @@ class Backstage:
         self._subscribers = subscribers_by_name(self._by_name.values())
         if not plugin.ready and not plugin.state.waits:
             self.tool_host.table.remove(plugin.name)
-        if plugin.state is State.READY and plugin.has_restarted:
+        if plugin.state is State.READY and plugin.has_worked:
             for session in self.sessions.values():
                 payload = session.reload_payload()
                 own = [one for one in self.subscribers("session_start") if one.plugin == plugin.name]

@@ -12,18 +12,19 @@ Plugins are served by a loop in a thread of its own, whatever the agent's thread
   `Interrupted`, which stops at the end of the turn's block. A thread that is elsewhere (in a model's answer, in a tool) is not
   reached: look at `turn.interrupted` there. Its next call on the turn raises.
 - An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool`, so `input()` works and Ctrl+C reaches it.
-- `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in one thread of their own. They may block and may
-  call the host; at most a thousand wait, the rest are counted in the log.
+- `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in one thread of their own. They may block and
+  may call the host.
 """
 
 from __future__ import annotations
 
 import os
 import queue
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial, wraps
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
 
 import trio
 
@@ -33,8 +34,9 @@ from . import host as trio_host
 from . import session as trio_session
 from . import turn as trio_turn
 from .callbacks import CallbackThread
-from .faces import Face, HostCallbacks, HostFace, HostSettings, SessionFace, TurnFace
-from .portal import Block, Call, Interrupted, Portal, have_caller_do
+from .faces import Face, HostFace, HostSettings, Opens, SessionFace, TurnFace, delivered
+from .openblock import Block
+from .portal import Call, HostClosed, Interrupted, Portal, have_caller_do
 from .spec import PluginSpec
 from .toolcall import ApprovalRequest, ToolOutcome
 
@@ -49,54 +51,64 @@ class _Thread:
     """A caller that is a thread: while it waits it does what the loop asks it to."""
 
     def __init__(self) -> None:
-        self._inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._over = False
 
     def settled(self) -> None:
-        self._inbox.put(None)
+        self._over = True
+        self._inbox.put(_nothing)
 
     def serve(self) -> None:
-        while (work := self._inbox.get()) is not None:
-            work()
+        while not self._over:
+            self._inbox.get()()
 
-    def wait_out(self) -> None:
-        """Wait until the call is over, doing nothing more for it, whatever signals come."""
-        while True:
+    def wait_out(self, hurry: Callable[[], None] | None = None) -> BaseException | None:
+        """Wait until the call is over, doing nothing more for it, whatever signals come; returns what they raised last."""
+        late: BaseException | None = None
+        while not self._over:
             try:
-                if self._inbox.get() is None:
-                    return
-            except BaseException:  # noqa: S112 - the first one is being raised already
-                continue
+                self._inbox.get()
+            except BaseException as error:
+                late = error
+                if hurry is not None:
+                    hurry()
+        return late
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         token = trio.lowlevel.current_trio_token()
         done = trio.Event()
-        results: list[Any] = []
-        errors: list[Exception] = []
+        gave: list[Any] = []
+        raised: list[Exception] = []
         withdrawn = False
 
         def work() -> None:
             if withdrawn:
                 return
             try:
-                results.append(function(*args))
+                gave.append(function(*args))
             except Exception as error:
-                errors.append(error)
-            token.run_sync_soon(done.set)
+                raised.append(error)
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(done.set)
 
         self._inbox.put(work)
         try:
             await done.wait()
         finally:
             withdrawn = True
-        if errors:
-            raise errors[0]
-        return results[0]
+        if raised:
+            raise raised[0]
+        return gave[0]
 
 
-def _wait_for(portal: Portal, function: Callable[[], Any], block: Block[Any] | None) -> Any:
-    """Run an async function in the loop, and serve it until it is over."""
+def _nothing() -> None:
+    """Wakes a thread that waits."""
+
+
+def _wait_for(portal: Portal, function: Callable[[], Awaitable[R]], block: Block[Any] | None) -> R:
+    """Have an async function run in the loop, and serve it until it is over."""
     thread = _Thread()
-    call = Call[Any](function, thread)
+    call = Call[R](function, thread)
     portal.begin(call, block)
     try:
         thread.serve()
@@ -107,9 +119,151 @@ def _wait_for(portal: Portal, function: Callable[[], Any], block: Block[Any] | N
     return call.result()
 
 
-class _Waits:
-    """An async method of the trio face as one that blocks."""
+class Waits(Generic[T, P, R]):
+    """An async method of the trio face, as one that blocks the calling thread."""
+
+    def __init__(self, method: Callable[Concatenate[T, P], Awaitable[R]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, R]:
+        method = self._method
+
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return _wait_for(face.portal, partial(method, face.inner, *args, **kwargs), face.block)
+
+        return call
 
 
-def _waits(method: Callable[Concatenate[T, P], Any]) -> Any:
-    raise NotImplementedError
+def _enter(block: Block[T]) -> T:
+    try:
+        return _wait_for(block.portal, block.enter, block.parent)
+    except BaseException as error:
+        _leave(block, error)
+        raise
+
+
+def _leave(block: Block[Any], error: BaseException | None, hurry: Callable[[], None] | None = None) -> None:
+    thread = _Thread()
+    call = Call[None](partial(block.leave, error), thread)
+    try:
+        block.portal.begin(call)
+    except HostClosed:
+        return  # with the host, all that was open in it was left
+    late = thread.wait_out(hurry)
+    call.result()
+    if late is not None:
+        raise late
+
+
+class Turn(TurnFace):
+    """See `sliphook.Turn`. Calls may be made from several threads at the same time, tools side by side for instance."""
+
+    def __init__(self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]) -> None:
+        self.block = Block(parent.portal, manager, parent=parent.block)
+        if isinstance(manager, trio_turn.Turn):
+            self.inner = manager
+
+    submit = Waits(trio_turn.Turn.submit)
+    pre_llm_call = Waits(trio_turn.Turn.pre_llm_call)
+    stop = Waits(trio_turn.Turn.stop)
+
+    def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        model_call_id: str | None = None,
+        run: Callable[[dict[str, Any]], ToolResult | str] | None = None,
+        input_schema: dict[str, Any] | None = None,
+    ) -> ToolOutcome:
+        """See `sliphook.Turn.call_tool`.
+
+        `run` is a plain function and runs in the calling thread. After an interrupt nobody hears its result: when it returns, this
+        raises `Interrupted`.
+        """
+        own = partial(have_caller_do, run) if run is not None else None
+        call = partial(self.inner.call_tool, name, arguments, model_call_id=model_call_id, run=own, input_schema=input_schema)
+        return _wait_for(self.portal, call, self.block)
+
+    def subagent(self, goal: str) -> Turn:
+        """A child agent with a turn of its own, to be used as `with`; it is interrupted with its parent."""
+        return Turn(self, self.inner.subagent(goal))
+
+    def __enter__(self) -> Turn:
+        self.inner = _enter(self.block)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+        mine = isinstance(error, Interrupted) and self.interrupted
+        _leave(self.block, None if mine else error)
+        return mine
+
+
+class Session(SessionFace):
+    """See `sliphook.Session`."""
+
+    def __init__(self, parent: Face[Any], inner: trio_session.Session) -> None:
+        self.inner = inner
+        self.block = Block(parent.portal, inner)
+
+    ready = Waits(trio_session.Session.ready)
+    run_command = Waits(trio_session.Session.run_command)
+    turn = Opens(trio_session.Session.turn, Turn)
+
+    def __enter__(self) -> Session:
+        _enter(self.block)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        _leave(self.block, error)
+
+
+class PluginHost(HostFace):
+    """See `sliphook.PluginHost`.
+
+    Args:
+        plugins: executables, or specs of installed ones.
+        approver: a plain function that asks a person, in the thread whose tool call it is about; True allows.
+        settings: all other settings, as they are there.
+    """
+
+    def __init__(
+        self,
+        plugins: Iterable[PluginSpec | str | os.PathLike[str]] = (),
+        *,
+        approver: Callable[[ApprovalRequest], bool] | None = None,
+        **settings: Unpack[HostSettings],
+    ) -> None:
+        self._callbacks = CallbackThread()
+        asks = partial(have_caller_do, approver) if approver is not None else None
+        self.inner = trio_host.PluginHost(plugins, approver=asks, **delivered(settings, self._callbacks.put))
+        self.block = Block(Portal(), self.inner)
+
+    restart = Waits(trio_host.PluginHost.restart)
+    enable = Waits(trio_host.PluginHost.enable)
+    disable = Waits(trio_host.PluginHost.disable)
+    fire = Waits(trio_host.PluginHost.fire)
+    call_plugin_tool = Waits(trio_host.PluginHost.call_plugin_tool)
+    session = Opens(trio_host.PluginHost.session, Session)
+
+    def __enter__(self) -> PluginHost:
+        self._callbacks.start()
+        self.portal.start()
+        try:
+            _enter(self.block)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        try:
+            _leave(self.block, error, hurry=self.kill)
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self.portal.stop()
+        self._callbacks.stop()

@@ -33,6 +33,10 @@ class ConnectionOwner(Protocol):
         """A request that had been sent was given up without a reply."""
         ...
 
+    def is_dead(self) -> bool:
+        """The process has ended, so whatever is wrong with its pipes is no fault; what it left in them will be read."""
+        ...
+
     def connection_broken(self, status: CallStatus, why: str) -> None:
         """The connection has ended itself; the process has to go too."""
         ...
@@ -205,7 +209,8 @@ class Connection:
     def cannot_write(self, why: str) -> None:
         """The plugin does not read any more."""
         self._reader.read_now()
-        self._break("crashed", why)
+        if not self._owner.is_dead():
+            self._break("crashed", why)
 
     def _reply(self, frame: bytes, method: str, request_id: int | str) -> None:
         self._unsent_replies += 1
@@ -271,7 +276,7 @@ class Connection:
             return False
 
     def _handle_invalid(self, data: bytes, error: wire.InvalidMessage) -> None:
-        call = self._calls.get(error.id) if error.is_reply and isinstance(error.id, int) else None
+        call = self._calls.get(error.id) if (error.is_reply or error.may_be_reply) and isinstance(error.id, int) else None
         if call is not None:
             self.end(call, "error", f"its reply is not valid: {error.why}")
         elif not error.is_reply:

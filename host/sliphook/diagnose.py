@@ -45,6 +45,8 @@ def why_not_startable(path: Path) -> str | None:
     except PermissionError:
         return None  # execute-only programs are legal; only the spawn can tell
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return None  # the spawn will say so
         return f"{shown} cannot be read: {error.strerror}"
     return _why_not_head(shown, head)
 

@@ -6,15 +6,16 @@ returns and says of itself is taken over from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial, wraps
 from pathlib import Path
-from typing import Concatenate, Generic, ParamSpec, TypedDict, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cast
 
 from .host import PluginHost
 from .hostcalls import Progress
+from .openblock import Block
 from .outcome import Context
-from .portal import Block, HostClosed, Portal
+from .portal import HostClosed, Portal
 from .session import InterruptReason, Session
 from .spec import PluginStatus
 from .trace.record import TraceSink
@@ -22,27 +23,37 @@ from .turn import Turn
 
 T = TypeVar("T")
 R = TypeVar("R")
+M = TypeVar("M")
+F = TypeVar("F")
 P = ParamSpec("P")
 
 
 class HostSettings(TypedDict, total=False):
-    """The settings of `PluginHost` that are the same in every face; see there."""
+    """The settings of `PluginHost` that are the same in every face; see there what they mean."""
 
     name: str
-    reserved_tools: tuple[str, ...] | list[str] | set[str]
-    reserved_commands: tuple[str, ...] | list[str] | set[str]
+    on_notify: Callable[[str, str, str], None] | None
+    on_progress: Callable[[Progress], None] | None
+    on_log: Callable[[str, str, str], None] | None
+    on_problem: Callable[[str, str], None] | None
+    reserved_tools: Iterable[str]
+    reserved_commands: Iterable[str]
     timeout_cap_s: float | None
     trace: TraceSink | None
     data_home: Path | None
 
 
-class HostCallbacks(TypedDict, total=False):
-    """What `PluginHost` tells the agent; see there."""
+def delivered(settings: HostSettings, deliver: Callable[[Callable[[], None]], None]) -> HostSettings:
+    """The same settings, with callbacks that hand each call over instead of making it in the loop's thread."""
+    changed = cast("dict[str, Any]", settings.copy())
+    for name in ("on_notify", "on_progress", "on_log", "on_problem"):
+        if changed.get(name) is not None:
+            changed[name] = partial(_hand_over, deliver, changed[name])
+    return cast("HostSettings", changed)
 
-    on_notify: Callable[[str, str, str], None] | None
-    on_progress: Callable[[Progress], None] | None
-    on_log: Callable[[str, str, str], None] | None
-    on_problem: Callable[[str, str], None] | None
+
+def _hand_over(deliver: Callable[[Callable[[], None]], None], callback: Callable[..., None], *args: Any) -> None:
+    deliver(partial(callback, *args))
 
 
 class Face(Generic[T]):
@@ -77,6 +88,24 @@ class AtOnce(Generic[T, P, R]):
             return face.portal.at_once(partial(method, face.inner, *args, **kwargs))
 
         return call
+
+
+class Opens(Generic[T, P, M, F]):
+    """A method of the trio face that makes something to be entered: here it gives that thing's face."""
+
+    def __init__(self, method: Callable[Concatenate[T, P], M], face: Callable[[Face[Any], M], F]) -> None:
+        self._method = method
+        self._face = face
+        self.__doc__ = method.__doc__
+
+    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, F]:
+        method, inside = self._method, self._face
+
+        @wraps(method)
+        def make(*args: P.args, **kwargs: P.kwargs) -> F:
+            return inside(face, method(face.inner, *args, **kwargs))
+
+        return make
 
 
 class HostFace(Face[PluginHost]):

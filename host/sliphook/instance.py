@@ -145,7 +145,8 @@ class Instance:
         await self.connection.read()
         # the end of the stream is not the end of the process; leave it the time to end
         await trio.sleep(DYING_S)
-        self.condemn("crashed", "closed its standard output and lived on")
+        if not self.is_dead():
+            self.condemn("crashed", "closed its standard output and lived on")
 
     @trio.lowlevel.enable_ki_protection
     async def _watch(self) -> None:
@@ -223,6 +224,13 @@ class Instance:
     def unanswered(self) -> None:
         """A request that it had read was given up."""
         self._hang.unanswered()
+
+    def is_dead(self) -> bool:
+        """The process has ended, noticed or not: a busy loop may see the end of its pipes long before."""
+        if self._process.reap() is None:
+            return False
+        self._over.set()
+        return True
 
     def connection_broken(self, status: CallStatus, why: str) -> None:
         """The connection has ended itself: the process has to go too."""

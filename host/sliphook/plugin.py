@@ -54,6 +54,7 @@ class Plugin:
         recorded: the manifest that was approved at installation, or None.
         manifest: the last one that was accepted, before the first the recorded one; it stays when the process is gone.
         settled: set while it is known whether the plugin is there.
+        has_worked: it has been ready before, in another process.
         gone: set when `run` has returned.
     """
 
@@ -71,13 +72,14 @@ class Plugin:
         self._host = host
         self._order = _Order.RUN
         self._start_asked = True
+        self._hurry = False
         self._nudge = trio.Event()
         self._policy = RestartPolicy()
         self._instance: Instance | None = None
         self._waiting: list[tuple[Call, msgspec.Raw]] = []
         self._stderr = StderrTail()
         self._witness = Witness(host.trace, self.name) if host.trace is not None else None
-        self._has_worked = False
+        self.has_worked = False
 
     # -- what the host asks of it ----------------------------------------------------------------------------------
 
@@ -87,20 +89,12 @@ class Plugin:
         return self.state is State.READY
 
     @property
-    def has_restarted(self) -> bool:
-        """It has been ready before, in another process."""
-        return self._has_worked
-
-    @property
     def connection(self) -> Connection | None:
         """The conversation with the living process, once its manifest has been accepted."""
         return self._instance.connection if self.state is State.READY and self._instance is not None else None
 
     def routes(self) -> Mapping[str, tuple[Route, ...]]:
-        """Its subscriptions that count now. One that is not there and cannot be waited for keeps its closed hooks: they fail.
-
-        Only the user's `disable` lifts them; being started anew by hand, or killed with a session open, does not.
-        """
+        """Its subscriptions that count now; where it is not there its closed ones, which fail: only the user's `disable` lifts them."""
         if self.manifest is None or self._order is _Order.REST or self.state is State.DISABLED:
             return {}
         if self.ready or self.state.waits:
@@ -177,6 +171,7 @@ class Plugin:
 
     def kill(self) -> None:
         """End it for good, now: the user is in a hurry."""
+        self._hurry = True
         if self._instance is not None:
             self._instance.kill()
         self._give(_Order.CLOSE)
@@ -190,7 +185,8 @@ class Plugin:
     def _give(self, order: _Order) -> None:
         if self._order is not _Order.CLOSE:
             self._order = order
-        self.settled = trio.Event()
+        if self.settled.is_set():  # else somebody waits already, and this order answers them too
+            self.settled = trio.Event()
         if self._instance is not None:
             if self.state in (State.READY, State.STARTING):
                 self._change(Happening.STOP)
@@ -222,9 +218,9 @@ class Plugin:
         elif self._order is _Order.REST and self.state is not State.DISABLED:
             self._change(Happening.DISABLE)
         elif self._order is _Order.RUN and self._start_asked:
-            self._start_asked = False
             if self.state is State.DISABLED:
                 self._change(Happening.ENABLE)
+            self._start_asked = False
             self._change(Happening.RETRY if self.state is State.RESTARTING else Happening.START)
             await self._live()
         else:
@@ -233,9 +229,6 @@ class Plugin:
 
     async def _live(self) -> None:
         """One process, and what follows from its end."""
-        if self._broken_record is not None:
-            self._fail(Happening.CANNOT_START, self._broken_record)
-            return
         try:
             process = await self._spawn()
         except CannotStart as error:
@@ -247,7 +240,10 @@ class Plugin:
             self._witness.life("spawn", note=f"pid {process.pid}: {self.spec.path}")
         if self._order is not _Order.RUN or self._start_asked:
             self._change(Happening.STOP)
-            instance.stop()
+            if self._hurry:
+                instance.kill()
+            else:
+                instance.stop()
         ready_since = trio.current_time()
         try:
             await instance.run(self._host.initialize_params(self))
@@ -259,14 +255,16 @@ class Plugin:
             await self._died(instance, ready_since)
 
     async def _spawn(self) -> Process:
+        if self._broken_record is not None:
+            raise CannotStart(self._broken_record)
         if self.spec.start is not None:
             return await self.spec.start()
-        environment = plugin_environment(os.environ, self.spec.env)
-        return await spawn(self.spec.path, cwd=self._host.data_dir(self), env=environment, keeper=self._host.keeper)
+        env = plugin_environment(os.environ, self.spec.env)
+        return await spawn(self.spec.path, cwd=self._host.data_dir(self), env=env, keeper=self._host.keeper)
 
     async def _died(self, instance: Instance, began: float) -> None:
         why = instance.why or "ended"
-        if not instance.ready and not self._has_worked:
+        if not instance.ready and not self.has_worked:
             # it has never worked: that is no crash to recover from, and trying again would only hide why
             self._fail(Happening.CANNOT_START, why)
             return
@@ -305,7 +303,7 @@ class Plugin:
             return False
         self.manifest = read
         self._change(Happening.MANIFEST)
-        self._has_worked = True
+        self.has_worked = True
         waiting, self._waiting = self._waiting, []
         for call, params in waiting:
             if call.status is None:

@@ -1,4 +1,4 @@
-"""A trio loop in a thread of its own, and the ways in: something at once, a call that takes time, a block that stays open.
+"""A trio loop in a thread of its own, and the ways in: something at once, or a call that takes time. Blocks: see `openblock`.
 
 `sliphook.blocking` and `sliphook.aio` are two faces of the host over this. Who calls from outside is a `Caller`: a thread that waits,
 or an asyncio task. What the loop needs of the agent (its own tools, its approver) is handed to the caller whose call it belongs to.
@@ -9,17 +9,19 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
 
 import trio
 
 from .errors import HostError
 
+if TYPE_CHECKING:
+    from .openblock import Block
+
 R = TypeVar("R")
-T = TypeVar("T")
 
 
 class Interrupted(BaseException):
@@ -226,119 +228,6 @@ class Portal:
     def _forget(self, call: Call[Any]) -> None:
         with self._lock:
             self._calls.discard(call)
-
-
-class Block(Generic[T]):
-    """An `async with` block that is open in a task of the loop, from `enter` to `leave`. Calls that belong to it run inside of it.
-
-    Args:
-        portal: the loop.
-        manager: what is entered.
-        parent: the block inside of which this one runs, and with which it is cancelled.
-        on_cancelled: called in the loop when the block is cancelled before it is left.
-
-    Attributes:
-        nursery: where its calls run; None before, after, and once it is cancelled.
-    """
-
-    def __init__(
-        self,
-        portal: Portal,
-        manager: AbstractAsyncContextManager[T],
-        *,
-        parent: Block[Any] | None = None,
-        on_cancelled: Callable[[], None] | None = None,
-    ) -> None:
-        self.portal = portal
-        self.parent = parent
-        self.nursery: trio.Nursery | None = None
-        self.cancelled = False
-        self._manager = manager
-        self._on_cancelled = on_cancelled
-        self._scope = trio.CancelScope()
-        self._leave = trio.Event()
-        self._left = trio.Event()
-        self._error: BaseException | None = None
-        self._raised: BaseException | None = None
-        self._children: set[Block[Any]] = set()
-
-    async def enter(self) -> T:
-        """In the loop, in a call of the parent's: enter it."""
-        home = self.parent.nursery if self.parent is not None else trio.lowlevel.current_task().parent_nursery
-        assert home is not None, "a call runs in a nursery"
-        value: T = await home.start(self._hold)
-        return value
-
-    async def leave(self, error: BaseException | None = None, *, cancel: bool = False) -> None:
-        """In the loop: leave it, as the caller's own block is left, and wait until that is done. Does nothing if it was never entered.
-
-        Args:
-            error: what left the caller's block, or None.
-            cancel: the caller was cancelled.
-
-        Raises:
-            BaseException: what leaving raised of its own.
-        """
-        if self not in self.portal.blocks:
-            return
-        self._error = error
-        if cancel:
-            self._scope.cancel()
-        self.give_up()
-        with trio.CancelScope(shield=True):
-            await self._left.wait()
-        if self._raised is not None:
-            raise self._raised
-
-    def give_up(self) -> None:
-        """In the loop: whoever should leave it will not; so do those inside of it."""
-        for child in list(self._children):
-            child.give_up()
-        self._leave.set()
-
-    def why_over(self) -> BaseException:
-        """Why no call can run in it."""
-        return Interrupted("the turn was interrupted") if self.cancelled else HostClosed("its block is not open")
-
-    async def _hold(self, *, task_status: trio.TaskStatus[T]) -> None:
-        with self._scope:
-            value = await self._manager.__aenter__()
-            siblings = self.parent._children if self.parent is not None else set[Block[Any]]()
-            siblings.add(self)
-            self.portal.blocks.add(self)
-            try:
-                await self._stay_and_exit(value, task_status)
-            finally:
-                siblings.discard(self)
-                self.portal.blocks.discard(self)
-                self._left.set()
-
-    async def _stay_and_exit(self, value: T, task_status: trio.TaskStatus[T]) -> None:
-        cancelled: BaseException | None = None
-        try:
-            async with trio.open_nursery() as self.nursery:
-                task_status.started(value)
-                await self._leave.wait()
-                self.nursery.cancel_scope.cancel()
-        except BaseException as error:  # trio's Cancelled, one or a group: calls keep what they raise to themselves
-            cancelled = error
-            self.cancelled = not self._leave.is_set()
-            self.nursery = None
-            if self.cancelled and self._on_cancelled is not None:
-                self._on_cancelled()
-            with trio.CancelScope(shield=True):
-                await self._leave.wait()
-        self.nursery = None
-        why = self._error or cancelled
-        try:
-            swallowed = await self._manager.__aexit__(type(why) if why is not None else None, why, None)
-        except trio.Cancelled:
-            raise
-        except BaseException as raised:
-            self._raised = raised
-            return
-        if cancelled is not None and why is cancelled and not swallowed:
-            raise cancelled
 
 
 class Latch:

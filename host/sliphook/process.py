@@ -109,7 +109,7 @@ class ChildProcess:
                 return
             except OSError:
                 # no descriptors left: that must not keep anybody from noticing a death
-                while os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                while self.returncode is None and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
                     await trio.sleep(POLL_S)
                 return
             try:
@@ -119,7 +119,8 @@ class ChildProcess:
                 os.close(descriptor)
         else:
             wait = partial(os.waitid, os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
+            with suppress(ChildProcessError):  # reaped meanwhile
+                await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
 
     def signal_group(self, number: int) -> None:
         """Signal the whole group; does nothing once the leader has been reaped."""

@@ -147,6 +147,7 @@ class Session:
 
         Raises:
             TurnOpen: on entering, where a turn is open and `interrupt` is not set.
+            HostError: on entering, where the session has ended.
         """
         return Turn(self, text, source=source, interrupt=interrupt)
 

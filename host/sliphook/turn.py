@@ -289,7 +289,11 @@ class Turn:
             self.session.tell("user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by)
 
     def subagent(self, goal: str) -> ChildTurn:
-        """A child agent with a turn of its own, to be used as `async with`; it is interrupted with its parent."""
+        """A child agent with a turn of its own, to be used as `async with`; it is interrupted with its parent.
+
+        Raises:
+            HostError: on entering, where this turn has ended and the caller runs outside of its block.
+        """
         return ChildTurn(self, goal)
 
     def close_tool(self, tool: OpenTool, *, urgent: bool = False) -> None:

@@ -83,14 +83,18 @@ class InvalidMessage(Exception):
         why: What is wrong, a sentence for people.
         id: The id to echo, or None where there is none that can be used.
         is_reply: It was meant as a reply, so `id` is one of the host's: its call has failed, and nothing is to be answered.
+        may_be_reply: It has nothing but an id. Where that is under way it was a reply: some libraries leave out a result of nothing.
     """
 
-    def __init__(self, code: ErrorCode, why: str, id: int | str | None, *, is_reply: bool = False) -> None:
+    def __init__(
+        self, code: ErrorCode, why: str, id: int | str | None, *, is_reply: bool = False, may_be_reply: bool = False
+    ) -> None:
         super().__init__(why)
         self.code = code
         self.why = why
         self.id = id
         self.is_reply = is_reply
+        self.may_be_reply = may_be_reply
 
 
 class _Envelope(msgspec.Struct, frozen=True):
@@ -141,7 +145,8 @@ def decode(body: bytes) -> Message:
             raise _invalid("a reply without an id" if is_reply else "a message with neither a method nor an id", None, is_reply=is_reply)
         if error_object is None:
             if result is msgspec.UNSET:
-                raise _invalid("a message with neither a method, a result nor an error", id)
+                why = "a message with neither a method, a result nor an error"
+                raise InvalidMessage(ErrorCode.INVALID_REQUEST, why, id, may_be_reply=True)
             return Reply(id, result, None)
         if not _is_absent(result):
             raise _invalid("a reply with both a result and an error", id, is_reply=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import AsyncGenerator
@@ -29,9 +30,10 @@ async def mcp_server() -> AsyncGenerator[Any, None]:
     from mcp import ClientSession, StdioServerParameters, stdio_client  # of the extra `bench`
 
     server = StdioServerParameters(command=sys.executable, args=[str(PEERS / "mcp_server.py")])
-    async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
-        await session.initialize()
-        yield session
+    with open(os.devnull, "w") as log:  # noqa: ASYNC230 - no disk
+        async with stdio_client(server, log) as (read, write), ClientSession(read, write) as session:
+            await session.initialize()
+            yield session
 
 
 @asynccontextmanager

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import time
+from typing import Any
 
 import pytest
 import trio
 
-from sliphook import PluginHost
+from sliphook import PluginHost, process
 from tests.host.plugins import EVERYTHING, WAIT_S, Workshop, group_lives, stop, until
 
 GRACE_S = 0.3
@@ -102,20 +103,31 @@ async def test_all_at_once(shop: Workshop) -> None:
 
 
 async def test_in_a_hurry(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`kill` ends at once what is being asked to end, what is ready, and what is only being started."""
     for name in ("SHUTDOWN_TIMEOUT_S", "EXIT_GRACE_S", "TERM_GRACE_S"):
         monkeypatch.setattr(f"sliphook.ending.{name}", 30.0)
     probe = shop.program(before=IGNORES_TERM, main=SHAKES_HANDS + STAYS)
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, trio.open_nursery() as nursery:
-
-            async def hurry() -> None:
-                await until(lambda: host.plugins[0].state == "stopping")
-                host.kill()
-
+        async with PluginHost([probe.path]) as host:
             host.kill()
-            nursery.cancel_scope.cancel()
+
+        async def kill_when_stopping() -> None:
+            await until(lambda: host.plugins[0].state == "stopping")
+            host.kill()
+
         async with trio.open_nursery() as nursery, PluginHost([probe.path]) as host:
-            nursery.start_soon(hurry)
+            nursery.start_soon(kill_when_stopping)
+
+        async def kill_and_spawn(*args: Any, **options: Any) -> Any:
+            host.kill()
+            return await spawn(*args, **options)
+
+        spawn = process.spawn
+        monkeypatch.setattr("sliphook.plugin.spawn", kill_and_spawn)
+        host = PluginHost([probe.path])
+        async with host:
+            pass
+    assert host.plugins[0].state == "stopped"
 
 
 async def test_the_last_words_are_read(shop: Workshop) -> None:

@@ -1,5 +1,8 @@
 """What a plugin does wrong costs that plugin its answer, and nobody else anything."""
 
+# An interrupt leaves a turn's block early; these tests know where it does.
+# pyright: reportPossiblyUnboundVariable=false
+
 from __future__ import annotations
 
 import os
@@ -140,7 +143,7 @@ async def test_silence_is_not_the_agents_own(shop: Workshop, monkeypatch: pytest
         while time.monotonic() < until_s or not done.exists():
             time.sleep(0.01)  # noqa: ASYNC251 - the agent's fault is what is tested
 
-    for _ in range(5):
+    for _ in range(3):
         for flag in (begun, go, done):
             flag.unlink(missing_ok=True)
         with trio.fail_after(WAIT_S):

@@ -47,7 +47,7 @@ async def whole_turn(turn: Turn, *, at_once: bool = True) -> None:
     turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
     if at_once:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(turn.call_tool, "look", {})
+            nursery.start_soon(lambda: turn.call_tool("look", {}))
             nursery.start_soon(lambda: turn.call_tool("mine", {}, run=own_tool))
     else:
         await turn.call_tool("look", {})

@@ -1,15 +1,19 @@
 """A plugin that dies comes back, knows the sessions again, and its guard stands meanwhile."""
 
+# An interrupt leaves a turn's block early; these tests know where it does.
+# pyright: reportPossiblyUnboundVariable=false
+
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
 
-from sliphook import PluginHost
+from sliphook import PluginHost, PluginStatus
 from tests.host.pairs import check_pairs
 from tests.host.plugins import EVERYTHING, WAIT_S, Workshop, until
 
@@ -225,3 +229,24 @@ async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Works
     assert probe.names() == ["session_start", "session_start", "user_prompt_submit"]
     seqs = [message["params"]["seq"] for message in probe.fired()]
     assert seqs == sorted(seqs)
+
+
+async def test_orders_that_cross_each_other_are_all_answered(shop: Workshop) -> None:
+    probe = shop.program(tools=["look"])
+    states: list[str] = []
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host:
+
+            async def order(call: Callable[[str], Awaitable[PluginStatus]]) -> None:
+                states.append((await call("probe")).state)
+
+            async with trio.open_nursery() as nursery:
+                for call in (host.restart, host.disable, host.restart, host.enable):
+                    nursery.start_soon(order, call)
+                kill(host)
+            assert len(states) == 4
+            assert (await host.disable("probe")).state == "disabled"
+            assert host.tools() == []
+            assert (await host.enable("probe")).state == "ready"
+            async with host.session() as session, session.turn("hello") as turn:
+                assert (await turn.call_tool("look", {})).status == "ok"

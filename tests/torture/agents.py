@@ -57,7 +57,14 @@ async def kill_agent(shop: Workshop, mode: str, number: int, make: Make) -> None
     """
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, make, HEALTHY))
     agent = await trio.to_thread.run_sync(
-        lambda: subprocess.Popen(command(mode, shop, programs), cwd=ROOT, env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        lambda: subprocess.Popen(
+            command(mode, shop, programs),
+            cwd=ROOT,
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
     )
     assert agent.stdout is not None
     assert agent.stdin is not None

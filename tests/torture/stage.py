@@ -220,6 +220,8 @@ async def _play_beside(case: Case, stage: Stage, verdict: Verdict) -> None:
     verdict.seen = str(status)
     if case.act is not None:
         await case.act(stage)
+    if case.restarts is not None:
+        await stage.until(lambda: stage.bad.restarts >= (case.restarts or 0), "the restart")
     await stage.until(lambda: stage.bad.state in RESTING, "a state of rest")
     verdict.seen = f"{status}, {stage.bad.state}"
     if (status, stage.bad.state) != (case.status, case.state):

@@ -66,7 +66,8 @@ class FakePlugin(PluginSpec):
         hooks: by name, what it answers to a hook; an event's function is called with its payload. It is subscribed to all of them.
         hears: hooks and events that it is subscribed to and abstains from.
         subscriptions: what it is subscribed to otherwise than by default, as in a manifest.
-        tools: by name, what a tool answers; the manifest's `tools` may say more of one.
+        tools: by name, what a tool answers.
+        schemas: by name, the JSON Schema of a tool's arguments; without one, any fit.
         commands: by name, what a slash command answers.
         initialize: what it answers in the place of its manifest; `CRASHES` or `HANGS`, say.
         config: the user's settings for it.
@@ -85,6 +86,7 @@ class FakePlugin(PluginSpec):
         hears: Iterable[str] = (),
         subscriptions: Iterable[dict[str, Any]] = (),
         tools: Mapping[str, Handler | Reply] | None = None,
+        schemas: Mapping[str, dict[str, Any]] | None = None,
         commands: Mapping[str, Handler | Reply] | None = None,
         initialize: Handler | Reply = None,
         config: Mapping[str, object] | None = None,
@@ -98,7 +100,16 @@ class FakePlugin(PluginSpec):
         self._tools = dict(tools or {})
         self._commands = dict(commands or {})
         self._initialize = initialize
-        self.manifest = _declared(name, [*self._hooks, *hears], list(subscriptions), list(self._tools), list(self._commands), manifest)
+        special = list(subscriptions)
+        names = dict.fromkeys([*self._hooks, *hears])
+        self.manifest: dict[str, Any] = {
+            "protocol_version": 1,
+            "name": name,
+            "subscriptions": [{"event": event} for event in names if all(event != one["event"] for one in special)] + special,
+            "tools": [{"name": tool, "input_schema": (schemas or {}).get(tool)} for tool in self._tools],
+            "commands": [{"name": command} for command in self._commands],
+            **manifest,
+        }
         super().__init__(
             path=Path(name),
             name=name,
@@ -296,23 +307,3 @@ def _reply(given: Handler | Reply, about: Any) -> Any:
 
 def _failure(error: Exception) -> Fails:
     return Fails(f"{type(error).__name__}: {error}")
-
-
-def _declared(
-    name: str,
-    entries: list[str],
-    subscriptions: list[dict[str, Any]],
-    tools: list[str],
-    commands: list[str],
-    manifest: dict[str, Any],
-) -> dict[str, Any]:
-    special = {subscription["event"] for subscription in subscriptions}
-    more = {tool["name"]: tool for tool in manifest.pop("tools", ())}
-    return {
-        "protocol_version": 1,
-        "name": name,
-        "subscriptions": [*({"event": entry} for entry in dict.fromkeys(entries) if entry not in special), *subscriptions],
-        "tools": [*(more.pop(tool, {"name": tool}) for tool in tools), *more.values()],
-        "commands": [{"name": command} for command in commands],
-        **manifest,
-    }

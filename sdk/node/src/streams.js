@@ -19,10 +19,11 @@ export function takeOver() {
   let incoming = 0;
   let outgoing = 1;
   try {
-    const [input, output] = [fs.openSync("/dev/fd/0", "r"), fs.openSync("/dev/fd/1", "w")];
+    const [input, output, log] = [fs.openSync("/dev/fd/0", "r"), fs.openSync("/dev/fd/1", "w"), fs.openSync("/dev/fd/2", "a")];
+    fs.closeSync(log); // all can be opened again, so nothing is closed in vain
+    [incoming, outgoing] = [input, output];
     onto(0, "/dev/null", "r");
     onto(1, "/dev/fd/2", "a");
-    [incoming, outgoing] = [input, output];
   } catch {
     process.stdout.write = process.stderr.write.bind(process.stderr);
   }

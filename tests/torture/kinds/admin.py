@@ -15,7 +15,7 @@ from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 _GOOD = python("greet()\nserve()")
 _SLOW = python("time.sleep(1)\ngreet()\nserve()")
 _STUBBORN = python("signal.signal(signal.SIGTERM, signal.SIG_IGN)\ngreet()\nhook()\nwhile True: time.sleep(1000)", timeout_s=0.3)
-_DIES = python("greet()\nos._exit(3)")
+_DIES = python("greet()\ntime.sleep(.1)\nos._exit(3)")
 ORDER_S = 40.0
 """An order that is not answered by then will not be."""
 

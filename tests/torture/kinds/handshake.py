@@ -76,7 +76,7 @@ CASES = (
         """
         send(id='early', method='host/notify', params={'level': 'info', 'message': 'hello'})
         id = initialize()
-        answer = receive()
+        answer = receive_reply()
         assert answer['error']['code'] == -32001, answer
         reply(id, MANIFEST)
         serve()

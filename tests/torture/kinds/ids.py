@@ -15,12 +15,12 @@ def _reads(name: str, body: str, says: str | None = None) -> Case:
 def _asks(name: str, id: str) -> Case:
     """A request whose id cannot be used is refused with the id null."""
     body = f"raw(b'{{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"host/notify\",\"params\":{{}}}}\\n' % {id.encode()!r})"
-    check = "answer = receive()\nassert answer['id'] is None and answer['error']['code'] == -32600, answer"
+    check = "answer = receive_reply()\nassert answer['id'] is None and answer['error']['code'] == -32600, answer"
     return Case("ids", name, "refused with -32600 and the id null", on_hook(f"{body}\n{check}\nreply(id, {{}})"), restarts=0)
 
 
 def _may_ask(name: str, id: str) -> Case:
-    body = f"send(id={id}, method='no/such', params={{}})\nanswer = receive()\nassert answer['id'] == {id} and answer['error']['code'] == -32601, answer"
+    body = f"send(id={id}, method='no/such', params={{}})\nanswer = receive_reply()\nassert answer['id'] == {id} and answer['error']['code'] == -32601, answer"
     return Case("ids", name, "answered under the same id", on_hook(f"{body}\nreply(id, {{}})"), restarts=0)
 
 
@@ -95,7 +95,7 @@ CASES = (
     _may_ask("asks under a negative number", "-7"),
     _may_ask("asks under the hook's own id", "id"),
     _may_ask("asks under a string of 10,000", "'x' * 10_000"),
-    _reads("the same id again and again", "for _ in range(300):\n    send(id='again', method='no/such')\n    assert receive()['id'] == 'again'"),
+    _reads("the same id again and again", "for _ in range(300):\n    send(id='again', method='no/such')\n    assert receive_reply()['id'] == 'again'"),
     _reads("cancels what nobody asked", "for wrong in (None, 5, 'x', [], {}):\n    send(method='$/cancelRequest', params={'id': wrong})\nsend(method='$/cancelRequest')"),
     _reads("progress of nothing", "for wrong in (None, 0, 999, 'x', [], {}):\n    send(method='$/progress', params={'id': wrong, 'fraction': 9e99})"),
 )

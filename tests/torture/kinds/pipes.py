@@ -62,7 +62,7 @@ CASES = (
         "threading.Thread(target=flood, daemon=True).start()\ntime.sleep(1)\nreply(id, {})",
         "lines on stderr were left out",
     ),
-    _answered("100 MB on stderr without a line end", "drained, bounded", "for _ in range(1600): os.write(2, b'x' * 65536)\nreply(id, {})"),
+    _answered("20 MB on stderr without a line end", "drained, bounded", "for _ in range(320): os.write(2, b'x' * 65536)\nreply(id, {})"),
     _crashes("flood on stdout", "while True: raw(b'noise\\n' * 1000)", "stray|64", "protocol_error"),
     _answered(
         "flood of notifications",
@@ -73,7 +73,7 @@ CASES = (
     _answered(
         "flood of requests",
         "every one is answered",
-        "for n in range(3000):\n    send(id=f'r{n}', method='no/such')\n    if n % 50 == 49:\n        for _ in range(50): assert receive()['error']['code'] == -32601\nreply(id, {})",
+        "for n in range(3000):\n    send(id=f'r{n}', method='no/such')\n    if n % 50 == 49:\n        for _ in range(50): assert receive_reply()['error']['code'] == -32601\nreply(id, {})",
     ),
     _crashes("asks and never reads", "n = 0\nwhile True:\n    n += 1\n    send(id=n, method='no/such', params={'a': 'x' * 2000})", "does not read|has not read"),
     Case(
@@ -113,7 +113,7 @@ CASES = (
     ),
     _crashes("closes stdout", "os.close(1)\ntime.sleep(1000)", "closed its standard output and lived on"),
     _answered("closes stderr", "no failure", "os.close(2)\nreply(id, {})"),
-    _crashes("closes all three", "os.closerange(0, 3)\ntime.sleep(1000)", "closed its standard output and lived on"),
+    _crashes("closes all three", "os.closerange(0, 3)\ntime.sleep(1000)", "closed its standard (output and lived|input and lives) on"),
     Case(
         "pipes",
         "forged log lines",

@@ -1,0 +1,74 @@
+"""The benchmark still runs: every part once, with tiny counts. What it measures is nobody's business here."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import trio
+from rich.console import Console
+
+from tests.bench.__main__ import PARTS, measure
+from tests.bench.measuring import PROC, TINY, Contestant, Measured, measured, ratio
+from tests.bench.peer_calls import HAS_MCP
+from tests.bench.table import Row, Skipped, as_data, show
+from tests.bench.workshop import Workshop
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler; the floor's child and most plugins are in C")
+
+PART_S = 60.0
+ROWS = {"hook": 11, "at-once": 2, "told": 1, "interrupts": 2, "memory": 2, "starts": 2, "help": 1, "long": 2}
+
+
+@pytest.mark.parametrize("part", ROWS)
+async def test_every_part_gives_its_rows(part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with trio.fail_after(PART_S):
+        rows, contestants = await measure(TINY, [part], lambda part: None)
+    assert len(rows) == ROWS[part]
+    if PROC and HAS_MCP:
+        assert [row.what for row in rows if isinstance(row, Skipped)] == []
+    for row in rows:
+        if isinstance(row, Row) and "memory has grown" not in row.what:
+            assert row.measured.value > 0, row
+    assert len(contestants) == (13 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
+    assert json.loads(json.dumps(as_data(rows, contestants)))["rows"][0]["what"] == rows[0].what
+    page = io.StringIO()
+    show(rows, contestants, Console(file=page, width=200))
+    assert rows[-1].what.split(",")[0] in page.getvalue()
+    assert capsys.readouterr().out == ""
+
+
+def test_every_part_is_tried_here() -> None:
+    assert set(ROWS) == {"hook", *PARTS}
+
+
+def test_a_ratio_is_taken_round_by_round() -> None:
+    # a machine twice as slow in the second round: both rounds say 2
+    assert ratio([20.0, 40.0], [10.0, 20.0]) == Measured(value=2.0, low=2.0, high=2.0, best=2.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "sense", "kept"), [(2.0, "most", True), (2.1, "most", False), (2.0, "least", True), (1.9, "least", False)]
+)
+def test_a_verdict_is_the_median_against_the_limit(value: float, sense: Literal["most", "least"], kept: bool) -> None:
+    assert Row("it", measured([0.1, value, 9.0]), "x", 2.0, sense).kept is kept
+
+
+async def test_a_contestant_with_a_small_share_still_runs() -> None:
+    async def once() -> None:
+        pass
+
+    one = Contestant("it", once, share=0.01)
+    await one.run(10)
+    assert len(one.rounds_us[0]) == 1
+
+
+@pytest.mark.parametrize("kind", ["sync", "coroutine"])
+def test_copies_of_a_plugin_are_programs(kind: str, tmp_path: Path) -> None:
+    (path,) = Workshop(tmp_path).python(kind, ["one"])
+    assert path.read_text().startswith("#!")
+    assert path.stat().st_mode & 0o111 == 0o111

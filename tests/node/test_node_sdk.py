@@ -1,0 +1,92 @@
+"""The Node SDK: its own tests, its types, and a plugin of it under the real host."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SDK = ROOT / "sdk" / "node"
+NODE = shutil.which("node")
+TSC = shutil.which("tsc")
+
+needs_node = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+GUARD = """\
+#!/usr/bin/env node
+import { execSync } from "node:child_process";
+import { Plugin, deny } from "sliphook-sdk";
+
+const plugin = new Plugin("guard", { version: "1.0.0" });
+
+plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] }, onFailure: "closed" }, async (call) => {
+  console.log("asked about", call.tool_name);
+  execSync("echo a child writes", { stdio: "inherit" });
+  if (String(call.arguments.command).includes("rm -rf")) return deny("deleting whole trees is not for agents");
+});
+plugin.on("turn_end", () => {});
+plugin.tool("add", { schema: { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } }, required: ["a", "b"] } }, ({ a, b }) => a + b);
+
+plugin.run();
+"""
+
+
+@pytest.fixture
+def guard(tmp_path: Path) -> Path:
+    """A plugin in a project that has the SDK installed."""
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "sliphook-sdk").symlink_to(SDK)
+    path = tmp_path / "guard.mjs"
+    path.write_text(GUARD)
+    path.chmod(0o755)
+    return path
+
+
+def sliphook(*args: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sliphook", *args]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False)
+
+
+@needs_node
+def test_its_own_tests() -> None:
+    assert NODE is not None
+    tests = sorted(str(path) for path in (SDK / "test").glob("*.test.js"))
+    assert len(tests) == 2
+    done = subprocess.run([NODE, "--test", *tests], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=55, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "# fail 0" in done.stdout
+
+
+@needs_node
+def test_a_fire_through_the_host(guard: Path) -> None:
+    payload = json.dumps({"tool_name": "shell", "arguments": {"command": "rm -rf build"}})
+    done = sliphook("fire", "pre_tool_call", "--payload", payload, "--plugin", str(guard), "--json")
+    assert done.returncode == 0, done.stderr
+    (plugin,) = json.loads(done.stdout)["plugins"]
+    assert (plugin["name"], plugin["status"], plugin["decision"]) == ("guard", "answered", "deny")
+    assert "stderr: asked about shell" in done.stderr
+    assert "stderr: a child writes" in done.stderr
+
+
+@needs_node
+def test_a_tool_through_the_host(guard: Path) -> None:
+    done = sliphook("call", "add", "--args", '{"a": 2, "b": 3}', "--plugin", str(guard), "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["content"], report["is_error"], report["data"]) == ("5", False, 5)
+
+
+@pytest.mark.skipif(TSC is None, reason="the TypeScript compiler (tsc) is not installed")
+def test_the_types_take_what_is_right_and_refuse_what_is_wrong(tmp_path: Path) -> None:
+    assert TSC is not None
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "sliphook-sdk").symlink_to(SDK)
+    shutil.copy(Path(__file__).with_name("author.ts"), tmp_path)
+    options = ["--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "--strict", "--noEmit"]
+    done = subprocess.run([TSC, *options, "author.ts"], cwd=tmp_path, capture_output=True, text=True, timeout=55, check=False)
+    assert done.returncode == 0, done.stdout
