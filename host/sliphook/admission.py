@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from .dispatch import Subscriber
+from .dispatch import Audience, Subscriber
 from .lifecycle import State
 from .manifest import ReadManifest
 from .plugin import Plugin
@@ -52,13 +52,13 @@ def _shared(manifest: ReadManifest, theirs: ReadManifest) -> str | None:
     return None
 
 
-def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, tuple[Subscriber, ...]]:
+def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, Audience]:
     """Who hears each hook and event, in the order of installation."""
     found: dict[str, list[Subscriber]] = {}
     for plugin in plugins:
         for name, routes in plugin.routes().items():
             found.setdefault(name, []).append(Subscriber(plugin=plugin.name, order=plugin.order, routes=routes))
-    return {name: tuple(sorted(subscribers, key=lambda one: one.order)) for name, subscribers in found.items()}
+    return {name: Audience(sorted(subscribers, key=lambda one: one.order)) for name, subscribers in found.items()}
 
 
 def with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:

@@ -18,7 +18,7 @@ from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
 from . import wire
 from .admission import clash, holder_by_manifest, keeps_its_names, subscribers_by_name
 from .deadlines import Deadlines
-from .dispatch import Subscriber
+from .dispatch import Audience, Subscriber
 from .fire import tell
 from .hostcalls import HostCalls, Progress
 from .keeper import Keeper
@@ -85,7 +85,7 @@ class Backstage:
         self._reserved_commands = frozenset(reserved_commands)
         self._data_home = data_home
         self._by_name: dict[str, Plugin] = {}
-        self._subscribers: dict[str, tuple[Subscriber, ...]] = {}
+        self._subscribers: dict[str, Audience] = {}
         self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver)
 
     # -- for sessions (see SessionHost) ------------------------------------------------------------------------------

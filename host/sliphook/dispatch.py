@@ -7,6 +7,7 @@ the asks, and returns the `Outcome`. As it sees a round only when the round is c
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -31,6 +32,26 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str
     order: int
     routes: tuple[Route, ...]
+
+
+class Audience(tuple[Subscriber, ...]):
+    """All who subscribed to one entry. What every fire needs to know of them is worked out once."""
+
+    @cached_property
+    def in_turn(self) -> tuple[tuple[Route, Subscriber], ...]:
+        """Every subscription, by priority, then the order of installation, then the manifest's."""
+        pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
+        return tuple(sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index)))
+
+    @cached_property
+    def has_sequence(self) -> bool:
+        """Some are asked one after the other."""
+        return any(route.replaces for route, _ in self.in_turn)
+
+    @cached_property
+    def longest_s(self) -> float:
+        """The largest timeout of those who are asked."""
+        return max((route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0)
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -83,13 +104,10 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     payload. Phase 2 asks all others at the same time on the final payload. A plugin takes part once, by the first of its
     subscriptions that matches the payload at its turn.
     """
+    audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
     merge = _Merge(entry, payload)
-    ordered = sorted(
-        ((route, subscriber) for subscriber in subscribers for route in subscriber.routes),
-        key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index),
-    )
     done: set[str] = set()
-    for route, subscriber in ordered:
+    for route, subscriber in audience.in_turn if audience.has_sequence else ():
         if not route.replaces or subscriber.plugin in done or _first_match(subscriber, merge.payload) is not route:
             continue
         done.add(subscriber.plugin)
@@ -99,7 +117,7 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
             break
     asks: list[Ask] = []
     tells: list[Tell] = []
-    for route, subscriber in ordered:
+    for route, subscriber in audience.in_turn:
         if subscriber.plugin in done or _first_match(subscriber, merge.payload) is not route:
             continue
         done.add(subscriber.plugin)

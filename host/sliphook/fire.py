@@ -18,7 +18,7 @@ from .call import Call, CallStatus
 from .connection import Connection
 from .deadlines import Deadlines
 from .delivery import Delivery, PayloadTooLarge
-from .dispatch import Ask, Result, Round, Subscriber, Tell, dispatch
+from .dispatch import Ask, Audience, Result, Round, Subscriber, Tell, dispatch
 from .outcome import Outcome, Status, cancelled_outcome
 from .plugin import Plugin
 from .quoting import quote
@@ -85,16 +85,19 @@ class Fire:
         self._reading: Connection | None = None
         self._calls: dict[int, tuple[Plugin, Call]] = {}
         self._results: list[Result | None] = []
+        self._missing = 0
         self._opening = False
-        longest_s = max((route.timeout_s for one in subscribers for route in one.routes if route.mode == "hook"), default=0.0)
-        self._budget_s = longest_s if budget_s is None else budget_s
-        self._ends_at = trio.current_time() + self._budget_s
+        audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
         # without a sequence each call's own timeout is enough
-        self._timer = Timer(self._out_of_budget) if budget_s is not None or _has_sequence(subscribers) else None
+        timed = budget_s is not None or audience.has_sequence
+        self._timer = Timer(self._out_of_budget) if timed else None
+        self._budget_s = audience.longest_s if budget_s is None else budget_s
+        self._ends_at = 0.0
 
     def begin(self) -> None:
         """Ask the first ones."""
         if self._timer is not None:
+            self._ends_at = trio.current_time() + self._budget_s
             self._deadlines.add(self._timer, self._budget_s)
         self._advance(None)
 
@@ -174,7 +177,8 @@ class Fire:
 
     def _open(self, todo: Round) -> Sequence[Result] | None:
         """Begin a round; returns the results if all are there at once."""
-        self._results = [None] * len(todo.asks)
+        self._missing = len(todo.asks)
+        self._results = [None] * self._missing
         self._opening = True
         for index, ask in enumerate(todo.asks):
             self._ask(index, ask)
@@ -184,8 +188,11 @@ class Fire:
         return self._complete()
 
     def _complete(self) -> Sequence[Result] | None:
-        complete = [result for result in self._results if result is not None]
-        return complete if len(complete) == len(self._results) else None
+        return None if self._missing else [result for result in self._results if result is not None]
+
+    def _note(self, index: int, result: Result) -> None:
+        self._results[index] = result
+        self._missing -= 1
 
     def _ask(self, index: int, ask: Ask) -> None:
         self._heard.add(ask.subscriber.plugin)
@@ -195,16 +202,16 @@ class Fire:
             if timeout_s <= 0:
                 if self.entry.urgent:
                     self._tell(Tell(ask.subscriber, ask.route, ask.payload))
-                self._results[index] = Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0)
+                self._note(index, Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0))
                 return
         try:
             params = self._delivery.params(ask.payload, ask.route.include, timeout_s)
         except PayloadTooLarge as error:
-            self._results[index] = Result(status="payload_too_large", error=str(error), elapsed_ms=0.0)
+            self._note(index, Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
             return
         plugin = self._plugins.get(ask.subscriber.plugin)
         if plugin is None:
-            self._results[index] = Result(status="failed_to_start", error="it was left out meanwhile", elapsed_ms=0.0)
+            self._note(index, Result(status="failed_to_start", error="it was left out meanwhile", elapsed_ms=0.0))
             return
         call = Call(
             f"hook/{self.entry.name}",
@@ -227,7 +234,7 @@ class Fire:
         self._calls.pop(index, None)
         if self.outcome is not None:
             return
-        self._results[index] = result_of(call)
+        self._note(index, result_of(call))
         if not self._opening:
             results = self._complete()
             if results is not None:
@@ -246,10 +253,6 @@ class Fire:
             trio.lowlevel.reschedule(task)
         if self._reading is not None:
             self._reading.nudge()
-
-
-def _has_sequence(subscribers: Sequence[Subscriber]) -> bool:
-    return any(route.replaces for one in subscribers for route in one.routes)
 
 
 def tell(

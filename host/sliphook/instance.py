@@ -127,8 +127,8 @@ class Instance:
                 await self._bury()
 
     def _initialized(self, call: Call) -> None:
-        if self._over.is_set():
-            return
+        if self.stopped or self.why is not None:
+            return  # nobody wants it any more; of one that has just died by itself the manifest counts
         if call.status == "error" and call.error is not None:
             self.condemn("failed_to_start", f"refused to start: {quote(call.error.message, 300)}")
         elif call.status == "timed_out":

@@ -50,7 +50,8 @@ class Block(Generic[T]):
     async def enter(self) -> T:
         """In the loop, in a call of the parent's: enter it."""
         home = self.parent.nursery if self.parent is not None else trio.lowlevel.current_task().parent_nursery
-        assert home is not None, "a call runs in a nursery"
+        if home is None:
+            raise self.parent.why_over() if self.parent is not None else HostClosed("the host was closed")
         value: T = await home.start(self._hold)
         return value
 
@@ -101,19 +102,21 @@ class Block(Generic[T]):
     async def _stay_and_exit(self, value: T, task_status: trio.TaskStatus[T]) -> None:
         cancelled: BaseException | None = None
         try:
-            async with trio.open_nursery() as self.nursery:
+            async with trio.open_nursery() as nursery:
+                self.nursery = nursery
                 task_status.started(value)
-                await self._leave.wait()
-                self.nursery.cancel_scope.cancel()
+                try:
+                    await self._leave.wait()
+                finally:
+                    self.nursery = None
+                    self.cancelled = not self._leave.is_set()
+                nursery.cancel_scope.cancel()
         except BaseException as error:  # trio's Cancelled, one or a group: calls keep what they raise to themselves
             cancelled = error
-            self.cancelled = not self._leave.is_set()
-            self.nursery = None
             if self.cancelled and self._on_cancelled is not None:
                 self._on_cancelled()
             with trio.CancelScope(shield=True):
                 await self._leave.wait()
-        self.nursery = None
         why = self._error or cancelled
         try:
             swallowed = await self._manager.__aexit__(type(why) if why is not None else None, why, None)

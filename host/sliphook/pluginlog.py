@@ -117,19 +117,19 @@ class _File(RotatingFileHandler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a line, after a rotation where one is due."""
         if self.stream is None or not os.path.exists(self.baseFilename):
-            self._reopen()
+            self._reopen()  # the folder was emptied, or a rotation failed half way
         if self.shouldRollover(record):
             self.doRollover()
-        if self.missing:
-            self.stream.write(f"{self.missing} lines could not be written\n")
-        self.stream.write(self.format(record) + "\n")
-        self.stream.flush()
+        said = f"{self.missing} lines could not be written\n" if self.missing else ""
+        stream = self.stream or self._reopen()
+        stream.write(f"{said}{self.format(record)}\n")
+        stream.flush()
         self.missing = 0
 
-    def _reopen(self) -> None:
-        """The folder was emptied, or a rotation failed half way."""
-        stream, self.stream = self.stream, None  # type: ignore[assignment]
+    def _reopen(self) -> io.TextIOWrapper:
+        stream, self.stream = self.stream, None
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
         self.stream = self._open()
+        return self.stream

@@ -138,9 +138,11 @@ class Portal:
                 self._nursery = nursery
                 self._token = trio.lowlevel.current_trio_token()
                 started.set()
-                await self._stop.wait()
-                for block in list(self.blocks):
-                    block.give_up()
+                try:
+                    await self._stop.wait()
+                finally:
+                    for block in list(self.blocks):
+                        block.give_up()
                 nursery.cancel_scope.cancel()
         finally:
             with self._lock:

@@ -205,6 +205,8 @@ class PipeReader:
                 else:
                     asked = self._owner.message(piece)
                 if not asked:
+                    if not self._messages:
+                        self._second = trio.current_time()
                     self._messages += 1
                     self._bytes += len(piece.data)
         except FramingError as error:
@@ -214,11 +216,12 @@ class PipeReader:
 
     def _over_limit(self) -> bool:
         """The plugin sends more than it may. A reply that was asked for is not counted: the host itself set its pace."""
-        now = trio.current_time()
-        if now - self._second >= 1.0:
-            self._second = now
-            self._messages = self._bytes = 0
-        return self._messages > MAX_UNASKED_MESSAGES_PER_SECOND or self._bytes > MAX_UNASKED_BYTES_PER_SECOND
+        if self._messages <= MAX_UNASKED_MESSAGES_PER_SECOND and self._bytes <= MAX_UNASKED_BYTES_PER_SECOND:
+            return False
+        if trio.current_time() - self._second < 1.0:
+            return True
+        self._messages = self._bytes = 0
+        return False
 
     async def _hold_back(self) -> None:
         """Stop reading for the rest of the second; the pipe pushes back."""

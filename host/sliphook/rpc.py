@@ -73,6 +73,7 @@ class Rpc:
         self._in_flight: dict[int | str, str] = {}
         self._doubled_ids = 0
         self._waiting: dict[int, Pending] = {}
+        self._settling: tuple[msgspec.Raw | None, wire.ErrorObject | None] = (None, None)
         dispatcher = {name: partial(self._handle, handler) for name, handler in handlers.items()}
         self._endpoint = Endpoint(dispatcher, self._consume_outgoing, self._new_id)
 
@@ -164,25 +165,25 @@ class Rpc:
             if self.was_issued(message.id):
                 return False
             raise Violation(f"a reply to the request {quote(repr(message.id), 40)}, which was never sent")
-        if message.error is None:
+        error = message.error
+        if error is None:
+            self._settling = message.result, None
             self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "result": message.result})
         else:
-            error = message.error
             self._consume_error(message.id, error if error.message else msgspec.structs.replace(error, message="(no message)"))
         return True
 
     def _consume_error(self, request_id: int, error: wire.ErrorObject) -> None:
-        # as data: Endpoint takes a code of 0 and an empty message for missing
-        carried = {"code": int(ErrorCode.INTERNAL_ERROR), "message": "see data", "data": error}
-        self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "error": carried})
+        self._settling = None, error
+        # not the plugin's own words: Endpoint takes a code of 0 and an empty message for missing
+        stand_in = {"code": int(ErrorCode.INTERNAL_ERROR), "message": "an error"}
+        self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "error": stand_in})
 
     def _settled(self, request_id: int, future: Any) -> None:
-        pending = self._waiting.pop(request_id)
-        error = future.exception()
-        if error is None:
-            pending.replied(future.result(), None)
-        else:
-            pending.replied(None, error.data)
+        # what Endpoint has put into its future is what `_settling` holds; asking the future takes two locks
+        del future
+        result, error = self._settling
+        self._waiting.pop(request_id).replied(result, error)
 
     def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
         try:

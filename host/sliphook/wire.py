@@ -86,9 +86,7 @@ class InvalidMessage(Exception):
         may_be_reply: It has nothing but an id. Where that is under way it was a reply: some libraries leave out a result of nothing.
     """
 
-    def __init__(
-        self, code: ErrorCode, why: str, id: int | str | None, *, is_reply: bool = False, may_be_reply: bool = False
-    ) -> None:
+    def __init__(self, code: ErrorCode, why: str, id: int | str | None, *, is_reply: bool = False, may_be_reply: bool = False) -> None:
         super().__init__(why)
         self.code = code
         self.why = why

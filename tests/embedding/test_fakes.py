@@ -134,7 +134,11 @@ async def test_the_manifest_may_say_more_of_a_tool(autojump_clock: MockClock) ->
 async def test_it_asks_the_host(autojump_clock: MockClock) -> None:
     plugin = FakePlugin("p", uses=["inject", "notify"])
     notices: list[str] = []
-    async with PluginHost([plugin], on_notify=lambda plugin, level, message: notices.append(f"{plugin} {level} {message}")) as host, host.session() as session:
+
+    def show(plugin: str, level: str, message: str) -> None:
+        notices.append(f"{plugin} {level} {message}")
+
+    async with PluginHost([plugin], on_notify=show) as host, host.session() as session:
         assert await plugin.ask("host/inject", session_id=session.session_id, text="you have mail") == {"queued": True}
         assert session.take_injected() == [Context("p", "you have mail")]
         assert await plugin.ask("host/notify", level="warning", message="look") == {}

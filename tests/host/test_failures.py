@@ -42,7 +42,7 @@ FAULTS = {
     "answers an error": ('send(id=id, error={"code": 7, "message": "full"})\nreturn NOTHING', "refused_answer", r"full \(7\)"),
     "answers a broken error": ('send(id=id, error={"code": "seven"})\nreturn NOTHING', "refused_answer", "not valid"),
     "answers result and error": ('send(id=id, result={}, error={"code": 7, "message": ""})\nreturn NOTHING', "refused_answer", "not valid"),
-    "answers neither": ("send(id=id)\nreturn NOTHING", "timed_out", "no answer"),
+    "answers neither": ("send(id=id)\nreturn NOTHING", "refused_answer", "neither a method, a result nor an error"),
     "answers a list": ("return []", "refused_answer", "must be an object or null, not list"),
     "answers true": ("return True", "refused_answer", "must be an object or null, not bool"),
     "misspells decision": ('return {"desicion": "allow"}', "refused_answer", "did you mean decision"),

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import PluginHost, PluginStatus
+from sliphook import PluginHost, PluginStatus, process
 from tests.host.pairs import check_pairs
 from tests.host.plugins import EVERYTHING, WAIT_S, Workshop, until
 
@@ -118,6 +118,27 @@ async def test_five_deaths_in_a_minute_are_enough(shop: Workshop, monkeypatch: p
             assert outcome.status == "denied"
     assert len(problems) == 5
     assert "died too often" in problems[-1]
+
+
+async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end and its manifest are noticed in the same moment, in either order: the manifest counts."""
+    monkeypatch.setattr("sliphook.lifecycle.FIRST_DELAYS_S", (60.0,))
+
+    async def spawn_and_block(*args: Any, **options: Any) -> Any:
+        child = await spawn(*args, **options)
+        await until(lambda: os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
+        return child
+
+    spawn = process.spawn
+    monkeypatch.setattr("sliphook.plugin.spawn", spawn_and_block)
+    subscription = {"event": "pre_tool_call", "timeout_s": 0.1}
+    guard = shop.program("guard", subscriptions=[subscription], main="send(id=1, result=MANIFEST)\nsys.exit(4)")
+    for _ in range(6):
+        with trio.fail_after(WAIT_S):
+            async with PluginHost([guard.path]) as host, host.session() as session, session.turn("hello") as turn:
+                await until(lambda host=host: host.plugins[0].state == "restarting")  # type: ignore[misc]
+                outcome = await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
+        assert outcome.status == "denied"
 
 
 async def test_its_folder_stays_the_same(shop: Workshop) -> None:

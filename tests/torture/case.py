@@ -185,7 +185,9 @@ def once(name="once"):
 def python(body: str, *, name: str = "bad", timeout_s: float = PATIENT_S, **manifest: Any) -> Make:
     """A program in Python, without the SDK, that hears a hook and what is told of turns and interrupts."""
     hears: list[dict[str, Any]] = [{"event": "user_prompt_submit", "timeout_s": timeout_s}]
-    hears += [{"event": event, "mode": "event"} for event in ("session_start", "turn_start", "turn_end", "agent_loop_stopped", "session_end")]
+    hears += [
+        {"event": event, "mode": "event"} for event in ("session_start", "turn_start", "turn_end", "agent_loop_stopped", "session_end")
+    ]
     declared = {"protocol_version": 1, "name": name, "subscriptions": hears, **manifest}
     text = _RUNTIME.format(python=sys.executable, manifest=json.dumps(declared)) + textwrap.dedent(body).strip("\n") + "\n"
     return lambda shop: shop.write(name, text)

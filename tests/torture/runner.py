@@ -20,7 +20,9 @@ SETTLE_S = 5.0
 """The threads that write logs and close files may need a moment more."""
 
 
-def run(cases: Sequence[Case], folder: Path, *, limit: int = SIDE_BY_SIDE, done: Callable[[Verdict], None] = lambda _: None) -> list[Verdict]:
+def run(
+    cases: Sequence[Case], folder: Path, *, limit: int = SIDE_BY_SIDE, done: Callable[[Verdict], None] = lambda _: None
+) -> list[Verdict]:
     """Play all of them in a loop of its own; blocks.
 
     Args:
@@ -59,7 +61,9 @@ async def _run(cases: Sequence[Case], folder: Path, limit: int, done: Callable[[
     with trio.move_on_after(SETTLE_S):
         while _more(files) or tasks() > running:
             await trio.sleep(0.05)
-    left = [f"the descriptor {number} is left open: {what} (play the cases one by one to see whose)" for number, what in _more(files).items()]
+    left = [
+        f"the descriptor {number} is left open: {what} (play the cases one by one to see whose)" for number, what in _more(files).items()
+    ]
     if tasks() > running:
         left.append(f"{tasks() - running} tasks are left")
     result[-1].faults += left

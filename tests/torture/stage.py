@@ -101,8 +101,11 @@ class Stage:
     async def ask(self, text: str = "hello", session: Session | None = None) -> Outcome:
         """A whole turn with one hook that both plugins hear."""
         session = session or self.session
+        outcome: Outcome | None = None
         async with session.turn(text, interrupt=True) as turn:
-            return await session.ask("user_prompt_submit", turn, source="user", text=text)
+            outcome = await session.ask("user_prompt_submit", turn, source="user", text=text)
+        assert outcome is not None, "the turn was interrupted"
+        return outcome
 
     def said(self, pattern: str) -> bool:
         """Whether the host has said something that fits."""
@@ -187,7 +190,10 @@ async def play(case: Case, folder: Path) -> Verdict:
 
 
 def _leaves(error: BaseException) -> list[BaseException]:
-    return [leaf for inner in error.exceptions for leaf in _leaves(inner)] if isinstance(error, BaseExceptionGroup) else [error]
+    if not isinstance(error, BaseExceptionGroup):
+        return [error]
+    group: BaseExceptionGroup[BaseException] = error
+    return [leaf for inner in group.exceptions for leaf in _leaves(inner)]
 
 
 async def _usual_course(case: Case, stage: Stage, verdict: Verdict) -> None:

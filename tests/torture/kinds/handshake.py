@@ -65,7 +65,10 @@ CASES = (
     _subscribes("negative time", {"event": "stop", "timeout_s": -1}, "timeout_s"),
     _subscribes("time of another type", {"event": "stop", "timeout_s": "5"}, "timeout_s"),
     _subscribes("an hour", {"event": "stop", "timeout_s": 3600}, "timeout_s"),
-    _starts("unknown hook that is optional", "greet(subscriptions=[*MANIFEST['subscriptions'], {'event': 'no_such', 'optional': True}])\nserve()"),
+    _starts(
+        "unknown hook that is optional",
+        "greet(subscriptions=[*MANIFEST['subscriptions'], {'event': 'no_such', 'optional': True}])\nserve()",
+    ),
     _starts("banner", "raw(b'Welcome to bad 1.0!\\n\\n')\ngreet()\nserve()", "Welcome to bad"),
     _starts("slow", "time.sleep(1.5)\ngreet()\nserve()"),
     _starts("answers twice", "id = initialize()\nreply(id, MANIFEST)\nreply(id, MANIFEST)\nserve()"),

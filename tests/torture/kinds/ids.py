@@ -14,7 +14,7 @@ def _reads(name: str, body: str, says: str | None = None) -> Case:
 
 def _asks(name: str, id: str) -> Case:
     """A request whose id cannot be used is refused with the id null."""
-    body = f"raw(b'{{\"jsonrpc\":\"2.0\",\"id\":%s,\"method\":\"host/notify\",\"params\":{{}}}}\\n' % {id.encode()!r})"
+    body = f'raw(b\'{{"jsonrpc":"2.0","id":%s,"method":"host/notify","params":{{}}}}\\n\' % {id.encode()!r})'
     check = "answer = receive_reply()\nassert answer['id'] is None and answer['error']['code'] == -32600, answer"
     return Case("ids", name, "refused with -32600 and the id null", on_hook(f"{body}\n{check}\nreply(id, {{}})"), restarts=0)
 
@@ -39,7 +39,7 @@ CASES = (
     _reads("negative", "reply(-id, {})"),
     _reads("null", "reply(None, {})"),
     _reads("a fraction", "reply(id + 0.5, {})"),
-    _reads("the same as a fraction", "raw(b'{\"jsonrpc\":\"2.0\",\"id\":%d.0,\"result\":{\"decision\":\"deny\"}}\\n' % id)"),
+    _reads("the same as a fraction", 'raw(b\'{"jsonrpc":"2.0","id":%d.0,"result":{"decision":"deny"}}\\n\' % id)'),
     _reads("true", "reply(True, {})"),
     _reads("a list", "reply([id], {})"),
     _reads("an object", "reply({'id': id}, {})"),
@@ -47,7 +47,13 @@ CASES = (
     _reads("a huge number", "reply(10 ** 30, {})"),
     _reads("an answered one", "reply(1, {'name': 'other'})"),
     _reads("all that another plugin could have", "for other in range(id + 1, id + 50): reply(other, {'decision': 'deny'})"),
-    Case("ids", "answered twice", "the first counts, the second is dropped", on_hook("reply(id, {})\nreply(id, {'decision': 'deny'})"), restarts=0),
+    Case(
+        "ids",
+        "answered twice",
+        "the first counts, the second is dropped",
+        on_hook("reply(id, {})\nreply(id, {'decision': 'deny'})"),
+        restarts=0,
+    ),
     Case(
         "ids",
         "answered a hundred times",
@@ -95,7 +101,16 @@ CASES = (
     _may_ask("asks under a negative number", "-7"),
     _may_ask("asks under the hook's own id", "id"),
     _may_ask("asks under a string of 10,000", "'x' * 10_000"),
-    _reads("the same id again and again", "for _ in range(300):\n    send(id='again', method='no/such')\n    assert receive_reply()['id'] == 'again'"),
-    _reads("cancels what nobody asked", "for wrong in (None, 5, 'x', [], {}):\n    send(method='$/cancelRequest', params={'id': wrong})\nsend(method='$/cancelRequest')"),
-    _reads("progress of nothing", "for wrong in (None, 0, 999, 'x', [], {}):\n    send(method='$/progress', params={'id': wrong, 'fraction': 9e99})"),
+    _reads(
+        "the same id again and again",
+        "for _ in range(300):\n    send(id='again', method='no/such')\n    assert receive_reply()['id'] == 'again'",
+    ),
+    _reads(
+        "cancels what nobody asked",
+        "for wrong in (None, 5, 'x', [], {}):\n    send(method='$/cancelRequest', params={'id': wrong})\nsend(method='$/cancelRequest')",
+    ),
+    _reads(
+        "progress of nothing",
+        "for wrong in (None, 0, 999, 'x', [], {}):\n    send(method='$/progress', params={'id': wrong, 'fraction': 9e99})",
+    ),
 )

@@ -7,7 +7,14 @@ from tests.torture.case import Case, at_first, on_hook
 
 def _framed(name: str, body: str, says: str) -> Case:
     """In a frame, what is no JSON ends the connection."""
-    return Case("JSON", name, "ends the connection, told why, started again", at_first(f"raw(frame({body}))\ntime.sleep(100)"), "protocol_error", says=says)
+    return Case(
+        "JSON",
+        name,
+        "ends the connection, told why, started again",
+        at_first(f"raw(frame({body}))\ntime.sleep(100)"),
+        "protocol_error",
+        says=says,
+    )
 
 
 def _reads(name: str, body: str, says: str | None = None) -> Case:
@@ -20,34 +27,44 @@ def _violates(name: str, text: str) -> Case:
 
 def _refused(name: str, fields: str, says: str | None = None) -> Case:
     """What was meant as the reply fails the answer at once; the connection goes on."""
-    return Case("JSON", name, "the answer fails at once, never the agent", on_hook(f"raw(b'{{\"jsonrpc\":\"2.0\",\"id\":%d%s}}\\n' % (id, {fields.encode()!r}))"), "refused_answer", says=says, restarts=0)
+    return Case(
+        "JSON",
+        name,
+        "the answer fails at once, never the agent",
+        on_hook(f'raw(b\'{{"jsonrpc":"2.0","id":%d%s}}\\n\' % (id, {fields.encode()!r}))'),
+        "refused_answer",
+        says=says,
+        restarts=0,
+    )
 
 
 def _answers(name: str, result: str) -> Case:
-    return Case("JSON", name, "the answer fails, named; the connection goes on", on_hook(f"reply(id, {result})"), "refused_answer", restarts=0)
+    return Case(
+        "JSON", name, "the answer fails, named; the connection goes on", on_hook(f"reply(id, {result})"), "refused_answer", restarts=0
+    )
 
 
 CASES = (
     _framed("malformed", "b'{\"jsonrpc\": oops}'", "no JSON"),
-    _framed("cut", "b'{\"jsonrpc\": \"2.0\", \"id\"'", "no JSON"),
+    _framed("cut", 'b\'{"jsonrpc": "2.0", "id"\'', "no JSON"),
     _framed("two in a frame", "dump(id=id, result={}) * 2", "no JSON"),
     _framed("single quotes", "b\"{'jsonrpc': '2.0'}\"", "no JSON"),
-    _framed("trailing comma", "b'{\"jsonrpc\":\"2.0\",\"id\":1,}'", "no JSON"),
-    _framed("comment", "b'{/* hi */\"jsonrpc\":\"2.0\"}'", "no JSON"),
-    _framed("bad UTF-8", "b'{\"jsonrpc\":\"2.0\",\"method\":\"\\xff\\xfe\"}'", "no JSON"),
-    _framed("overlong UTF-8", "b'{\"jsonrpc\":\"2.0\",\"method\":\"\\xc0\\xaf\"}'", "no JSON"),
+    _framed("trailing comma", 'b\'{"jsonrpc":"2.0","id":1,}\'', "no JSON"),
+    _framed("comment", 'b\'{/* hi */"jsonrpc":"2.0"}\'', "no JSON"),
+    _framed("bad UTF-8", 'b\'{"jsonrpc":"2.0","method":"\\xff\\xfe"}\'', "no JSON"),
+    _framed("overlong UTF-8", 'b\'{"jsonrpc":"2.0","method":"\\xc0\\xaf"}\'', "no JSON"),
     _framed("UTF-16", "dump(id=id, result={}).decode().encode('utf-16')", "no JSON"),
-    _framed("lone surrogate", "b'{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"reason\":\"\\\\ud800\"}}' % id", "no JSON"),
-    _framed("encoded surrogate", "b'{\"jsonrpc\":\"2.0\",\"method\":\"\\xed\\xa0\\x80\"}'", "no JSON"),
-    _framed("NaN", "b'{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"_meta\":NaN}}' % id", "no JSON"),
-    _framed("Infinity", "b'{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"_meta\":-Infinity}}' % id", "no JSON"),
-    _framed("number with a zero before", "b'{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{\"_meta\":007}}' % id", "no JSON"),
-    _framed("raw line end in a string", "b'{\"jsonrpc\":\"2.0\",\"method\":\"a\\nb\"}'", "no JSON"),
-    _framed("129 levels", "b'{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":%s%s}' % (id, b'[' * 128, b']' * 128)", "nested over 128"),
+    _framed("lone surrogate", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"reason":"\\\\ud800"}}\' % id', "no JSON"),
+    _framed("encoded surrogate", 'b\'{"jsonrpc":"2.0","method":"\\xed\\xa0\\x80"}\'', "no JSON"),
+    _framed("NaN", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":NaN}}\' % id', "no JSON"),
+    _framed("Infinity", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":-Infinity}}\' % id', "no JSON"),
+    _framed("number with a zero before", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":007}}\' % id', "no JSON"),
+    _framed("raw line end in a string", 'b\'{"jsonrpc":"2.0","method":"a\\nb"}\'', "no JSON"),
+    _framed("129 levels", 'b\'{"jsonrpc":"2.0","id":%d,"result":%s%s}\' % (id, b\'[\' * 128, b\']\' * 128)', "nested over 128"),
     _framed("100,000 levels", "b'[' * 100_000 + b']' * 100_000", "nested over 128"),
     _framed("100,000 levels of objects", "b'{\"a\":' * 100_000", "nested over 128|no JSON"),
     _reads("malformed line", "raw(b'{\"jsonrpc\": oops}\\n')", "oops"),
-    _reads("bad UTF-8 in a line", "raw(b'{\"jsonrpc\": \"\\xff\"}\\n')"),
+    _reads("bad UTF-8 in a line", 'raw(b\'{"jsonrpc": "\\xff"}\\n\')'),
     _violates("a number", "42"),
     _violates("null", "null"),
     _violates("true", "true"),
@@ -84,7 +101,7 @@ CASES = (
     _answers("answer of another type", "{'context': 'x'}"),
     _answers("answer that may not replace", "{'replace': {'text': 'x'}}"),
     _answers("answer with a huge number", "{'decision': 10 ** 400}"),
-    _reads("doubled keys", "raw(b'{\"jsonrpc\":\"2.0\",\"id\":99,\"id\":%d,\"result\":{}}\\n' % id)"),
+    _reads("doubled keys", 'raw(b\'{"jsonrpc":"2.0","id":99,"id":%d,"result":{}}\\n\' % id)'),
     _refused("answer with numbers out of range", ',"result":{"_meta":[1e999,1' + "0" * 5_000 + "]}"),
-    _reads("all fields always", "raw(b'{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":null,\"params\":null,\"result\":{},\"error\":null}\\n' % id)"),
+    _reads("all fields always", 'raw(b\'{"jsonrpc":"2.0","id":%d,"method":null,"params":null,"result":{},"error":null}\\n\' % id)'),
 )

@@ -75,7 +75,11 @@ CASES = (
         "every one is answered",
         "for n in range(3000):\n    send(id=f'r{n}', method='no/such')\n    if n % 50 == 49:\n        for _ in range(50): assert receive_reply()['error']['code'] == -32601\nreply(id, {})",
     ),
-    _crashes("asks and never reads", "n = 0\nwhile True:\n    n += 1\n    send(id=n, method='no/such', params={'a': 'x' * 2000})", "does not read|has not read"),
+    _crashes(
+        "asks and never reads",
+        "n = 0\nwhile True:\n    n += 1\n    send(id=n, method='no/such', params={'a': 'x' * 2000})",
+        "does not read|has not read",
+    ),
     Case(
         "pipes",
         "never reads",
@@ -126,8 +130,29 @@ CASES = (
         restarts=0,
         act=_log_is_clean,
     ),
-    Case("pipes", "does not flush", "ends at its deadline", on_hook("sys.stdout = os.fdopen(1, 'w', 65536, closefd=False)\nprint(dump(id=id, result={}).decode())", timeout_s=HASTY_S), "timed_out"),
-    _answered("stdout made non-blocking", "no failure", "os.set_blocking(1, False)\nos.set_blocking(0, False)\nreply(id, {})\nos.set_blocking(0, True)\nos.set_blocking(1, True)"),
-    _answered("stderr on stdout", "told as stray output", "os.dup2(1, 2)\nprint('warning: on the wrong pipe', file=sys.stderr, flush=True)\nreply(id, {})", "on the wrong pipe"),
-    Case("pipes", "a pipe of one page", "no failure", python("import fcntl\nfcntl.fcntl(0, 1031, 4096)\nfcntl.fcntl(1, 1031, 4096)\ngreet()\nserve()", timeout_s=PATIENT_S), restarts=0),
+    Case(
+        "pipes",
+        "does not flush",
+        "ends at its deadline",
+        on_hook("sys.stdout = os.fdopen(1, 'w', 65536, closefd=False)\nprint(dump(id=id, result={}).decode())", timeout_s=HASTY_S),
+        "timed_out",
+    ),
+    _answered(
+        "stdout made non-blocking",
+        "no failure",
+        "os.set_blocking(1, False)\nos.set_blocking(0, False)\nreply(id, {})\nos.set_blocking(0, True)\nos.set_blocking(1, True)",
+    ),
+    _answered(
+        "stderr on stdout",
+        "told as stray output",
+        "os.dup2(1, 2)\nprint('warning: on the wrong pipe', file=sys.stderr, flush=True)\nreply(id, {})",
+        "on the wrong pipe",
+    ),
+    Case(
+        "pipes",
+        "a pipe of one page",
+        "no failure",
+        python("import fcntl\nfcntl.fcntl(0, 1031, 4096)\nfcntl.fcntl(1, 1031, 4096)\ngreet()\nserve()", timeout_s=PATIENT_S),
+        restarts=0,
+    ),
 )

@@ -38,7 +38,11 @@ def _by_signal(number: signal.Signals) -> Case:
     body = f"signal.signal({number.value}, signal.SIG_DFL)\nos.kill(os.getpid(), {number.value})\ntime.sleep(100)"
     if number in (signal.SIGKILL, signal.SIGSTOP):
         body = f"os.kill(os.getpid(), {number.value})\ntime.sleep(100)"
-    return _dies(f"dies of {number.name}", "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n" + body, f"was killed by {number.name}")
+    return _dies(
+        f"dies of {number.name}",
+        "import resource\nresource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n" + body,
+        f"was killed by {number.name}",
+    )
 
 
 def _grandchild(name: str, body: str, says: str = "exited with status 0") -> Case:
@@ -147,7 +151,15 @@ int main(void) {
 
 
 def _compiled_dies(name: str, source: str, make: Make | None = None) -> Case:
-    return Case("processes", name, "settled at once, told why, started again", make or c(source), "crashed", says="was killed by SIGSEGV", restarts=1)
+    return Case(
+        "processes",
+        name,
+        "settled at once, told why, started again",
+        make or c(source),
+        "crashed",
+        says="was killed by SIGSEGV",
+        restarts=1,
+    )
 
 
 _DEADLY = ("HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "XCPU", "SYS")
@@ -162,7 +174,15 @@ CASES = (
     _dies("becomes another program", "os.execv('/bin/sh', ['sh', '-c', 'exit 9'])", "exited with status 9"),
     *(_by_signal(getattr(signal, f"SIG{name}")) for name in _DEADLY),
     _compiled_dies("segmentation fault in C", _C_SEGFAULT),
-    Case("processes", "forks and exits before the handshake", "told why, the group is killed", c(_C_FORKS_RAW), None, "failed", "exited with status 7"),
+    Case(
+        "processes",
+        "forks and exits before the handshake",
+        "told why, the group is killed",
+        c(_C_FORKS_RAW),
+        None,
+        "failed",
+        "exited with status 7",
+    ),
     _grandchild("grandchild holds the pipes", "subprocess.Popen(['sleep', '1000'])\nsys.exit(0)"),
     _grandchild("grandchild writes for ever", "subprocess.Popen(['sh', '-c', 'while :; do echo noise >&2; done'])\nsys.exit(0)"),
     _grandchild("grandchild ignores SIGTERM", "subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 1000'])\nsys.exit(0)"),
@@ -183,7 +203,13 @@ CASES = (
         restarts=1,
         act=_daemon_is_out_of_reach,
     ),
-    Case("processes", "leaves zombies behind", "its zombies are its own", at_first("for _ in range(20): subprocess.Popen(['true'])\ntime.sleep(.2)\nreply(id, {})"), restarts=0),
+    Case(
+        "processes",
+        "leaves zombies behind",
+        "its zombies are its own",
+        at_first("for _ in range(20): subprocess.Popen(['true'])\ntime.sleep(.2)\nreply(id, {})"),
+        restarts=0,
+    ),
     Case("processes", "Ctrl+C in the terminal", "reaches the agent alone", nothing, scene=_ctrl_c),
     *(_host_dies(getattr(signal, f"SIG{name}")) for name in _HOST_DEADLY),
     _host_dies_with_workers("host dies, its forked worker lives", "forks"),

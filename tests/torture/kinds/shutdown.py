@@ -28,10 +28,12 @@ def _ends(name: str, on_end: str) -> Case:
 async def _leave(shop: Workshop, makes: list[Make], leave: Callable[[PluginHost, trio.CancelScope], None], longest_s: float) -> None:
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
     stage = Stage(shop)
+    groups: list[int] = []
+    began = time.monotonic()
     with trio.CancelScope() as agent:
         async with stage.open_host(programs) as host:
             assert {plugin.state for plugin in host.plugins} == {"ready"}, host.plugins
-            groups = [plugin.pid for plugin in host.plugins if plugin.pid is not None]
+            groups += [plugin.pid for plugin in host.plugins if plugin.pid is not None]
             leave(host, agent)
             began = time.monotonic()
     took = time.monotonic() - began
@@ -40,7 +42,9 @@ async def _leave(shop: Workshop, makes: list[Make], leave: Callable[[PluginHost,
 
 
 async def _twenty(shop: Workshop) -> None:
-    makes = [python("signal.signal(15, signal.SIG_IGN)\ngreet()\nwhile True: time.sleep(1000)", name=f"bad{number}") for number in range(20)]
+    makes = [
+        python("signal.signal(15, signal.SIG_IGN)\ngreet()\nwhile True: time.sleep(1000)", name=f"bad{number}") for number in range(20)
+    ]
     await _leave(shop, makes, lambda host, agent: None, LONG_S)
 
 
@@ -99,13 +103,34 @@ CASES = (
     _ends("answers an error", "if id is None: sys.exit(0)\nsend(id=id, error={'code': -32603, 'message': 'no'})"),
     _ends("answers nonsense", "raw(b'Content-Length: x\\r\\n\\r\\n')\ntime.sleep(1000)"),
     _ends("10 MB on stdout at exit", "if id is not None: reply(id)\nelse:\n    raw(b'bye ' * 2_500_000)\n    sys.exit(0)"),
-    _ends("10 MB on stderr at exit", "if id is not None: reply(id)\nelse:\n    for _ in range(160): os.write(2, b'bye ' * 16_384)\n    sys.exit(0)"),
-    _ends("10 MB of messages at exit", "log = dump(method='host/log', params={'level': 'info', 'message': 'x' * 1000}) + b'\\n'\nfor _ in range(10_000): raw(log)\nsys.exit(0)"),
+    _ends(
+        "10 MB on stderr at exit",
+        "if id is not None: reply(id)\nelse:\n    for _ in range(160): os.write(2, b'bye ' * 16_384)\n    sys.exit(0)",
+    ),
+    _ends(
+        "10 MB of messages at exit",
+        "log = dump(method='host/log', params={'level': 'info', 'message': 'x' * 1000}) + b'\\n'\nfor _ in range(10_000): raw(log)\nsys.exit(0)",
+    ),
     _ends("a child stays", "subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP; sleep 1000'])\nsys.exit(0)"),
     _ends("closes its pipes and stays", "os.closerange(0, 3)\ntime.sleep(1000)"),
-    _ends("asks the host", "for n in range(50): send(id=f'q{n}', method='host/notify', params={'level': 'info', 'message': 'm'})\nif id is not None: reply(id)\nelse: sys.exit(0)"),
-    Case("shutdown", "stopped at the end", "SIGKILL reaches it", python("greet()\nreply(hook(), {})\nhook()\nos.kill(os.getpid(), signal.SIGSTOP)", timeout_s=2.0), restarts=0),
-    Case("shutdown", "does not end by EOF", "SIGTERM ends it", python("greet()\nreply(hook(), {})\nwhile True: time.sleep(1000)", timeout_s=2.0), restarts=0),
+    _ends(
+        "asks the host",
+        "for n in range(50): send(id=f'q{n}', method='host/notify', params={'level': 'info', 'message': 'm'})\nif id is not None: reply(id)\nelse: sys.exit(0)",
+    ),
+    Case(
+        "shutdown",
+        "stopped at the end",
+        "SIGKILL reaches it",
+        python("greet()\nreply(hook(), {})\nhook()\nos.kill(os.getpid(), signal.SIGSTOP)", timeout_s=2.0),
+        restarts=0,
+    ),
+    Case(
+        "shutdown",
+        "does not end by EOF",
+        "SIGTERM ends it",
+        python("greet()\nreply(hook(), {})\nwhile True: time.sleep(1000)", timeout_s=2.0),
+        restarts=0,
+    ),
     Case("shutdown", "cancelled twice", "the ladder is climbed all the same", nothing, scene=_cancelled_twice),
     Case("shutdown", "killed", "nobody waits", nothing, scene=_killed),
     Case("shutdown", "killed while closing", "nobody waits", nothing, scene=_killed_while_closing),

@@ -128,8 +128,16 @@ CASES = (
     _starts("links to a program", _links),
     _starts("spaces in the path", _renamed("a folder/bad one")),
     _starts("unicode in the path", _renamed("ordner-ü/schlëcht-語")),
-    _starts("quotes and a line end in the path", _renamed("it's \"bad\"\n$(exit)")),
-    Case("spawn", "exits with a shell's 127", "its own words are shown", sh("nosuchcommand"), None, "failed", "exited with status 127.*not found"),
+    _starts("quotes and a line end in the path", _renamed('it\'s "bad"\n$(exit)')),
+    Case(
+        "spawn",
+        "exits with a shell's 127",
+        "its own words are shown",
+        sh("nosuchcommand"),
+        None,
+        "failed",
+        "exited with status 127.*not found",
+    ),
     Case("spawn", "no descriptors left", "told why, and the healthy one goes on", nothing, scene=_no_descriptors),
     Case("spawn", "no processes left", "told why, and the healthy one goes on", nothing, scene=_no_processes),
 )

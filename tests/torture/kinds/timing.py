@@ -14,13 +14,15 @@ from tests.torture.inside import under_way
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 
-def _late(name: str, body: str, **more: str) -> Case:
-    return Case("time", name, "the hook ends at its deadline", on_hook(body, timeout_s=HASTY_S), "timed_out", restarts=0, **more)
+def _late(name: str, body: str) -> Case:
+    return Case("time", name, "the hook ends at its deadline", on_hook(body, timeout_s=HASTY_S), "timed_out", restarts=0)
 
 
 def _hangs(name: str, body: str) -> Case:
     make = python(f"greet()\nif once():\n    id = hook()\n    {body}\nserve()", timeout_s=HASTY_S)
-    return Case("time", name, "found hanging, killed, started again", make, "timed_out", says="hangs: it owes an answer", act=_until_restarted)
+    return Case(
+        "time", name, "found hanging, killed, started again", make, "timed_out", says="hangs: it owes an answer", act=_until_restarted
+    )
 
 
 async def _until_restarted(stage: Stage) -> None:
@@ -120,8 +122,13 @@ CASES = (
     _late("over its deadline", "time.sleep(1)\nreply(id, {})"),
     _late("never answers", "pass"),
     _late("ignores the cancel", "while receive().get('method') != '$/cancelRequest': pass"),
-    _late("answers all but the hook", "for _ in range(20): send(method='host/log', params={'level': 'info', 'message': 'busy'}); time.sleep(.02)"),
-    _late("progress never extends", "for n in range(50): send(method='$/progress', params={'id': id, 'fraction': n / 50}); time.sleep(.02)"),
+    _late(
+        "answers all but the hook",
+        "for _ in range(20): send(method='host/log', params={'level': 'info', 'message': 'busy'}); time.sleep(.02)",
+    ),
+    _late(
+        "progress never extends", "for n in range(50): send(method='$/progress', params={'id': id, 'fraction': n / 50}); time.sleep(.02)"
+    ),
     _hangs("stopped by SIGSTOP", "os.kill(os.getpid(), signal.SIGSTOP)"),
     _hangs("spins", "os.nice(19)\n    while True: pass"),
     _hangs("sleeps for ever", "time.sleep(10_000)"),

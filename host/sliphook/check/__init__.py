@@ -1,0 +1,8 @@
+"""The conformance suite: what protocol.md asks of a plugin, as checks against an executable in any language."""
+
+from __future__ import annotations
+
+from .finding import Finding, Report, Verdict
+from .suite import check_plugin
+
+__all__ = ["Finding", "Report", "Verdict", "check_plugin"]

@@ -1,0 +1,236 @@
+"""One process of the plugin under check, driven raw over its pipes and read with the host's own reader."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from sliphook_sdk.framing import frame
+from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode
+from sliphook_sdk.protocol.limits import EXIT_GRACE_S
+
+from .. import wire
+from ..framing import Body, FrameReader, FramingError, Stray
+from ..process import describe_exit, plugin_environment
+from ..quoting import quote
+from ..stderr import StderrTail
+from .finding import Fault
+from .samples import message
+
+ANSWER_S: Final = 5.0
+"""How long a plugin may take for what needs no work."""
+
+_READ_BYTES: Final = 65536
+_GRANTED: Final[dict[str, Any]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": False}}
+
+Breach = Callable[[str, str], None]
+"""Told of something that the plugin did unasked: which rule it breaks (`stdout`, `replies`, `unasked` or `left`), and what it was."""
+
+
+class Child:
+    """A living plugin. Whoever has started it calls `end`."""
+
+    def __init__(self, process: trio.Process, breach: Breach) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
+        self._breach = breach
+        self._news = trio.lowlevel.ParkingLot()
+        self._replies: dict[int, tuple[wire.Reply, float]] = {}
+        self._sent: dict[int, float] = {}
+        self._last_id = 0
+        self._tail = StderrTail()
+        self._closed = False
+        self.ready = False
+        self.uses: frozenset[str] = frozenset()
+
+    @classmethod
+    async def start(cls, path: Path, data_dir: Path, breach: Breach, nursery: trio.Nursery) -> Child:
+        """Start the executable.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        process = await trio.lowlevel.open_process(
+            [str(path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=data_dir,
+            env=plugin_environment(os.environ, {}),
+            start_new_session=True,
+        )
+        child = cls(process, breach)
+        nursery.start_soon(child._read)
+        nursery.start_soon(child._drain)
+        return child
+
+    def next_id(self) -> int:
+        """An id for a request that is put together by hand."""
+        self._last_id += 1
+        return self.expect(self._last_id)
+
+    def expect(self, id: int) -> int:
+        """A reply to this id will be due."""
+        self._sent[id] = trio.current_time()
+        return id
+
+    async def write(self, data: bytes) -> None:
+        """Write bytes as they are. A plugin that does not read or is gone is noticed by what it fails to answer."""
+        with suppress(trio.BrokenResourceError, trio.ClosedResourceError), trio.move_on_after(ANSWER_S):
+            await self._stdin.send_all(data)
+
+    async def tell(self, method: str, params: Any) -> None:
+        """Send a notification."""
+        await self.write(message(method, params))
+
+    async def ask(self, method: str, params: Any, within_s: float = ANSWER_S) -> wire.Reply:
+        """Send a request and wait for the reply.
+
+        Raises:
+            Fault: none came.
+        """
+        id = self.next_id()
+        await self.write(message(method, params, id))
+        return await self.reply(id, within_s, sent=method)
+
+    async def reply(self, id: int, within_s: float = ANSWER_S, *, sent: str, advice: str = "") -> wire.Reply:
+        """Wait for the reply to a request.
+
+        Raises:
+            Fault: none came in time, or the process ended.
+        """
+        with trio.move_on_after(within_s):
+            while id not in self._replies and not self._closed:
+                await self._news.park()
+        if id not in self._replies:
+            ended = await self.ended(0.5 if self._closed else 0.0)
+            came = f"no reply within {within_s:g} s" if ended is None and not self._closed else self._how_it_ended(ended)
+            raise Fault(f"{sent} (id {id})", came, advice or "answer every request, with its id as it came; end every message with LF and flush it")
+        return self._replies[id][0]
+
+    def took_s(self, id: int) -> float:
+        """Seconds from a request to its reply, which is here."""
+        return self._replies[id][1] - self._sent[id]
+
+    async def ended(self, within_s: float) -> int | None:
+        """Wait for the process to end by itself; its exit status, or None where it lives on."""
+        with trio.move_on_after(within_s):
+            await self._process.wait()
+        status = self._process.returncode
+        if status is not None and self._group_lives():
+            self._breach("left", f"after it {describe_exit(status)}, processes that it had started lived on")
+            self._kill()
+        return status
+
+    async def close_input(self) -> None:
+        """The end of its input."""
+        await self._stdin.aclose()
+
+    def terminate(self) -> None:
+        """SIGTERM to its process group."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+
+    async def end(self) -> None:
+        """Kill what is left of it. Takes no longer than the system does."""
+        with trio.CancelScope(shield=True):
+            self._kill()
+            with trio.move_on_after(EXIT_GRACE_S):
+                await self._process.wait()
+            for stream in (self._stdin, self._stdout, self._stderr):
+                await stream.aclose()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _group_lives(self) -> bool:
+        try:
+            os.killpg(self._process.pid, 0)
+        except (ProcessLookupError, PermissionError):
+            return False
+        return True
+
+    def _how_it_ended(self, status: int | None) -> str:
+        how = "it closed its output and lives on" if status is None else f"the process {describe_exit(status)}"
+        return f"{how}; its last words on stderr: {self._tail.lines[-1]}" if self._tail.lines else how
+
+    async def _drain(self) -> None:
+        with suppress(trio.ClosedResourceError, trio.BrokenResourceError):
+            while data := await self._stderr.receive_some(_READ_BYTES):
+                self._tail.feed(bytes(data), trio.current_time())
+        self._tail.close(trio.current_time())
+
+    async def _read(self) -> None:
+        reader = FrameReader()
+        try:
+            while data := await self._stdout.receive_some(_READ_BYTES):
+                reader.feed(bytes(data))
+                await self._take(reader)
+            reader.close()
+            await self._take(reader)
+        except FramingError as error:
+            self._breach("stdout", f"the stream cannot be read on: {error}")
+        except (trio.ClosedResourceError, trio.BrokenResourceError):
+            pass
+        self._closed = True
+        self._news.unpark_all()
+
+    async def _take(self, reader: FrameReader) -> None:
+        while (piece := reader.next()) is not None:
+            match piece:
+                case Stray():
+                    self._breach("stdout", piece.why)
+                case Body(_, wire.InvalidMessage() as invalid):
+                    self._breach("stdout", f"no valid message: {invalid.why}")
+                case Body(_, wire.Reply() as reply):
+                    self._settle(reply)
+                case Body(data, wire.Request() | wire.Notification() as asked):
+                    await self._unasked(asked, data)
+        self._news.unpark_all()
+
+    def _settle(self, reply: wire.Reply) -> None:
+        id = reply.id
+        if not isinstance(id, int) or id not in self._sent:
+            self._breach("replies", f"a reply to the id {quote(str(id), 40)}, which was never sent")
+        elif id in self._replies:
+            self._breach("replies", f"a second reply to the id {id}")
+        else:
+            self._replies[id] = (reply, trio.current_time())
+
+    async def _unasked(self, asked: wire.Request | wire.Notification, data: bytes) -> None:
+        why = self._why_not(asked)
+        if why is not None:
+            self._breach("unasked", f"{why}: {quote(data)}")
+        if isinstance(asked, wire.Request):
+            body: dict[str, Any] = {"result": _GRANTED.get(asked.method, {})}
+            if why is not None:
+                body = {"error": {"code": int(ErrorCode.INVALID_REQUEST), "message": why}}
+            await self.write(frame(wire.encode({"jsonrpc": "2.0", "id": asked.id, **body})))
+
+    def _why_not(self, asked: wire.Request | wire.Notification) -> str | None:
+        method = METHOD_BY_NAME.get(asked.method)
+        if method is None or method.by != "plugin":
+            return "a method that the host does not know"
+        if not self.ready and method.name != "host/log":
+            return "sent before the manifest, where only host/log counts"
+        if isinstance(asked, wire.Request) != (method.kind == "request"):
+            return f"{method.name} is a {method.kind}"
+        if method.grant is not None and method.grant not in self.uses:
+            return f"{method.name} needs {method.grant} in the manifest's uses"
+        try:
+            msgspec.json.decode(asked.params, type=method.params)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return f"the params of {method.name} do not fit ({quote(str(error))})"
+        return None

@@ -1,0 +1,108 @@
+"""Pure: what a plugin is sent. Payloads from the protocol's own examples, arguments from a tool's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+
+import msgspec
+
+from sliphook.manifest import Route
+from sliphook_sdk.framing import frame
+from sliphook_sdk.protocol import CATALOGUE, InitializeParams, Payload
+from sliphook_sdk.protocol.describe import example_of
+
+from .. import wire
+
+MISLEADING = 'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é \U0001f600 Content-Length: 3 {"jsonrpc":"2.0"}'
+"""Text that a reader may trip over: escapes, line separators, several bytes a character, and what looks like a message."""
+
+_P = TypeVar("_P", bound=Payload)
+_WRONG: dict[str, Any] = {"string": 42, "integer": "many", "number": "many", "boolean": "perhaps", "array": 42, "object": 42}
+_RIGHT: dict[str, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+_DEEPEST = 8
+
+
+def message(method: str, params: Any, id: int | None = None) -> bytes:
+    """One message as the host frames it; without an id a notification."""
+    envelope = {"jsonrpc": "2.0", **({} if id is None else {"id": id}), "method": method, "params": params}
+    return frame(wire.encode(envelope))
+
+
+def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str, Any]:
+    """The params of `initialize`. `more` replaces fields, or adds unknown ones."""
+    params = example_of(InitializeParams)
+    return {**params, "plugin": {"name": name, "data_dir": data_dir, "config": {}}, "events": list(CATALOGUE), **more}
+
+
+def sample(struct: type[_P], **fields: Any) -> _P:
+    """A payload of example values; what is absent by default stays so."""
+    absent = {info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET}
+    values = {name: value for name, value in example_of(struct).items() if name not in absent}
+    return msgspec.convert({**values, **fields}, struct)
+
+
+def sample_for(route: Route, globs: dict[str, str | list[str]] | None) -> Payload | None:
+    """A payload that fits a subscription, heavy fields as it asks for them; None where no sample fits its `match`."""
+    fields: dict[str, Any] = dict.fromkeys(set(route.entry.heavy) - route.include)
+    for field, patterns in (globs or {}).items():
+        fields[field] = next(_texts(route.entry.payload, field, [patterns] if isinstance(patterns, str) else patterns), None)
+    try:
+        payload = sample(route.entry.payload, **fields)
+    except msgspec.ValidationError:
+        return None
+    return payload if route.matches(payload) else None
+
+
+def _texts(payload: type[Payload], field: str, globs: list[str]) -> Iterable[str] | Any:
+    hint = next(info.type for info in msgspec.structs.fields(payload) if info.name == field)
+    hint = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
+    if get_origin(hint) is Literal:
+        import fnmatch
+
+        return (value for value in get_args(hint) for glob in globs if fnmatch.fnmatchcase(value, glob.replace("[", "[[]")))
+    return (glob.replace("*", "").replace("?", "x") for glob in globs)
+
+
+def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
+    """Arguments that fit the usual schemas: each property that is required, by its example, default or type."""
+    value = _value(schema, schema, _DEEPEST)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def wrong_arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of which each has the wrong type, and one that is not known."""
+    properties: dict[str, Any] = schema.get("properties", {})
+    kinds = {name: part.get("type") if isinstance(part, dict) else None for name, part in properties.items()}  # pyright: ignore[reportUnknownMemberType]
+    wrong = {name: _WRONG.get(kind) if isinstance(kind, str) else None for name, kind in kinds.items()}
+    return {**wrong, "of_no_meaning": [None]}
+
+
+def _value(schema: Any, root: dict[str, Any], depth: int) -> Any:
+    if not isinstance(schema, dict) or depth == 0:
+        return None
+    part = cast("dict[str, Any]", schema)
+    for known in ("const", "default"):
+        if known in part:
+            return part[known]
+    for several in ("examples", "enum"):
+        if part.get(several):
+            return part[several][0]
+    reference = part.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/$defs/"):
+        return _value(root.get("$defs", {}).get(reference.removeprefix("#/$defs/")), root, depth - 1)
+    for either in ("anyOf", "oneOf", "allOf"):
+        if part.get(either):
+            return _value(part[either][0], root, depth - 1)
+    kind = part.get("type", "object" if "properties" in part else "string")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        properties: dict[str, Any] = part.get("properties", {})
+        return {name: _value(properties.get(name, {}), root, depth - 1) for name in part.get("required", [])}
+    if kind in ("integer", "number"):
+        return part.get("minimum", _RIGHT[kind])
+    if kind == "array" and part.get("minItems"):
+        return [_value(part.get("items", {}), root, depth - 1)] * part["minItems"]
+    if kind == "string" and part.get("minLength", 0) > len(_RIGHT["string"]):
+        return "x" * part["minLength"]
+    return _RIGHT.get(kind)
