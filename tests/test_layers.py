@@ -50,6 +50,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("faces", "testing"),
         ("aio", "blocking"),
         ("sliphook",),  # the package itself: what an agent imports
+        ("check",),
         ("agent",),
         ("demo_plugins",),
         ("cli",),

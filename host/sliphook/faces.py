@@ -41,6 +41,7 @@ class HostSettings(TypedDict, total=False):
     timeout_cap_s: float | None
     trace: TraceSink | None
     data_home: Path | None
+    log_dir: Path | None
 
 
 def delivered(settings: HostSettings, deliver: Callable[[Callable[[], None]], None]) -> HostSettings:

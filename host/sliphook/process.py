@@ -109,7 +109,7 @@ class ChildProcess:
                 return
             except OSError:
                 # no descriptors left: that must not keep anybody from noticing a death
-                while self.returncode is None and os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+                while not self._has_ended():  # noqa: ASYNC110
                     await trio.sleep(POLL_S)
                 return
             try:
@@ -121,6 +121,9 @@ class ChildProcess:
             wait = partial(os.waitid, os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             with suppress(ChildProcessError):  # reaped meanwhile
                 await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
+
+    def _has_ended(self) -> bool:
+        return self.returncode is not None or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
     def signal_group(self, number: int) -> None:
         """Signal the whole group; does nothing once the leader has been reaped."""

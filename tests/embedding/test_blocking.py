@@ -10,7 +10,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,8 @@ from sliphook.blocking import Interrupted, PluginHost, Session, Turn
 from sliphook.faces import HostSettings
 from sliphook.portal import HostClosed
 from sliphook.testing import CRASHES, HANGS, FakePlugin
-from sliphook_sdk.protocol import Message, Usage
+from sliphook_sdk.protocol import Answer, Message, Usage
+from sliphook_sdk.protocol.payloads import PreToolCall
 from tests.host.pairs import check_pairs
 from tests.host.plugins import EVERYTHING, WAIT_S, Workshop
 
@@ -43,7 +44,7 @@ def outcomes(plugin: FakePlugin) -> list[str]:
 
 
 @contextmanager
-def soon(function: Callable[[], object]) -> Iterator[None]:
+def soon(function: Callable[[], object]) -> Generator[None]:
     """Call a function in a thread of its own while the block waits in the host."""
     thread = threading.Timer(0.05, function)
     thread.start()
@@ -63,6 +64,10 @@ def ctrl_c() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+def names_the_tool(call: PreToolCall) -> Answer:
+    return Answer(context=[call.tool_name])
+
+
 def hello(text: str) -> dict[str, Any]:
     return {"text": f"hello {text}"}
 
@@ -76,7 +81,7 @@ def shell(arguments: dict[str, Any]) -> str:
 
 def test_a_whole_turn() -> None:
     plugin = probe(
-        hooks={"session_start": {"context": ["be brief"]}, "pre_tool_call": lambda call: {"context": [call.tool_name]}},
+        hooks={"session_start": {"context": ["be brief"]}, "pre_tool_call": names_the_tool},
         tools={"look": "fine"},
         commands={"hello": hello},
         uses=["inject"],

@@ -19,7 +19,7 @@ import trio
 
 from sliphook import PluginHost
 from tests.torture.case import Make, Workshop
-from tests.torture.inside import living
+from tests.torture.inside import comes, living
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -78,12 +78,8 @@ async def kill_agent(shop: Workshop, mode: str, number: int, make: Make) -> None
         agent.send_signal(number)
         await trio.to_thread.run_sync(agent.wait)
         began = time.monotonic()
-        left: list[str] = []
-        with trio.move_on_after(WAIT_S):
-            while left := living(groups):
-                await trio.sleep(0.02)
+        assert await comes(lambda: not living(groups), WAIT_S), f"the agent is dead and these live: {living(groups)}"
         took = time.monotonic() - began
-        assert not left, f"the agent is dead and these live: {left}"
         assert took < 10, f"they lived for {took:.1f} s"  # two are promised; the machine may be busy
     finally:
         agent.kill()

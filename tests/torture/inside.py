@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,6 +70,20 @@ class Sightings:
             self.pids.append(int(record.note.split()[1].rstrip(":")))
         self.dropped += record.kind == "drop"
         self.late += record.kind == "late"
+
+
+async def comes(done: Callable[[], object], within_s: float) -> bool:
+    """Wait for something that happens in another process or task; False where it does not come in time."""
+    with trio.move_on_after(within_s):
+        while not done():  # noqa: ASYNC110
+            await trio.sleep(0.01)
+        return True
+    return False
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child of this process has ended; it is not reaped."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def under_way(host: PluginHost, name: str) -> int:

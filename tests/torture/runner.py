@@ -12,7 +12,7 @@ from pathlib import Path
 import trio
 
 from tests.torture.case import Case, Verdict
-from tests.torture.inside import descriptors, tasks
+from tests.torture.inside import comes, descriptors, tasks
 from tests.torture.stage import play
 
 SIDE_BY_SIDE = 14
@@ -58,9 +58,7 @@ async def _run(cases: Sequence[Case], folder: Path, limit: int, done: Callable[[
         for number, case in enumerate(cases):
             nursery.start_soon(one, number, case)
     result = [verdicts[case.title] for case in cases]
-    with trio.move_on_after(SETTLE_S):
-        while _more(files) or tasks() > running:
-            await trio.sleep(0.05)
+    await comes(lambda: not _more(files) and tasks() <= running, SETTLE_S)
     left = [
         f"the descriptor {number} is left open: {what} (play the cases one by one to see whose)" for number, what in _more(files).items()
     ]

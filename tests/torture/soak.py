@@ -219,9 +219,8 @@ def main(seconds: str = "600") -> int:
     with tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True) as name, Silence():
         soak = Soak(Path(name), float(seconds))
         trio.run(soak.run)
-    print(
-        f"\n{soak.hooks:,} hooks, {soak.interrupts:,} interrupts, {len(soak.stage.sightings.pids):,} processes; how hooks ended: {dict(soak.statuses)}"
-    )
+    print(f"\n{soak.hooks:,} hooks, {soak.interrupts:,} interrupts, {len(soak.stage.sightings.pids):,} processes")
+    print("how the answers ended:", ", ".join(f"{count:,} {status}" for status, count in soak.statuses.most_common()))
     print("the most of everything:", ", ".join(f"{size:,} {what}" for what, size in soak.bounds.seen.items()))
     for fault in soak.faults[:20]:
         print(f"FAULT: {fault}")

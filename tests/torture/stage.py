@@ -14,7 +14,7 @@ import trio.testing
 from sliphook import PluginHost, PluginStatus, Session
 from sliphook.outcome import Outcome
 from tests.torture.case import Case, Make, Skip, Verdict, Workshop, python
-from tests.torture.inside import Bounds, Sightings, living
+from tests.torture.inside import Bounds, Sightings, comes, living
 
 WAIT_S = 40.0
 """A state or a line of the log that has not come by then will not come."""
@@ -93,10 +93,7 @@ class Stage:
         Raises:
             AssertionError: it does not come.
         """
-        with trio.move_on_after(WAIT_S) as waiting:
-            while not done():
-                await trio.sleep(0.005)
-        assert not waiting.cancelled_caught, f"{what} did not come; it is {self.bad.state}: {self.bad.why}"
+        assert await comes(done, WAIT_S), f"{what} did not come; it is {self.bad.state}: {self.bad.why}"
 
     async def ask(self, text: str = "hello", session: Session | None = None) -> Outcome:
         """A whole turn with one hook that both plugins hear."""
@@ -192,8 +189,8 @@ async def play(case: Case, folder: Path) -> Verdict:
 def _leaves(error: BaseException) -> list[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return [error]
-    group: BaseExceptionGroup[BaseException] = error
-    return [leaf for inner in group.exceptions for leaf in _leaves(inner)]
+    inside: tuple[BaseException, ...] = error.exceptions
+    return [leaf for inner in inside for leaf in _leaves(inner)]
 
 
 async def _usual_course(case: Case, stage: Stage, verdict: Verdict) -> None:
@@ -240,15 +237,9 @@ async def _play_beside(case: Case, stage: Stage, verdict: Verdict) -> None:
 
 
 async def _hear(pattern: str, stage: Stage) -> None:
-    with trio.move_on_after(WAIT_S) as waiting:
-        while not stage.said(pattern):
-            await trio.sleep(0.005)
-    assert not waiting.cancelled_caught, f"nothing said {pattern!r}: {stage.problems}, {list(stage.log)[-5:]}"
+    assert await comes(lambda: stage.said(pattern), WAIT_S), f"nothing said {pattern!r}: {stage.problems}, {list(stage.log)[-5:]}"
 
 
 async def _what_is_left(pids: Sequence[int]) -> list[str]:
-    left: list[str] = []
-    with trio.move_on_after(GONE_S):
-        while left := living(pids):
-            await trio.sleep(0.02)
-    return [f"it is left behind: {one}" for one in left]
+    await comes(lambda: not living(pids), GONE_S)
+    return [f"it is left behind: {one}" for one in living(pids)]

@@ -28,7 +28,9 @@ from .samples import message
 ANSWER_S: Final = 5.0
 """How long a plugin may take for what needs no work."""
 
+_DYING_S: Final = 0.5
 _READ_BYTES: Final = 65536
+_ANSWER_ALL: Final = "answer every request, with its id as it came; end every message with LF and flush it"
 _GRANTED: Final[dict[str, Any]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": False}}
 
 Breach = Callable[[str, str], None]
@@ -94,7 +96,7 @@ class Child:
         """Send a notification."""
         await self.write(message(method, params))
 
-    async def ask(self, method: str, params: Any, within_s: float = ANSWER_S) -> wire.Reply:
+    async def ask(self, method: str, params: Any, within_s: float | None = None) -> wire.Reply:
         """Send a request and wait for the reply.
 
         Raises:
@@ -104,19 +106,20 @@ class Child:
         await self.write(message(method, params, id))
         return await self.reply(id, within_s, sent=method)
 
-    async def reply(self, id: int, within_s: float = ANSWER_S, *, sent: str, advice: str = "") -> wire.Reply:
-        """Wait for the reply to a request.
+    async def reply(self, id: int, within_s: float | None = None, *, sent: str, advice: str = "") -> wire.Reply:
+        """Wait for the reply to a request, `ANSWER_S` where nothing else is said.
 
         Raises:
             Fault: none came in time, or the process ended.
         """
-        with trio.move_on_after(within_s):
+        patience_s = ANSWER_S if within_s is None else within_s
+        with trio.move_on_after(patience_s):
             while id not in self._replies and not self._closed:
                 await self._news.park()
         if id not in self._replies:
-            ended = await self.ended(0.5 if self._closed else 0.0)
-            came = f"no reply within {within_s:g} s" if ended is None and not self._closed else self._how_it_ended(ended)
-            raise Fault(f"{sent} (id {id})", came, advice or "answer every request, with its id as it came; end every message with LF and flush it")
+            if not self._closed:
+                raise Fault(f"{sent} (id {id})", f"no reply within {patience_s:g} s", advice or _ANSWER_ALL)
+            raise Fault(f"{sent} (id {id})", self._how_it_ended(await self.ended(_DYING_S)), advice or "live until you are told to end")
         return self._replies[id][0]
 
     def took_s(self, id: int) -> float:

@@ -78,7 +78,3 @@ class Fault(Exception):
 
 class Skip(Exception):
     """The check does not apply to this plugin; str() says why."""
-
-
-class Warn(Exception):
-    """It holds, but could be better; str() says how."""

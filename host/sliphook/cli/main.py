@@ -25,6 +25,7 @@ _COMMANDS: Final = {
     "run": _Lazy("run", "Run an agent on one prompt."),
     "fire": _Lazy("fire", "Fire one hook or event at plugins, and see what they answer."),
     "call": _Lazy("call", "Call one tool of a plugin."),
+    "check": _Lazy("check", "Run the conformance suite against a plugin in any language."),
     "events": _Lazy("events", "Show the hooks and events there are."),
 }
 """A command's module is imported when it is run: `sliphook --help` must not wait for what it does not need."""

@@ -108,10 +108,9 @@ async def _closed_while_starting(shop: Workshop) -> None:
     """The host is left while a plugin is being started again."""
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, _SLOW, HEALTHY))
     stage = Stage(shop)
-    async with trio.open_nursery() as nursery:
-        async with stage.open_host(programs) as host:
-            nursery.start_soon(_order, host, "restart", "bad")
-            await trio.sleep(0.2)
+    async with trio.open_nursery() as nursery, stage.open_host(programs) as host:
+        nursery.start_soon(_order, host, "restart", "bad")
+        await trio.sleep(0.2)
 
 
 async def _told_of_sessions(stage: Stage) -> None:

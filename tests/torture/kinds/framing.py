@@ -22,7 +22,8 @@ def _header(name: str, header: str, says: str) -> Case:
 
 def _sized(name: str, over: int, *, framed: bool) -> Case:
     """A reply of so many bytes more than the most."""
-    body = f"start = dump(id=id, result={{'_meta': 'x'}})[:-3]\nbody = start + b'x' * (8 * 1024 * 1024 - len(start) - 3 + {over}) + b'\"}}}}'\n"
+    body = "start = dump(id=id, result={'_meta': 'x'})[:-3]\n"
+    body += f"body = start + b'x' * (8 * 1024 * 1024 - len(start) - 3 + {over}) + b'\"}}}}'\n"
     body += "raw(frame(body))" if framed else "raw(body + b'\\n')"
     return _ends(name, body, "8,388,60[89]") if over > 0 else _reads(name, body)
 
@@ -32,7 +33,10 @@ CASES = (
     _reads("line, one byte at a time", "for byte in dump(id=id, result={}) + b'\\n': raw(bytes([byte])); time.sleep(.001)"),
     _reads(
         "many at once",
-        "log = frame(dump(method='host/log', params={'level': 'debug', 'message': 'm'}))\nraw(log * 400 + frame(dump(id=id, result={})) + log * 400)",
+        """
+        log = frame(dump(method='host/log', params={'level': 'debug', 'message': 'm'}))
+        raw(log * 400 + frame(dump(id=id, result={})) + log * 400)
+        """,
     ),
     _reads(
         "split in a character",

@@ -20,7 +20,8 @@ def _asks(name: str, id: str) -> Case:
 
 
 def _may_ask(name: str, id: str) -> Case:
-    body = f"send(id={id}, method='no/such', params={{}})\nanswer = receive_reply()\nassert answer['id'] == {id} and answer['error']['code'] == -32601, answer"
+    body = f"send(id={id}, method='no/such', params={{}})\nanswer = receive_reply()\n"
+    body += f"assert answer['id'] == {id} and answer['error']['code'] == -32601, answer"
     return Case("ids", name, "answered under the same id", on_hook(f"{body}\nreply(id, {{}})"), restarts=0)
 
 

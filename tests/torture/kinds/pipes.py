@@ -67,13 +67,23 @@ CASES = (
     _answered(
         "flood of notifications",
         "held back, the answer behind it comes",
-        "log = dump(method='host/log', params={'level': 'info', 'message': 'm'}) + b'\\n'\nfor _ in range(40): raw(log * 100)\nreply(id, {})",
+        """
+        log = dump(method='host/log', params={'level': 'info', 'message': 'm'}) + b'\\n'
+        for _ in range(40): raw(log * 100)
+        reply(id, {})
+        """,
         "log and progress messages were left out",
     ),
     _answered(
         "flood of requests",
         "every one is answered",
-        "for n in range(3000):\n    send(id=f'r{n}', method='no/such')\n    if n % 50 == 49:\n        for _ in range(50): assert receive_reply()['error']['code'] == -32601\nreply(id, {})",
+        """
+        for n in range(3000):
+            send(id=f'r{n}', method='no/such')
+            if n % 50 == 49:
+                for _ in range(50): assert receive_reply()['error']['code'] == -32601
+        reply(id, {})
+        """,
     ),
     _crashes(
         "asks and never reads",

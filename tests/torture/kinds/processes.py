@@ -11,7 +11,7 @@ import trio
 
 from tests.torture.agents import ROOT, command, kill_agent
 from tests.torture.case import Case, Make, Workshop, at_first, c, nothing, python
-from tests.torture.inside import living
+from tests.torture.inside import comes, has_ended, living
 from tests.torture.stage import HEALTHY, Stage, make_all
 
 _STUBBORN = python(
@@ -101,15 +101,14 @@ async def _ctrl_c(shop: Workshop) -> None:
             groups = [int(word) for word in said.split(b"\n")[0].split()]
             assert living(groups)
             os.write(terminal, b"\x03")
-            while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                await trio.sleep(0.02)
+            assert await comes(lambda: has_ended(pid), 30), "the agent did not end"
         assert not living(groups)
         assert not (shop.folder / "data" / "bad" / "signalled").exists(), "the plugin got the terminal's signal"
     finally:
         trio.lowlevel.notify_closing(terminal)
         os.close(terminal)
         os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
+        await trio.to_thread.run_sync(os.waitpid, pid, 0)
 
 
 _C_SEGFAULT = """

@@ -1,0 +1,205 @@
+"""Checks of what the plugin is for: its hooks, events, tools and commands, each tried with sample values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from sliphook_sdk.protocol import CommandResult, CommandRunParams, CommandSpec, ErrorCode, Subscription, ToolCallParams, ToolResult
+from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
+
+from .. import wire
+from ..dispatch import AnswerError, check_answer, read_answer
+from ..manifest import PluginTool, Route
+from ..quoting import quote
+from .bench import Bench
+from .finding import Fault, Skip
+from .samples import arguments_for, message, sample, sample_for, wrong_arguments_for
+
+CANCEL_S: Final = 1.0
+"""How soon a cancelled request is to be answered."""
+
+LONGEST_S: Final = 10.0
+"""The suite waits no longer than this for a tool or a command, whatever it asks for."""
+
+_BUSY_S: Final = 1.0
+
+
+class HookRule:
+    """One subscription that is asked: its answer is read as the host reads it."""
+
+    def __init__(self, route: Route, wire_form: Subscription) -> None:
+        self.route = route
+        self._wire_form = wire_form
+
+    async def __call__(self, bench: Bench) -> str:
+        """Fire it with a sample payload, which has a field of tomorrow."""
+        entry, route = self.route.entry, self.route
+        method = f"hook/{entry.name}"
+        child = await bench.ready()
+        id = child.next_id()
+        params = {**self._params(), "of_tomorrow": {"a": 1}}
+        await child.write(message(method, params, id))
+        reply = await child.reply(id, route.timeout_s, sent=method, advice="answer in time; null abstains")
+        if reply.error is not None:
+            came = f"the error {reply.error.code}: {quote(reply.error.message)}"
+            raise Fault(method, came, "an error is a failed answer (on_failure decides); unknown fields are to be ignored, null abstains")
+        assert reply.result is not None
+        try:
+            answer = read_answer(reply.result)
+            check_answer(entry, answer, replacing=route.replaces)
+        except AnswerError as error:
+            raise Fault(method, quote(bytes(reply.result)), str(error)) from None
+        return f"{answer.decision or ('abstains' if answer.abstains else 'answers')} in {1000 * child.took_s(id):.1f} ms"
+
+    def message(self, id: int) -> bytes:
+        """The request, for the check of a cancel."""
+        return message(f"hook/{self.route.entry.name}", self._params(), id)
+
+    def _params(self) -> dict[str, object]:
+        payload = sample_for(self.route, self._wire_form.match)
+        if payload is None:
+            raise Skip("no sample fits its match")
+        return {**msgspec.to_builtins(payload), "timeout_s": self.route.timeout_s}
+
+
+class EventRule:
+    """One subscription that is told: an event, or a hook, of which each subscriber must take the event too."""
+
+    def __init__(self, route: Route, wire_form: Subscription) -> None:
+        self.route = route
+        self._wire_form = wire_form
+
+    async def __call__(self, bench: Bench) -> str:
+        """Tell it, and see that it lives and says nothing."""
+        payload = sample_for(self.route, self._wire_form.match)
+        if payload is None:
+            raise Skip("no sample fits its match")
+        child = await bench.ready()
+        method = f"event/{self.route.entry.name}"
+        await child.tell(method, payload)
+        id = child.next_id()
+        await child.write(message("ping", {}, id))
+        await child.reply(id, sent=f"{method}, and a ping behind it", advice="take event/NAME for every hook and event that you subscribe to")
+        return "told, and it lives on"
+
+
+class ToolRule:
+    """One tool with arguments that fit its schema, and with some that do not."""
+
+    def __init__(self, tool: PluginTool) -> None:
+        self.tool = tool
+        self.patience_s = min(tool.timeout_s, LONGEST_S)
+
+    async def __call__(self, bench: Bench) -> str:
+        """Call it: a result, or an error that the model can read."""
+        child = await bench.ready()
+        arguments = arguments_for(self.tool.input_schema)
+        shown = f"tool/call {self.tool.name} {quote(wire.encode(arguments), 60)}"
+        id = child.next_id()
+        await child.write(self.message(id, arguments))
+        note = _tool_note(await child.reply(id, self.patience_s, sent=shown), shown)
+        return f"{note} in {1000 * child.took_s(id):.1f} ms"
+
+    async def wrong(self, bench: Bench) -> str:
+        """Call it with wrong arguments: it may refuse them, and must live on."""
+        child = await bench.ready()
+        arguments = wrong_arguments_for(self.tool.input_schema)
+        shown = f"tool/call {self.tool.name} {quote(wire.encode(arguments), 60)}"
+        id = child.next_id()
+        await child.write(self.message(id, arguments))
+        reply = await child.reply(id, self.patience_s, sent=shown, advice="answer wrong arguments with is_error or an error, and live on")
+        note = _tool_note(reply, shown)
+        await child.ask("ping", {})
+        return note
+
+    async def cancelled(self, bench: Bench) -> str:
+        """Call it and cancel the call."""
+        return await _cancel(bench, lambda id: self.message(id, arguments_for(self.tool.input_schema)), f"tool/call {self.tool.name}")
+
+    async def overlapped(self, bench: Bench) -> str:
+        """While it runs, the plugin answers other requests."""
+        child = await bench.ready()
+        call, other = child.next_id(), child.next_id()
+        sent = f"tool/call {self.tool.name}, and a ping behind it"
+        await child.write(self.message(call, arguments_for(self.tool.input_schema)) + message("ping", {}, other))
+        await child.reply(other, self.patience_s, sent=sent)
+        if child.took_s(other) > _BUSY_S:
+            came = f"the ping was answered after {child.took_s(other):.1f} s"
+            raise Fault(sent, came, "read and answer while a tool runs: your hooks hold up the agent meanwhile")
+        await child.reply(call, self.patience_s, sent=sent)
+        return f"ping after {1000 * child.took_s(other):.1f} ms"
+
+    def message(self, id: int, arguments: object) -> bytes:
+        """The request."""
+        params = sample(ToolCallParams, name=self.tool.name, timeout_s=self.tool.timeout_s, arguments=arguments)
+        return message("tool/call", params, id)
+
+
+class CommandRule:
+    """One slash command, with a text behind it."""
+
+    def __init__(self, command: CommandSpec) -> None:
+        self._command = command
+
+    async def __call__(self, bench: Bench) -> str:
+        """Run it."""
+        child = await bench.ready()
+        sent = f"command/run {self._command.name}"
+        params = sample(CommandRunParams, name=self._command.name, timeout_s=COMMAND_TIMEOUT_S, arguments="")
+        reply = await child.ask("command/run", params, LONGEST_S)
+        if reply.error is not None:
+            return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
+        assert reply.result is not None
+        try:
+            result = msgspec.json.decode(reply.result, type=CommandResult)
+        except msgspec.DecodeError as error:
+            raise Fault(sent, quote(bytes(reply.result)), f'answer {{"text": "..."}}: {error}') from None
+        return quote(result.text, 60)
+
+
+async def unknown_tool(bench: Bench) -> str:
+    """A tool that the plugin does not have is no success."""
+    child = await bench.ready()
+    sent = "tool/call of_tomorrow"
+    reply = await child.ask("tool/call", sample(ToolCallParams, name="of_tomorrow"), LONGEST_S)
+    if reply.error is None:
+        assert reply.result is not None
+        fields = msgspec.json.decode(reply.result)
+        if not isinstance(fields, dict) or not fields.get("is_error"):  # pyright: ignore[reportUnknownMemberType]
+            raise Fault(sent, quote(bytes(reply.result)), "look at the name; answer an error for one that you do not have")
+    return "refused"
+
+
+async def cancelled_hook(bench: Bench, rule: HookRule) -> str:
+    """Fire a hook and cancel it."""
+    return await _cancel(bench, rule.message, f"hook/{rule.route.entry.name}")
+
+
+async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> str:
+    child = await bench.ready()
+    id = child.next_id()
+    sent = f"{what} and its $/cancelRequest"
+    await child.write(request(id) + message("$/cancelRequest", {"id": id}))
+    advice = f"read while handlers run; at a cancel stop the work and answer {ErrorCode.REQUEST_CANCELLED.value} at once"
+    reply = await child.reply(id, CANCEL_S, sent=sent, advice=advice)
+    await child.ask("ping", {})
+    how = "with a result" if reply.error is None else f"with {reply.error.code}"
+    return f"settled {how} after {1000 * child.took_s(id):.1f} ms"
+
+
+def _tool_note(reply: wire.Reply, sent: str) -> str:
+    if reply.error is not None:
+        if reply.error.code == ErrorCode.METHOD_NOT_FOUND:
+            raise Fault(sent, f"the error {reply.error.code}: {quote(reply.error.message)}", "answer tool/call: the manifest offers this tool")
+        return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
+    assert reply.result is not None
+    try:
+        result = msgspec.json.decode(reply.result, type=ToolResult | str)
+    except msgspec.DecodeError as error:
+        raise Fault(sent, quote(bytes(reply.result)), f'answer {{"content": "..."}} or a bare string: {error}') from None
+    if isinstance(result, str):
+        return quote(result, 60)
+    return f"{'is_error: ' if result.is_error else ''}{quote(result.content, 60)}"

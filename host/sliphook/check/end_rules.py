@@ -1,0 +1,51 @@
+"""Checks of the end: asked for, told, or found out by itself."""
+
+from __future__ import annotations
+
+from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
+
+from ..process import describe_exit
+from .bench import Bench
+from .child import Child
+from .finding import Fault
+
+
+async def shutdown(bench: Bench) -> str:
+    """The orderly end: `shutdown` is answered, then come `exit` and the end of the input."""
+    async with bench.started() as child:
+        await bench.initialize(child, bench.declared.name)
+        await child.ask("shutdown", {}, SHUTDOWN_TIMEOUT_S)
+        await child.tell("exit", {})
+        await child.close_input()
+        return await _ends(child, EXIT_GRACE_S, "shutdown, exit and the end of its input", "end on exit")
+
+
+async def exit_alone(bench: Bench) -> str:
+    """`exit` without `shutdown`, and with the input still open."""
+    async with bench.started() as child:
+        await bench.initialize(child, bench.declared.name)
+        await child.tell("exit", {})
+        return await _ends(child, EXIT_GRACE_S, "exit, without shutdown", "end on exit at once, whether or not shutdown came before")
+
+
+async def end_of_input(bench: Bench) -> str:
+    """The end of the input alone: so a plugin learns that its agent was killed."""
+    async with bench.started() as child:
+        await bench.initialize(child, bench.declared.name)
+        await child.close_input()
+        return await _ends(child, EXIT_GRACE_S, "the end of its input", "end when standard input ends: that is how you learn that the agent is gone")
+
+
+async def sigterm(bench: Bench) -> str:
+    """SIGTERM to the process group."""
+    async with bench.started() as child:
+        await bench.initialize(child, bench.declared.name)
+        child.terminate()
+        return await _ends(child, TERM_GRACE_S, "SIGTERM", "do not ignore SIGTERM: SIGKILL follows")
+
+
+async def _ends(child: Child, within_s: float, sent: str, advice: str) -> str:
+    status = await child.ended(within_s)
+    if status is None:
+        raise Fault(sent, f"it lives on after {within_s:g} s", advice)
+    return describe_exit(status)

@@ -1,0 +1,152 @@
+"""The suite: which checks there are for a plugin, run one after the other, and what each came to."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import trio
+
+from ..diagnose import why_not_startable
+from ..manifest import ReadManifest, Route
+from . import call_rules, end_rules, wire_rules
+from .bench import Bench
+from .call_rules import CommandRule, EventRule, HookRule, ToolRule
+from .finding import Fault, Finding, Report, Skip, Verdict
+
+CHECK_S: Final = 60.0
+"""No check takes longer; the waits in it are shorter, so this is a fault of the suite's own."""
+
+
+class Check(NamedTuple):
+    """One check. `section` is a heading of protocol.md."""
+
+    name: str
+    section: str
+    run: Callable[[Bench], Awaitable[str]]
+
+
+_START: Final = Check("handshake", "Start", wire_rules.handshake)
+_WIRE: Final = (
+    Check("versions", "Start", wire_rules.versions),
+    Check("byte-by-byte", "Framing", wire_rules.byte_by_byte),
+    Check("many-at-once", "Framing", wire_rules.at_once),
+    Check("large-message", "Framing", wire_rules.large),
+    Check("misleading-text", "Framing", wire_rules.misleading_text),
+    Check("largest-id", "Envelope", wire_rules.largest_id),
+    Check("ping", "Host to plugin", wire_rules.ping),
+    Check("unknown-request", "Envelope", wire_rules.unknown_request),
+    Check("unknown-notification", "Envelope", wire_rules.unknown_notification),
+)
+_END: Final = (
+    Check("shutdown", "End", end_rules.shutdown),
+    Check("exit", "End", end_rules.exit_alone),
+    Check("end-of-input", "End", end_rules.end_of_input),
+    Check("sigterm", "End", end_rules.sigterm),
+)
+_CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
+    "stdout": ("stdout-clean", "Framing", "failed", "write nothing but messages to standard output; give prints and children standard error"),
+    "replies": ("one-reply-each", "Envelope", "failed", "answer each request once, with the id that came"),
+    "unasked": ("unasked-messages", "Plugin to host", "failed", "send what the protocol has, with its params, and what `uses` lists"),
+    "left": ("no-process-left", "The process", "warned", "end what you start before you end; the host kills it otherwise"),
+}
+"""What is watched through all checks: name, section, verdict where it was seen, advice."""
+
+
+async def check_plugin(path: Path, *, on_finding: Callable[[Finding], object] = lambda finding: None) -> Report:
+    """Run the suite against an executable. It is started several times, and its tools and commands are really called.
+
+    Args:
+        path: the executable.
+        on_finding: told of each finding as it is made.
+    """
+    findings: list[Finding] = []
+
+    def found(finding: Finding) -> None:
+        findings.append(finding)
+        on_finding(finding)
+
+    why = why_not_startable(path)
+    if why is not None:
+        found(Finding(name="starts", section="The process", verdict="failed", sent="nothing", came=why, advice="make it an executable file"))
+        return Report(path=str(path), name=None, findings=tuple(findings))
+    with tempfile.TemporaryDirectory(prefix="sliphook-check-", ignore_cleanup_errors=True) as folder:
+        async with trio.open_nursery() as nursery:
+            bench = Bench(path.absolute(), Path(folder), nursery)
+            found(await _run(_START, bench))
+            manifest = bench.manifest
+            if manifest is not None:
+                for check in (*_checks(manifest), *_END):
+                    found(await _run(check, bench))
+            await bench.drop()
+            for finding in _conduct(bench):
+                found(finding)
+            nursery.cancel_scope.cancel()
+    return Report(path=str(path), name=manifest.name if manifest else None, findings=tuple(findings))
+
+
+def _checks(manifest: ReadManifest) -> Iterator[Check]:
+    """What is checked between the start and the end."""
+    yield from _WIRE
+    if manifest.wire.disabled is not None:
+        return  # it is left out, and asked for nothing
+    subscriptions = manifest.wire.subscriptions or []
+    routes: list[Route] = sorted((route for found in manifest.routes.values() for route in found), key=lambda route: route.index)
+    asked = [HookRule(route, subscriptions[route.index]) for route in routes if route.mode == "hook"]
+    for rule in asked:
+        yield Check(f"hook {rule.route.entry.name}{_which(rule.route, routes)}", "Answers and how they merge", rule)
+    for route in routes:
+        yield Check(f"event {route.entry.name}{_which(route, routes)}", "Hooks and events", EventRule(route, subscriptions[route.index]))
+    for rule in asked[:1]:
+        yield Check(f"cancel hook {rule.route.entry.name}", "Cancel and interrupt", partial(call_rules.cancelled_hook, rule=rule))
+    for tool in map(ToolRule, manifest.tools):
+        name = tool.tool.name
+        yield Check(f"tool {name}", "tool/call", tool)
+        yield Check(f"tool {name}, wrong arguments", "tool/call", tool.wrong)
+        yield Check(f"cancel tool {name}", "Cancel and interrupt", tool.cancelled)
+        if asked:
+            yield Check(f"hooks during {name}", "Envelope", tool.overlapped)
+    if manifest.tools:
+        yield Check("unknown-tool", "tool/call", call_rules.unknown_tool)
+    for command in manifest.commands:
+        yield Check(f"command {command.name}", "command/run", CommandRule(command))
+
+
+def _which(route: Route, routes: list[Route]) -> str:
+    """Its number, where several subscriptions are to one name."""
+    return f" #{route.index + 1}" if sum(other.entry is route.entry for other in routes) > 1 else ""
+
+
+async def _run(check: Check, bench: Bench) -> Finding:
+    began = trio.current_time()
+
+    def finding(verdict: Verdict, note: str = "", sent: str = "", came: str = "", advice: str = "") -> Finding:
+        took_ms = 1000 * (trio.current_time() - began)
+        return Finding(
+            name=check.name, section=check.section, verdict=verdict, note=note, sent=sent, came=came, advice=advice, elapsed_ms=took_ms
+        )
+
+    try:
+        with trio.fail_after(CHECK_S):
+            return finding("passed", await check.run(bench))
+    except Skip as skip:
+        return finding("skipped", str(skip))
+    except Fault as fault:
+        await bench.drop()  # the next check begins with a process that has done nothing wrong
+        return finding("failed", sent=fault.sent, came=fault.came, advice=fault.advice)
+    except Exception as error:  # the suite's own: the plugin is not to blame
+        await bench.drop()
+        return finding("broken", f"this check failed by itself, which is a fault of sliphook check: {type(error).__name__}: {error}")
+
+
+def _conduct(bench: Bench) -> Iterator[Finding]:
+    for rule, (name, section, verdict, advice) in _CONDUCT.items():
+        seen = list(dict.fromkeys(what for broken, what in bench.breaches if broken == rule))
+        if not seen:
+            yield Finding(name=name, section=section, verdict="passed", note="through all checks")
+            continue
+        more = f" (and {len(seen) - 1} more)" if len(seen) > 1 else ""
+        yield Finding(name=name, section=section, verdict=verdict, sent="all of the above", came=f"{seen[0]}{more}", advice=advice)

@@ -1,0 +1,134 @@
+"""Checks of the start, of framing and of the envelope: what every plugin must do, whatever it is for."""
+
+from __future__ import annotations
+
+import msgspec
+import trio
+
+from sliphook_sdk.protocol import ErrorCode
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, PROTOCOL_VERSIONS
+
+from .. import wire
+from ..quoting import quote
+from .bench import Bench
+from .finding import Fault
+from .samples import MISLEADING, initialize_params, message
+
+_MANY = 200
+_LARGE_BYTES = 256 * 1024
+_LARGEST_ID = 2**53 - 1
+_OF_TOMORROW = 1_000
+_MANY_S = 10.0
+
+
+async def handshake(bench: Bench) -> str:
+    """The first start, as at an installation: the plugin is not told its name."""
+    async with bench.started() as child:
+        bench.manifest = manifest = await bench.initialize(child, None)
+    has = [f"{len(manifest.wire.subscriptions or ())} subscriptions", f"{len(manifest.tools)} tools", f"{len(manifest.commands)} commands"]
+    return f"{manifest.name}: {', '.join(has)}"
+
+
+async def versions(bench: Bench) -> str:
+    """A host that speaks only a version of tomorrow."""
+    async with bench.started() as child:
+        params = initialize_params(None, str(bench.data_dir), protocol_versions=[_OF_TOMORROW])
+        reply = await child.ask("initialize", params, INITIALIZE_TIMEOUT_S)
+    if reply.error is not None:
+        return f"refused: {quote(reply.error.message)}"
+    assert reply.result is not None
+    fields = msgspec.json.decode(reply.result)
+    said = fields.get("protocol_version") if isinstance(fields, dict) else None  # pyright: ignore[reportUnknownMemberType]
+    if said not in PROTOCOL_VERSIONS:
+        advice = "answer an error that names the versions you speak, or the manifest with your own version"
+        raise Fault(f"initialize with protocol_versions [{_OF_TOMORROW}]", f"a manifest of the version {said}", advice)
+    return f"says its own version, {said}"
+
+
+async def byte_by_byte(bench: Bench) -> str:
+    """All that the host writes, fed in the smallest pieces, unknown fields included."""
+    async with bench.started() as child:
+        id = child.next_id()
+        data = message("initialize", initialize_params(bench.declared.name, str(bench.data_dir), of_tomorrow={"a": [1]}), id)
+        data += message("ping", {}, child.next_id())
+        for start in range(len(data)):
+            await child.write(data[start : start + 1])
+        bench.accept(child, await child.reply(id, INITIALIZE_TIMEOUT_S, sent=f"initialize and ping in {len(data)} writes of one byte"))
+        await child.reply(id + 1, sent="ping, one byte at a time")
+    return f"{len(data)} bytes"
+
+
+async def at_once(bench: Bench) -> str:
+    """Many requests in one write: each is answered once."""
+    child = await bench.ready()
+    ids = [child.next_id() for _ in range(_MANY)]
+    await child.write(b"".join(message("ping", {}, id) for id in ids))
+    with trio.move_on_after(_MANY_S) as scope:
+        for id in ids:
+            await child.reply(id, _MANY_S, sent=f"{_MANY} pings in one write", advice="read on at the end of each message: one read may bring many")
+    if scope.cancelled_caught:
+        raise Fault(f"{_MANY} pings in one write", f"not all answered within {_MANY_S:g} s", "answer each")
+    return f"{_MANY} requests"
+
+
+async def large(bench: Bench) -> str:
+    """A message that is longer than a pipe holds."""
+    child = await bench.ready()
+    advice = "one message may come in many pieces; read until it is whole"
+    id = child.next_id()
+    await child.write(message("ping", {"of_tomorrow": "x" * _LARGE_BYTES}, id))
+    await child.reply(id, sent=f"a ping with a field of {_LARGE_BYTES:,} bytes", advice=advice)
+    return f"{_LARGE_BYTES:,} bytes"
+
+
+async def misleading_text(bench: Bench) -> str:
+    """Unicode, escapes, and text that looks like a message: it is still one message."""
+    child = await bench.ready()
+    id = child.next_id()
+    await child.write(message("ping", {"of_tomorrow": [MISLEADING, MISLEADING]}, id))
+    advice = "count bytes, not characters; split lines at LF alone; look for the method in its place, not anywhere in the line"
+    await child.reply(id, sent=f"a ping with a field that holds {quote(MISLEADING, 60)}", advice=advice)
+    await child.ask("ping", {})
+    return "one reply, and it lives on"
+
+
+async def largest_id(bench: Bench) -> str:
+    """The host's ids go up to 2^53 - 1."""
+    child = await bench.ready()
+    id = child.expect(_LARGEST_ID)
+    await child.write(message("ping", {}, id))
+    await child.reply(id, sent="ping", advice="give the id back digit by digit: an integer of 64 bits or a double holds it, 32 bits do not")
+    return str(id)
+
+
+async def ping(bench: Bench) -> str:
+    """Any reply to a ping will do."""
+    child = await bench.ready()
+    reply = await child.ask("ping", {})
+    return "answered" if reply.error is None else f"answered with the error {reply.error.code}"
+
+
+async def unknown_request(bench: Bench) -> str:
+    """A method of tomorrow is refused as unknown."""
+    child = await bench.ready()
+    reply = await child.ask("of_tomorrow/do", {"a": 1})
+    if reply.error is None or reply.error.code != ErrorCode.METHOD_NOT_FOUND:
+        raise Fault("the request of_tomorrow/do", _shown(reply), f"answer the error {ErrorCode.METHOD_NOT_FOUND.value} to what you do not know")
+    return f"{ErrorCode.METHOD_NOT_FOUND.value}"
+
+
+async def unknown_notification(bench: Bench) -> str:
+    """Notifications of tomorrow are ignored, and so is a cancel that crossed its reply."""
+    child = await bench.ready()
+    await child.tell("event/of_tomorrow", {"seq": 1})
+    await child.tell("of_tomorrow/happened", {})
+    await child.tell("$/cancelRequest", {"id": 1})
+    await child.tell("$/cancelRequest", {"id": _LARGEST_ID - 1})
+    await child.ask("ping", {})
+    return "ignored"
+
+
+def _shown(reply: wire.Reply) -> str:
+    if reply.error is not None:
+        return f"the error {reply.error.code}: {quote(reply.error.message)}"
+    return f"the result {quote(bytes(reply.result or b'null'))}"

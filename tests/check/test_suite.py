@@ -1,0 +1,218 @@
+"""The suite passes what keeps to the protocol, and every check of it is seen to fail."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import trio
+
+from sliphook.check import Report, check_plugin, child, end_rules, wire_rules
+from sliphook.check.bench import Bench
+from sliphook.check.suite import Check
+
+from .broken import write
+
+ALL = [
+    "handshake",
+    "versions",
+    "byte-by-byte",
+    "many-at-once",
+    "large-message",
+    "misleading-text",
+    "largest-id",
+    "ping",
+    "unknown-request",
+    "unknown-notification",
+    "hook pre_tool_call",
+    "event pre_tool_call",
+    "event turn_end",
+    "event session_start",
+    "cancel hook pre_tool_call",
+    "tool add",
+    "tool add, wrong arguments",
+    "cancel tool add",
+    "hooks during add",
+    "unknown-tool",
+    "command hello",
+    "shutdown",
+    "exit",
+    "end-of-input",
+    "sigterm",
+    "stdout-clean",
+    "one-reply-each",
+    "unasked-messages",
+    "no-process-left",
+]
+
+ONE_READ_ONE_MESSAGE = """
+    def messages():
+        while data := os.read(0, 65536):
+            yield json.loads(data.split(b"\\r\\n\\r\\n", 1)[1])
+"""
+LINES_OF_PYTHON = """
+    def messages():
+        for line in sys.stdin.buffer:
+            for part in line.decode().splitlines():
+                if part.startswith("{"):
+                    yield json.loads(part)
+                elif '"jsonrpc"' in part:
+                    sys.exit("torn")
+"""
+COUNTS_CHARACTERS = """
+    def messages():
+        import io
+        text = io.TextIOWrapper(sys.stdin.buffer, "utf-8", newline="")
+        while header := text.readline():
+            assert header.startswith("Content-Length: "), header
+            text.readline()
+            yield json.loads(text.read(int(header[16:])))
+"""
+BUSY = """
+    _take = take
+    def take(message):
+        if message["method"] == "{method}":
+            time.sleep(1.2)
+        return _take(message)
+"""
+
+
+def answering(method: str, answer: str) -> str:
+    """Another answer to one method."""
+    return f"""
+    _take = take
+    def take(message):
+        return {answer} if message["method"] == "{method}" else _take(message)
+    """
+
+
+BROKEN = {
+    "dies at the start": ("sys.exit('no config')", {"handshake"}),
+    "a manifest that cannot be": ("MANIFEST['name'] = 'No Name'", {"handshake"}),
+    "a subscription misspelt": ("MANIFEST['subscriptions'][0]['on_failur'] = 'open'", {"handshake"}),
+    "says the host's version": (
+        """
+        _take = take
+        def take(message):
+            MANIFEST["protocol_version"] = message["params"]["protocol_versions"][0] if message["method"] == "initialize" else 1
+            return _take(message)
+        """,
+        {"versions"},
+    ),
+    "one read is one message": (ONE_READ_ONE_MESSAGE, {"byte-by-byte", "many-at-once", "large-message"}),
+    "lines end at more than LF": (LINES_OF_PYTHON, {"misleading-text"}),
+    "the length counts characters": (COUNTS_CHARACTERS, {"misleading-text"}),
+    "ids of 32 bits": ("_say = say\ndef say(id, **more): _say(id=id & 0xffffffff, **more)", {"largest-id", "one-reply-each"}),
+    "ids as texts": ("_say = say\ndef say(id, **more): _say(id=id if id < 10 else str(id), **more)", {"many-at-once", "largest-id", "one-reply-each"}),
+    "knows no ping": (answering("ping", "None"), {"ping"}),
+    "every request succeeds": ("def fail(code): return {'result': None}", {"unknown-request"}),
+    "dies of an unknown notification": ("def told(message): message['method'] in ('exit', '$/cancelRequest') and sys.exit(0)", {"unknown-notification"}),
+    "an answer misspelt": (answering("hook/pre_tool_call", "{'result': {'decison': 'deny'}}"), {"hook pre_tool_call"}),
+    "an answer that is not allowed": (answering("hook/pre_tool_call", "{'result': {'continue_with': 'x'}}"), {"hook pre_tool_call"}),
+    "stumbles over an unknown field": ("def hook(params): return fail(-32602) if 'of_tomorrow' in params else {'result': None}", {"hook pre_tool_call"}),
+    "dies of the event of its hook": (
+        "def told(message): message['method'] in ('exit', 'event/pre_tool_call') and sys.exit(0)",
+        {"event pre_tool_call"},
+    ),
+    "a slow hook": (BUSY.format(method="hook/pre_tool_call"), {"cancel hook pre_tool_call"}),
+    "a result without content": (answering("tool/call", "{'result': {'text': '2'}}"), {"tool add", "tool add, wrong arguments", "unknown-tool"}),
+    "does not know its tool": (answering("tool/call", "fail(-32601)"), {"tool add", "tool add, wrong arguments"}),
+    "dies of wrong arguments": ("def call(params): return {'result': str(params['arguments']['a'] + 1)}", {"tool add, wrong arguments"}),
+    "a slow tool": (BUSY.format(method="tool/call"), {"cancel tool add", "hooks during add"}),
+    "has every tool": (answering("tool/call", "{'result': 'done'}"), {"unknown-tool"}),
+    "a command that answers a number": (answering("command/run", "{'result': 1}"), {"command hello"}),
+    "no reply to shutdown": (answering("shutdown", "None"), {"shutdown"}),
+    "ignores exit": ("def told(message): pass", {"exit"}),
+    "outlives its input": ("ENDS_WITH_INPUT = False\ndef told(message): message['method'] == 'exit' and os._exit(0)", {"end-of-input"}),
+    "ignores SIGTERM": ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", {"sigterm"}),
+    "prints": ("print('hello', flush=True)", {"stdout-clean"}),
+    "no valid message": ("print('{\"id\":1}', flush=True)", {"stdout-clean"}),
+    "answers twice": (answering("ping", "say(id=message['id'], result=1) or {'result': None}"), {"one-reply-each"}),
+    "asks for what it may not": (answering("command/run", "say(id=1, method='host/interrupt', params={}) or {'result': {}}"), {"unasked-messages"}),
+    "params that do not fit": (answering("command/run", "say(method='host/log', params={'level': 'loud'}) or {'result': {}}"), {"unasked-messages"}),
+    "a method that nobody knows": (answering("command/run", "say(id=1, method='host/nofity') or {'result': {}}"), {"unasked-messages"}),
+    "speaks before the manifest": ("say(id=1, method='host/notify', params={'level': 'info', 'message': 'x'})", {"unasked-messages"}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "ANSWER_S", 1.5)
+    monkeypatch.setattr(wire_rules, "INITIALIZE_TIMEOUT_S", 3.0)
+    monkeypatch.setattr(end_rules, "EXIT_GRACE_S", 0.8)
+    monkeypatch.setattr(end_rules, "TERM_GRACE_S", 0.8)
+
+
+async def checked(path: Path) -> Report:
+    with trio.fail_after(50):
+        return await check_plugin(path)
+
+
+def named(report: Report, verdict: str) -> set[str]:
+    return {finding.name for finding in report.findings if finding.verdict == verdict}
+
+
+async def test_a_plugin_that_keeps_to_the_protocol(tmp_path: Path) -> None:
+    report = await checked(write(tmp_path))
+    assert [finding.name for finding in report.findings] == ALL
+    assert {finding.verdict for finding in report.findings} == {"passed"}, report
+    assert report.name == "torture"
+
+
+@pytest.mark.parametrize("how", BROKEN)
+async def test_a_broken_plugin_is_found_out(tmp_path: Path, how: str) -> None:
+    broken, expected = BROKEN[how]
+    report = await checked(write(tmp_path, broken))
+    assert expected <= named(report, "failed"), report
+    assert not named(report, "broken"), report
+    for finding in report.findings:
+        if finding.verdict == "failed":
+            assert finding.sent
+            assert finding.came
+            assert finding.advice
+
+
+def test_every_check_is_seen_to_fail() -> None:
+    seen = set[str]().union(*(expected for _, expected in BROKEN.values()))
+    # the third is like the second; the last warns, see below
+    assert set(ALL) - seen == {"event turn_end", "event session_start", "no-process-left"}
+
+
+async def test_what_a_plugin_leaves_behind_is_a_warning(tmp_path: Path) -> None:
+    broken = "subprocess.Popen(['sleep', '30'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)"
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "warned") == {"no-process-left"}
+    assert named(report, "failed") == set()
+
+
+async def test_a_plugin_that_leaves_itself_out_is_asked_for_nothing(tmp_path: Path) -> None:
+    report = await checked(write(tmp_path, "MANIFEST['disabled'] = 'git is not installed'"))
+    assert named(report, "passed") == set(ALL[:10]) | set(ALL[-8:])
+
+
+async def test_a_match_that_no_sample_fits_is_skipped(tmp_path: Path) -> None:
+    report = await checked(write(tmp_path, "MANIFEST['subscriptions'][2]['match'] = {'source': 'never'}"))
+    assert named(report, "skipped") == {"event session_start"}
+    assert named(report, "failed") == set()
+
+
+async def test_what_cannot_be_started(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.chmod(0o600)
+    (finding,) = (await checked(path)).findings
+    assert (finding.name, finding.verdict) == ("starts", "failed")
+    assert "not executable" in finding.came
+
+
+async def test_a_fault_of_the_suite_is_not_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def bad(bench: Bench) -> str:
+        raise KeyError("mine")
+
+    monkeypatch.setattr("sliphook.check.suite._WIRE", ())
+    monkeypatch.setattr("sliphook.check.suite._END", (Check("shutdown", "End", bad),))
+    report = await checked(write(tmp_path))
+    assert named(report, "broken") == {"shutdown"}
+    assert named(report, "failed") == set()
+    xml = ElementTree.fromstring(report.junit())
+    assert (xml.get("tests"), xml.get("errors"), xml.get("failures")) == (str(len(report.findings)), "1", "0")
