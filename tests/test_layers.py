@@ -38,7 +38,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("writer",),
         ("reader", "hang"),
         ("connection",),
-        ("ending",),
+        ("ending", "waiting"),
         ("instance",),
         ("plugin",),
         ("fire", "admission"),
@@ -100,7 +100,7 @@ SHARED: Final = ("protocol", "framing")
 
 SHORTEST, LONGEST = 50, 350
 SMALL: Final = {
-    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "rates", "stamps", "testing", "trace", "usage"),
+    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "rates", "stamps", "testing", "trace", "usage", "waiting"),
     "sliphook_sdk": ("call", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
 }
 """Modules that say one small thing, whole."""

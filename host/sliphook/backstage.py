@@ -177,25 +177,31 @@ class Backstage:
         if not plugin.ready and not plugin.state.waits:
             self.tool_host.table.remove(plugin.name)
         if plugin.state is State.READY and plugin.has_worked:
+            own = [one for one in self.subscribers("session_start") if one.plugin == plugin.name]
             for session in self.sessions.values():
-                payload = session.reload_payload()
-                own = [one for one in self.subscribers("session_start") if one.plugin == plugin.name]
-                tell(CATALOGUE["session_start"], payload, own, self._by_name)
+                first = plugin.waiting.first_of(session.session_id)
+                if first is None or first[0] != "hook/session_start":  # else it is told of the session all the same
+                    payload = session.reload_payload(before=first[1] if first is not None else None)
+                    tell(CATALOGUE["session_start"], payload, own, self._by_name)
 
     def problem(self, plugin: Plugin, message: str) -> None:
         """Something that the user should read. The log gets the last lines on stderr with it, whatever the rate limit left out before."""
-        self.logs.write(plugin.name, "error", message)
+        self._write_log(plugin, "error", message)
         for line in plugin.status().stderr_tail:
-            self.logs.write(plugin.name, "error", f"  its stderr before: {line}")
+            self._write_log(plugin, "error", f"  its stderr before: {line}")
         if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
             _log.warning("%s", message)
 
     def log_line(self, plugin: Plugin, level: str, message: str) -> None:
         """A line of the plugin's log or stderr."""
-        self.logs.write(plugin.name, level, message)
+        self._write_log(plugin, level, message)
         if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
             levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
             _log.log(levels.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
+
+    def _write_log(self, plugin: Plugin, level: str, message: str) -> None:
+        if plugin.spec.start is None:  # a plugin in memory leaves nothing on the disk
+            self.logs.write(plugin.name, level, message)
 
     def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
         """An alert for the user."""

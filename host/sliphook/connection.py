@@ -232,6 +232,11 @@ class Connection:
         """Read in the caller's own task (see `PipeReader.read_until`)."""
         await self._reader.read_until(done)
 
+    @property
+    def cut_short(self) -> str | None:
+        """In what the stream ended, where it was not between two messages."""
+        return self._reader.cut_short
+
     def nudge(self) -> None:
         """Wake who reads, to look again whether they are done."""
         self._reader.nudge()

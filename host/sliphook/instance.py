@@ -194,6 +194,10 @@ class Instance:
         elif by_itself and self.why is None:
             ending = describe_exit(returncode) if returncode is not None else "could not be killed"
             self.why = f"{ending}{'' if self.ready else ' before it answered initialize'}"
+            cut_short = self.connection.cut_short
+            if cut_short is not None:
+                self.why += f"; {cut_short}"
+                self._status = "crashed" if returncode is None or returncode < 0 else "protocol_error"
         if self._last_words is not None and not self.stopped:
             self.why = f"{self.why}; its last line on stderr: {self._last_words}"
         if self._witness is not None:

@@ -86,7 +86,7 @@ def close_turn(turn: Turn, outcome: str) -> None:
 
 def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
     """Settle the plugin's requests of these turns that are not written; returns those that are."""
-    plugin.withdraw_waiting(turn_ids)
+    plugin.waiting.withdraw(turn_ids)
     connection = plugin.connection
     return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
 

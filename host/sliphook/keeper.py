@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import subprocess
@@ -12,6 +11,8 @@ import weakref
 from pathlib import Path
 
 _log = logging.getLogger("sliphook.keeper")
+CLOSE_S = 1.0
+"""How long the keeper may take to end when there is nothing to keep; it takes a millisecond."""
 _SCRIPT = Path(__file__).with_name("keeper_main.py")
 
 
@@ -61,8 +62,11 @@ class Keeper:
         with self._lock:
             self._drop_pipe()
             if self._process is not None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(timeout=2.0)
+                try:
+                    self._process.wait(timeout=CLOSE_S)
+                except subprocess.TimeoutExpired:  # stopped, or the machine is very busy
+                    self._process.kill()
+                    self._process.wait()
                 self._process = None
 
     def _tell(self, line: bytes) -> None:

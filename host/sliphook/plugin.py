@@ -26,6 +26,7 @@ from .quoting import quote
 from .spec import PluginSpec, PluginStatus
 from .stderr import StderrTail
 from .supervisor import Supervisor
+from .waiting import WaitingRoom
 from .witness import Witness
 
 _log = logging.getLogger("sliphook.plugin")
@@ -53,6 +54,7 @@ class Plugin:
         why: what led there, or None.
         recorded: the manifest that was approved at installation, or None.
         manifest: the last one that was accepted, before the first the recorded one; it stays when the process is gone.
+        waiting: requests that wait for it to become ready.
         settled: set while it is known whether the plugin is there.
         has_worked: it has been ready before, in another process.
         gone: set when `run` has returned.
@@ -76,7 +78,7 @@ class Plugin:
         self._nudge = trio.Event()
         self._policy = RestartPolicy()
         self._instance: Instance | None = None
-        self._waiting: list[tuple[Call, msgspec.Raw]] = []
+        self.waiting = WaitingRoom()
         self._stderr = StderrTail()
         self._witness = Witness(host.trace, self.name) if host.trace is not None else None
         self.has_worked = False
@@ -119,13 +121,10 @@ class Plugin:
     def ask(self, call: Call, params: msgspec.Raw) -> None:
         """Send a request; while the plugin is starting it waits, with its timeout running. Settled at once where that is hopeless."""
         call.start_clock(self._host.deadlines)
-        connection = self.connection
-        if connection is not None:
-            connection.call(call, params)
-        elif self.state.waits:
-            self._waiting.append((call, params))
+        if self.state.waits:
+            self.waiting.add(call, params)
         else:
-            call.settle("failed_to_start", self._not_there())
+            self._send(call, params)
 
     def tell(
         self, method: str, params: msgspec.Raw, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False
@@ -137,20 +136,12 @@ class Plugin:
         connection.notify(method, params, session_id=session_id, droppable=droppable, urgent=urgent)
         return True
 
-    def withdraw_waiting(self, turn_ids: set[str]) -> None:
-        """Settle the calls of these turns that still wait for the plugin to become ready."""
-        gone = [call for call, _ in self._waiting if call.turn_id in turn_ids]
-        self._waiting = [(call, params) for call, params in self._waiting if call.turn_id not in turn_ids]
-        for call in gone:
-            call.settle("cancelled", "cancelled before it was sent")
-
     def cancel(self, call: Call) -> None:
         """Withdraw one call, wherever it is."""
         if call.connection is not None:
             call.connection.cancel(call)
         else:
-            self._waiting = [(waiting, params) for waiting, params in self._waiting if waiting is not call]
-            call.settle("cancelled", "cancelled before it was sent")
+            self.waiting.cancel(call)
 
     # -- orders; none of them waits ----------------------------------------------------------------------------------
 
@@ -209,7 +200,7 @@ class Plugin:
         finally:
             self.gone.set()
             self.settled.set()
-            self._drop_waiting()
+            self.waiting.fail(self._not_there())
 
     async def _step(self) -> None:
         """One thing that is to be done now, or waiting for the next order."""
@@ -304,17 +295,15 @@ class Plugin:
         self.manifest = read
         self._change(Happening.MANIFEST)
         self.has_worked = True
-        waiting, self._waiting = self._waiting, []
-        for call, params in waiting:
-            if call.status is None:
-                self._resume(call, params)
+        for call, params in self.waiting.leave():
+            self._send(call, params)
         return True
 
     def log_line(self, level: str, message: str) -> None:
         """A line for the plugin's log."""
         self._host.log_line(self, level, message)
 
-    def _resume(self, call: Call, params: msgspec.Raw) -> None:
+    def _send(self, call: Call, params: msgspec.Raw) -> None:
         connection = self.connection
         if connection is not None:
             connection.call(call, params)
@@ -335,13 +324,8 @@ class Plugin:
             if not self._start_asked or self.state is State.READY:
                 self.settled.set()
             if self.state is not State.READY:
-                self._drop_waiting()
+                self.waiting.fail(self._not_there())
         self._host.state_changed(self)
-
-    def _drop_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for call, _ in waiting:
-            call.settle("failed_to_start", self._not_there())
 
     def _not_there(self) -> str:
         return f"{self.name} is {self.state.value}{f': {self.why}' if self.why else ''}"

@@ -45,6 +45,7 @@ class PluginLogs:
         self._lines: queue.Queue[logging.LogRecord | None] = queue.Queue(MAX_WAITING)
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
+        self._given_up = False
         self._files: dict[str, _File] = {}
         self._refused = 0
         self._failed = 0
@@ -77,6 +78,7 @@ class PluginLogs:
             with contextlib.suppress(queue.Full):
                 self._lines.put_nowait(None)
             self._thread.join(CLOSE_S)
+            self._given_up = self._thread.is_alive()
         return self.lost + self._lines.qsize()
 
     def _run(self) -> None:
@@ -84,9 +86,10 @@ class PluginLogs:
             record = self._lines.get()
             if record is not None:
                 self._write(record)
-            if record is None or (self._closing.is_set() and self._lines.empty()):
+            if record is None or self._given_up or (self._closing.is_set() and self._lines.empty()):
                 break
         for file in self._files.values():
+            file.drop_stream()
             file.close()
 
     def _write(self, record: logging.LogRecord) -> None:
@@ -120,16 +123,27 @@ class _File(RotatingFileHandler):
             self._reopen()  # the folder was emptied, or a rotation failed half way
         if self.shouldRollover(record):
             self.doRollover()
+        try:
+            self._append(self.format(record))
+        except OSError:
+            self.drop_stream()  # with what it may still hold
+            raise
+
+    def _append(self, line: str) -> None:
         said = f"{self.missing} lines could not be written\n" if self.missing else ""
         stream = self.stream or self._reopen()
-        stream.write(f"{said}{self.format(record)}\n")
+        stream.write(f"{said}{line}\n")
         stream.flush()
         self.missing = 0
 
     def _reopen(self) -> io.TextIOWrapper:
+        self.drop_stream()
+        self.stream = self._open()
+        return self.stream
+
+    def drop_stream(self) -> None:
+        """Close the file, whatever the disk says to that."""
         stream, self.stream = self.stream, None
         if stream is not None:
             with contextlib.suppress(OSError):
                 stream.close()
-        self.stream = self._open()
-        return self.stream

@@ -48,6 +48,9 @@ class PipeReader:
         descriptor: the pipe, non-blocking; closed by `close`.
         deadlines: the host's watchdog, for messages that are begun and not ended.
         owner: who handles them.
+
+    Attributes:
+        cut_short: in what the stream ended, where it was not between two messages.
     """
 
     def __init__(self, descriptor: int, deadlines: Deadlines, owner: ReaderOwner) -> None:
@@ -56,6 +59,7 @@ class PipeReader:
         self._owner = owner
         self._frames = FrameReader()
         self._silence = Timer(self._silent)
+        self.cut_short: str | None = None
         self._ended = False
         self._empty = False
         self._caller_reads = False
@@ -210,7 +214,10 @@ class PipeReader:
                     self._messages += 1
                     self._bytes += len(piece.data)
         except FramingError as error:
-            self._owner.unreadable(error)
+            if self._ended:
+                self.cut_short = error.why  # how the process ended says more, and is known soon
+            else:
+                self._owner.unreadable(error)
             return False
         return True
 

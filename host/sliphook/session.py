@@ -272,11 +272,15 @@ class Session:
         self.seq += 1
         return CATALOGUE[name].payload(event_id=f"{self.session_id}-{self.seq}", seq=self.seq, time=now(), **self.common(turn), **fields)
 
-    def reload_payload(self) -> Payload:
-        """`session_start` for one plugin that came back; it takes no number, as the others do not hear of it."""
+    def reload_payload(self, *, before: int | None) -> Payload:
+        """`session_start` for one plugin that came back; it takes no number of its own, as the others do not hear of it.
+
+        Args:
+            before: the `seq` of what the plugin will hear next, where that is known already.
+        """
         payload = self.stamp("session_start", None, source="reload", model=self.model)
         self.seq -= 1
-        return msgspec.structs.replace(payload, seq=self.seq)
+        return msgspec.structs.replace(payload, seq=self.seq if before is None else before - 1)
 
     @trio.lowlevel.enable_ki_protection
     def tell(self, name: str, turn: Turn | None = None, *, urgent: bool = False, **fields: Any) -> None:

@@ -66,6 +66,8 @@ def told(message):
 {broken}
 if __name__ == "__main__":
     for message in messages():
+        if "method" not in message:
+            continue  # a reply
         if "id" not in message:
             told(message)
         elif (answer := take(message)) is not None:

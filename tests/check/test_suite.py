@@ -138,7 +138,7 @@ BROKEN = {
 
 @pytest.fixture(autouse=True)
 def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "ANSWER_S", 1.5)
+    monkeypatch.setattr(child, "ANSWER_S", 1.0)
     monkeypatch.setattr(wire_rules, "INITIALIZE_TIMEOUT_S", 3.0)
     monkeypatch.setattr(end_rules, "EXIT_GRACE_S", 0.8)
     monkeypatch.setattr(end_rules, "TERM_GRACE_S", 0.8)

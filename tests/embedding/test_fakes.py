@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -208,6 +210,15 @@ async def test_stray_output(autojump_clock: MockClock) -> None:
         await plugin.tell("host/log", level="info", message="and here")
         await trio.testing.wait_all_tasks_blocked()
     assert [line for line in lines if "here" in line] == [_Holding("debug: here"), "and here"]
+
+
+async def test_nothing_is_left_on_the_disk(autojump_clock: MockClock, tmp_path: Path) -> None:
+    plugin = FakePlugin("p", hears=["stop"])
+    async with PluginHost([plugin], log_dir=tmp_path / "logs", data_home=tmp_path / "data"):
+        plugin.complain("out of luck")
+        plugin.crash()
+        await plugin.hears("initialize", times=2)
+    assert os.listdir(tmp_path) == []
 
 
 async def test_more_than_a_pipe_holds(autojump_clock: MockClock) -> None:

@@ -92,7 +92,6 @@ async def test_a_failed_answer(shop: Workshop, fault: str, on_failure: str) -> N
         assert (outcome.decision, outcome.reasons) == (None, ())
 
 
-@pytest.mark.xfail(strict=True, reason="the end of the stream is reported first, and how the process ended is lost")
 async def test_how_a_process_died_is_said_also_where_it_died_in_mid_message(shop: Workshop) -> None:
     probe = guarding(shop, 'raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos.kill(os.getpid(), signal.SIGSEGV)')
     with trio.fail_after(WAIT_S):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import logging
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -61,11 +64,30 @@ def test_a_folder_that_cannot_be_made_loses_lines_and_counts_them(tmp_path: Path
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here, which is a disk that is full")
-def test_a_full_disk_loses_lines_and_counts_them(tmp_path: Path) -> None:
+def test_a_full_disk_loses_lines_and_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_full = True
+
+    def open_file(file: logging.FileHandler) -> io.TextIOWrapper:
+        return open("/dev/full" if is_full else file.baseFilename, "a", encoding="utf-8")
+
+    monkeypatch.setattr("sliphook.pluginlog._File._open", open_file)
     logs = PluginLogs(tmp_path)
-    (tmp_path / "guard.log").symlink_to("/dev/full")
+    for _ in range(3):
+        logs.write("guard", "info", "hello")
+    while logs.lost < 3:
+        os.sched_yield()
+    is_full = False
+    logs.write("guard", "info", "there is room again")
+    assert logs.close() == 3
+    assert (tmp_path / "guard.log").read_text().startswith("3 lines could not be written\n20")
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "guard.log").symlink_to(tmp_path / "elsewhere")
+    logs = PluginLogs(tmp_path)
     logs.write("guard", "info", "hello")
     assert logs.close() == 1
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_a_folder_that_is_emptied_meanwhile_is_filled_again(tmp_path: Path) -> None:
@@ -79,7 +101,7 @@ def test_a_folder_that_is_emptied_meanwhile_is_filled_again(tmp_path: Path) -> N
     assert lines_of(tmp_path / "guard.log") == ["info: two"]
 
 
-def test_a_disk_that_hangs_holds_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_hangs_holds_nobody(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "guard.log")  # opening it for writing waits for a reader
     logs = PluginLogs(tmp_path)
     for number in range(MAX_WAITING + 100):
@@ -87,6 +109,8 @@ def test_a_disk_that_hangs_holds_nobody(tmp_path: Path, monkeypatch: pytest.Monk
     assert 99 <= logs.close() - MAX_WAITING <= 100  # the thread has one in hand
     assert logs.lost <= 100
     reader = os.open(tmp_path / "guard.log", os.O_RDONLY | os.O_NONBLOCK)  # let the thread end
+    while any(thread.name == "sliphook-logs" for thread in threading.enumerate()):
+        os.sched_yield()
     os.close(reader)
 
 

@@ -230,9 +230,6 @@ async def test_a_guard_that_is_pushed_out_between_the_phases(shop: Workshop) -> 
     assert [plugin.state for plugin in host.plugins if plugin.name == "replacer"] == ["stopped"]
 
 
-@pytest.mark.xfail(
-    strict=True, reason="session_start{reload} carries the last seq, and the hooks that waited for the plugin come behind it"
-)
 async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Workshop) -> None:
     hold, seen = shop.flag("hold"), shop.flag("seen")
     before = f"if os.path.exists({str(seen)!r}):\n    wait_for_file({str(hold)!r})\nopen({str(seen)!r}, 'w')"

@@ -92,6 +92,13 @@ def under_way(host: PluginHost, name: str) -> int:
     return plugin.connection.under_way if plugin.connection is not None else 0
 
 
+def keeper_pid(host: PluginHost) -> int:
+    """The process that outlives a host that is killed."""
+    process = host._stage.keeper._process
+    assert process is not None
+    return process.pid
+
+
 def log_files_lost(host: PluginHost) -> int:
     """Lines that did not come into the log files."""
     return host._stage.logs.lost

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import trio
 import trio.testing
@@ -189,8 +190,8 @@ async def play(case: Case, folder: Path) -> Verdict:
 def _leaves(error: BaseException) -> list[BaseException]:
     if not isinstance(error, BaseExceptionGroup):
         return [error]
-    inside: tuple[BaseException, ...] = error.exceptions
-    return [leaf for inner in inside for leaf in _leaves(inner)]
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return [leaf for inner in group.exceptions for leaf in _leaves(inner)]
 
 
 async def _usual_course(case: Case, stage: Stage, verdict: Verdict) -> None:

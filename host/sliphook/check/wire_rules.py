@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import trio
 
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, PROTOCOL_VERSIONS
@@ -18,7 +17,6 @@ _MANY = 200
 _LARGE_BYTES = 256 * 1024
 _LARGEST_ID = 2**53 - 1
 _OF_TOMORROW = 1_000
-_MANY_S = 10.0
 
 
 async def handshake(bench: Bench) -> str:
@@ -63,11 +61,8 @@ async def at_once(bench: Bench) -> str:
     child = await bench.ready()
     ids = [child.next_id() for _ in range(_MANY)]
     await child.write(b"".join(message("ping", {}, id) for id in ids))
-    with trio.move_on_after(_MANY_S) as scope:
-        for id in ids:
-            await child.reply(id, _MANY_S, sent=f"{_MANY} pings in one write", advice="read on at the end of each message: one read may bring many")
-    if scope.cancelled_caught:
-        raise Fault(f"{_MANY} pings in one write", f"not all answered within {_MANY_S:g} s", "answer each")
+    for id in ids:
+        await child.reply(id, sent=f"{_MANY} pings in one write", advice="read on at the end of each message: one read may bring many")
     return f"{_MANY} requests"
 
 

@@ -11,8 +11,8 @@ import trio
 
 from tests.torture.agents import ROOT, command, kill_agent
 from tests.torture.case import Case, Make, Workshop, at_first, c, nothing, python
-from tests.torture.inside import comes, has_ended, living
-from tests.torture.stage import HEALTHY, Stage, make_all
+from tests.torture.inside import comes, has_ended, keeper_pid, living
+from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 _STUBBORN = python(
     """
@@ -71,6 +71,22 @@ def _host_dies_with_workers(name: str, mode: str) -> Case:
     return Case("processes", name, "no plugin's group outlives the host by two seconds", nothing, scene=scene)
 
 
+def _keeper(name: str, number: signal.Signals) -> Case:
+    """Something happens to the keeper: plugins start, answer and end as before."""
+
+    async def scene(shop: Workshop) -> None:
+        programs = await trio.to_thread.run_sync(lambda: make_all(shop, _GOOD, HEALTHY))
+        stage = Stage(shop)
+        async with stage.open_host(programs) as host, host.session() as stage.session:
+            os.kill(keeper_pid(host), number)
+            assert (await host.restart("bad")).state == "ready", stage.bad
+            check_healthy(await stage.ask())
+            await stage.interrupt()
+
+    return Case("processes", name, "plugins work as before, the keeper is gone with the host", nothing, scene=scene)
+
+
+_GOOD = python("greet()\nserve()")
 _NOTES_SIGNALS = python(
     """
     def note(number, _):
@@ -209,6 +225,8 @@ CASES = (
         at_first("for _ in range(20): subprocess.Popen(['true'])\ntime.sleep(.2)\nreply(id, {})"),
         restarts=0,
     ),
+    _keeper("keeper killed", signal.SIGKILL),
+    _keeper("keeper stopped", signal.SIGSTOP),
     Case("processes", "Ctrl+C in the terminal", "reaches the agent alone", nothing, scene=_ctrl_c),
     *(_host_dies(getattr(signal, f"SIG{name}")) for name in _HOST_DEADLY),
     _host_dies_with_workers("host dies, its forked worker lives", "forks"),

@@ -1,0 +1,56 @@
+"""What docs/embedding.md tells to copy runs as it stands there, with a real plugin."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+FILES: Final[dict[str, str]] = dict(re.findall(r"<!-- file: (.+?) -->\n```python\n(.+?)```", PAGE, re.DOTALL))
+GUARD: Final = ROOT / "examples" / "guard.py"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the page's files, pasted."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def python(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=40, check=False
+    )
+
+
+def test_the_page_has_all_its_programs() -> None:
+    assert list(FILES) == ["agent.py", "threads.py", "aio.py", "test_agent.py"]
+
+
+def test_the_loop_has_about_thirty_lines() -> None:
+    body = FILES["agent.py"].partition("async def one_turn")[2].partition("\n\n\n")[0].splitlines()
+    assert len(body) <= 35
+
+
+def test_the_loop_prints_what_the_page_says(folder: Path) -> None:
+    (printed,) = re.findall(r"\$ python agent\.py examples/guard\.py\n(.+?)```", PAGE, re.DOTALL)
+    done = python(folder, "agent.py", GUARD)
+    assert (done.stdout, done.stderr) == (printed, "")
+
+
+@pytest.mark.parametrize("name", ["threads.py", "aio.py"])
+def test_the_other_faces_do_the_same(folder: Path, name: str) -> None:
+    done = python(folder, name, GUARD)
+    assert (done.stdout, done.stderr) == ("denied\nran ls\ninterrupted\n", "")
+
+
+def test_the_tests_pass(folder: Path) -> None:
+    done = python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:trio", "test_agent.py")
+    assert "2 passed" in done.stdout, done.stdout + done.stderr
