@@ -19,7 +19,7 @@ demo: $(RUNTIME) ## an agent with four plugins, about ten seconds
 	@$(BIN)/sliphook demo
 
 test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto $(ARGS)
 
 lint: $(DEV) $(BENCH) ## ruff, mypy and pyright, all strict
 	$(BIN)/ruff check .

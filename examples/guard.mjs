@@ -3,8 +3,7 @@
 
 const manifest = {
   protocol_version: 1,
-  name: "guard-node",
-  version: "1.0.0",
+  name: "guard-node", version: "1.0.0",
   description: "Keeps agents from deleting trees.",
   subscriptions: [{ event: "pre_tool_call", on_failure: "closed" }],
 };
@@ -12,16 +11,12 @@ const manifest = {
 const requests = {
   initialize: () => manifest,
   "hook/pre_tool_call": (call) =>
-    /\brm\s+-rf\b/.test(String(call.arguments.command ?? ""))
-      ? { decision: "deny", reason: "deleting whole trees is not for agents" }
-      : null,
+    /\brm\s+-rf\b/.test(String(call.arguments.command ?? "")) ? { decision: "deny", reason: "deleting whole trees is not for agents" } : null,
   ping: () => null,
   shutdown: () => null,
 };
 
-function send(message) {
-  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
-}
+const send = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
 
 function take({ id, method, params }) {
   if (method === "exit") process.exit(0);

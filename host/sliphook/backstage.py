@@ -168,6 +168,7 @@ class Backstage:
                 del self._by_name[other.name]
             other.refuse(why)
         self._by_name[manifest.name if plugin.spec.name is None else plugin.spec.name] = plugin
+        self.tool_host.table.remove(plugin.name)  # what an earlier process of it had offered for a session too
         self.tool_host.table.replace(plugin.name, None, manifest.tools)
         return None
 
