@@ -68,10 +68,11 @@ def declarations() -> str:
         "Decision": get_args(protocol.Decision),
         "OnFailure": get_args(protocol.OnFailure),
     }
+    payloads = ((entry.name, entry.payload.__name__) for entry in protocol.CATALOGUE.values())
     parts = [_MADE]
     parts += [f"export type {name} = {_union(values)};" for name, values in unions.items()]
     parts += [_interface(struct) for struct in _STRUCTS]
-    parts.append(_mapping("Payloads", "The payload of every hook and event.", ((e.name, e.payload.__name__) for e in protocol.CATALOGUE.values())))
+    parts.append(_mapping("Payloads", "The payload of every hook and event.", payloads))
     hooks = [entry for entry in protocol.CATALOGUE.values() if entry.kind == "hook"]
     parts.append(_mapping("Answers", "What an answer to each hook may hold.", ((entry.name, _answer(entry)) for entry in hooks)))
     heavy = ((entry.name, _union(entry.heavy) if entry.heavy else "never") for entry in protocol.CATALOGUE.values())

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from .hostcalls import Progress
     from .outcome import Context, Outcome, Part, Reason
     from .session import Session
-    from .spec import PluginSpec, PluginStatus
+    from .spec import Override, PluginSpec, PluginStatus
     from .toolcall import ApprovalRequest, Approver, ToolOutcome
     from .tools import CommandOffer, ToolOffer
     from .turn import LlmGate, Prompt, Turn
@@ -24,6 +24,7 @@ __all__ = [
     "HostError",
     "LlmGate",
     "Outcome",
+    "Override",
     "Part",
     "PluginHost",
     "PluginSpec",
@@ -46,6 +47,7 @@ _HOMES = {
     "HostError": "errors",
     "LlmGate": "turn",
     "Outcome": "outcome",
+    "Override": "spec",
     "Part": "outcome",
     "PluginHost": "host",
     "PluginSpec": "spec",

@@ -71,7 +71,8 @@ class _Thread:
             except BaseException as error:
                 late = error
                 if hurry is not None:
-                    hurry()
+                    with suppress(HostClosed):
+                        hurry()
         return late
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:

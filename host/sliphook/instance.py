@@ -48,7 +48,7 @@ class Instance:
     """One living process. `run` returns when it is dead and buried; then `why` says of what it died.
 
     Attributes:
-        ready: its manifest was accepted.
+        ready_since: `trio.current_time()` when its manifest was accepted, or None.
         stopped: it was asked to end, so its end is no death.
         why: in words that follow the plugin's name; None while it lives.
     """
@@ -63,7 +63,7 @@ class Instance:
         witness: Witness | None,
     ) -> None:
         self.pid = process.pid
-        self.ready = False
+        self.ready_since: float | None = None
         self.stopped = False
         self.why: str | None = None
         self.connection = Connection(process.stdin, process.stdout, handlers, deadlines, self, witness)
@@ -119,7 +119,7 @@ class Instance:
                 await self._over.wait()
                 if self.stopped:
                     await stop_ladder(
-                        self._process, self.connection, self._deadlines, self._hurry, polite=self.ready, say=self._say_warning
+                        self._process, self.connection, self._deadlines, self._hurry, polite=self.ready_since is not None, say=self._say_warning
                     )
                 nursery.cancel_scope.cancel()
         finally:
@@ -136,7 +136,7 @@ class Instance:
         elif call.status != "answered" or call.result is None:
             self.condemn("failed_to_start", call.why or "did not answer initialize")
         elif self._owner.accepts(call.result):
-            self.ready = True
+            self.ready_since = trio.current_time()
         else:
             self.condemn("failed_to_start", "was not accepted")
 
@@ -193,7 +193,7 @@ class Instance:
             self.why = "was stopped"
         elif by_itself and self.why is None:
             ending = describe_exit(returncode) if returncode is not None else "could not be killed"
-            self.why = f"{ending}{'' if self.ready else ' before it answered initialize'}"
+            self.why = f"{ending}{'' if self.ready_since is not None else ' before it answered initialize'}"
             cut_short = self.connection.cut_short
             if cut_short is not None:
                 self.why += f"; {cut_short}"

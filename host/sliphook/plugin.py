@@ -235,7 +235,6 @@ class Plugin:
                 instance.kill()
             else:
                 instance.stop()
-        ready_since = trio.current_time()
         try:
             await instance.run(self._host.initialize_params(self))
         finally:
@@ -243,7 +242,7 @@ class Plugin:
         if self.state is State.STOPPING:
             self._change(Happening.ENDED)
         elif self.state in (State.READY, State.STARTING):
-            await self._died(instance, ready_since)
+            await self._died(instance)
 
     async def _spawn(self) -> Process:
         if self._broken_record is not None:
@@ -253,15 +252,15 @@ class Plugin:
         env = plugin_environment(os.environ, self.spec.env)
         return await spawn(self.spec.path, cwd=self._host.data_dir(self), env=env, keeper=self._host.keeper)
 
-    async def _died(self, instance: Instance, began: float) -> None:
+    async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"
-        if not instance.ready and not self.has_worked:
+        if instance.ready_since is None and not self.has_worked:
             # it has never worked: that is no crash to recover from, and trying again would only hide why
             self._fail(Happening.CANNOT_START, why)
             return
         self._change(Happening.DIED, why)
         now = trio.current_time()
-        delay_s = self._policy.died(now, now - began if instance.ready else 0.0, random.random())
+        delay_s = self._policy.died(now, 0.0 if instance.ready_since is None else now - instance.ready_since, random.random())
         if delay_s is None:
             self._fail(Happening.BROKE, f"it died too often, the last time it {why}")
             return

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from sliphook_sdk.protocol.limits import QUEUE_BYTES, QUEUE_MESSAGES
+
 from .call import Call
 
 
@@ -12,14 +14,25 @@ class _Numbered(msgspec.Struct, frozen=True):
 
 
 class WaitingRoom:
-    """First in, first out."""
+    """First in, first out; as bounded as the queue of a plugin that is there."""
 
     def __init__(self) -> None:
         self._waiting: dict[Call, msgspec.Raw] = {}
 
     def add(self, call: Call, params: msgspec.Raw) -> None:
-        """Let a request wait."""
-        self._waiting[call] = params
+        """Let a request wait; settled at once where too much waits already."""
+        if self._is_full(params):
+            self._waiting = {other: kept for other, kept in self._waiting.items() if other.status is None}
+        if self._is_full(params):
+            call.settle("queue_full", "too many requests wait for the plugin to start")
+        else:
+            self._waiting[call] = params
+
+    def _is_full(self, params: msgspec.Raw) -> bool:
+        return len(self._waiting) >= QUEUE_MESSAGES or sum(map(len, self._waiting.values())) + len(params) > QUEUE_BYTES
+
+    def __len__(self) -> int:
+        return len(self._waiting)
 
     def withdraw(self, turn_ids: set[str]) -> None:
         """Settle the requests of these turns."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -71,7 +72,8 @@ def main() -> None:
     if options.json:
         print(json.dumps(as_data(rows, contestants), indent=1))
     else:
-        show(rows, contestants, Console())
+        # a pipe or a file has no width of its own
+        show(rows, contestants, Console() if sys.stdout.isatty() else Console(width=132))
 
 
 if __name__ == "__main__":

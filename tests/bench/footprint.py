@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter, process_time
 
-import trio
-
 from sliphook import PluginHost
 
 from .asking import opened
@@ -126,9 +124,6 @@ async def _start_cpu_s(host: PluginHost) -> float:
 async def _enable(host: PluginHost) -> int:
     (plugin,) = host.plugins
     plugin = await host.enable(plugin.name)
-    while plugin.state == "starting":
-        await trio.sleep(0.001)
-        (plugin,) = host.plugins
     assert plugin.pid is not None, plugin.why
     return plugin.pid
 

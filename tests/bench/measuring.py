@@ -44,8 +44,8 @@ class Scale:
     some: int = 50
 
 
-FULL = Scale(rounds=40, calls=300, starts=30, slow_starts=9, batches=5, interrupts=100, told=200, hooks=100_000)
-QUICK = Scale(rounds=10, calls=150, starts=6, slow_starts=3, batches=2, interrupts=50, told=40, hooks=10_000)
+FULL = Scale(rounds=25, calls=200, starts=20, slow_starts=6, batches=5, interrupts=100, told=40, hooks=100_000)
+QUICK = Scale(rounds=10, calls=100, starts=6, slow_starts=3, batches=2, interrupts=50, told=20, hooks=5_000)
 TINY = Scale(rounds=2, calls=4, starts=1, slow_starts=1, batches=1, interrupts=2, told=2, hooks=40, many=3, some=5)
 
 

@@ -16,13 +16,13 @@ from .broken import write
 
 ALL = [
     "handshake",
+    "ping",
     "versions",
     "byte-by-byte",
     "many-at-once",
     "large-message",
     "misleading-text",
     "largest-id",
-    "ping",
     "unknown-request",
     "unknown-notification",
     "hook pre_tool_call",
@@ -104,19 +104,31 @@ BROKEN = {
     "lines end at more than LF": (LINES_OF_PYTHON, {"misleading-text"}),
     "the length counts characters": (COUNTS_CHARACTERS, {"misleading-text"}),
     "ids of 32 bits": ("_say = say\ndef say(id, **more): _say(id=id & 0xffffffff, **more)", {"largest-id", "one-reply-each"}),
-    "ids as texts": ("_say = say\ndef say(id, **more): _say(id=id if id < 10 else str(id), **more)", {"many-at-once", "largest-id", "one-reply-each"}),
+    "ids as texts": (
+        "_say = say\ndef say(id, **more): _say(id=id if id < 100 else str(id), **more)",
+        {"many-at-once", "largest-id", "one-reply-each"},
+    ),
     "knows no ping": (answering("ping", "None"), {"ping"}),
     "every request succeeds": ("def fail(code): return {'result': None}", {"unknown-request"}),
-    "dies of an unknown notification": ("def told(message): message['method'] in ('exit', '$/cancelRequest') and sys.exit(0)", {"unknown-notification"}),
+    "dies of an unknown notification": (
+        "def told(message): message['method'] in ('exit', '$/cancelRequest') and sys.exit(0)",
+        {"unknown-notification"},
+    ),
     "an answer misspelt": (answering("hook/pre_tool_call", "{'result': {'decison': 'deny'}}"), {"hook pre_tool_call"}),
     "an answer that is not allowed": (answering("hook/pre_tool_call", "{'result': {'continue_with': 'x'}}"), {"hook pre_tool_call"}),
-    "stumbles over an unknown field": ("def hook(params): return fail(-32602) if 'of_tomorrow' in params else {'result': None}", {"hook pre_tool_call"}),
+    "stumbles over an unknown field": (
+        "def hook(params): return fail(-32602) if 'of_tomorrow' in params else {'result': None}",
+        {"hook pre_tool_call"},
+    ),
     "dies of the event of its hook": (
         "def told(message): message['method'] in ('exit', 'event/pre_tool_call') and sys.exit(0)",
         {"event pre_tool_call"},
     ),
     "a slow hook": (BUSY.format(method="hook/pre_tool_call"), {"cancel hook pre_tool_call"}),
-    "a result without content": (answering("tool/call", "{'result': {'text': '2'}}"), {"tool add", "tool add, wrong arguments", "unknown-tool"}),
+    "a result without content": (
+        answering("tool/call", "{'result': {'text': '2'}}"),
+        {"tool add", "tool add, wrong arguments", "unknown-tool"},
+    ),
     "does not know its tool": (answering("tool/call", "fail(-32601)"), {"tool add", "tool add, wrong arguments"}),
     "dies of wrong arguments": ("def call(params): return {'result': str(params['arguments']['a'] + 1)}", {"tool add, wrong arguments"}),
     "a slow tool": (BUSY.format(method="tool/call"), {"cancel tool add", "hooks during add"}),
@@ -129,8 +141,14 @@ BROKEN = {
     "prints": ("print('hello', flush=True)", {"stdout-clean"}),
     "no valid message": ("print('{\"id\":1}', flush=True)", {"stdout-clean"}),
     "answers twice": (answering("ping", "say(id=message['id'], result=1) or {'result': None}"), {"one-reply-each"}),
-    "asks for what it may not": (answering("command/run", "say(id=1, method='host/interrupt', params={}) or {'result': {}}"), {"unasked-messages"}),
-    "params that do not fit": (answering("command/run", "say(method='host/log', params={'level': 'loud'}) or {'result': {}}"), {"unasked-messages"}),
+    "asks for what it may not": (
+        answering("command/run", "say(id=1, method='host/interrupt', params={}) or {'result': {}}"),
+        {"unasked-messages"},
+    ),
+    "params that do not fit": (
+        answering("command/run", "say(method='host/log', params={'level': 'loud'}) or {'result': {}}"),
+        {"unasked-messages"},
+    ),
     "a method that nobody knows": (answering("command/run", "say(id=1, method='host/nofity') or {'result': {}}"), {"unasked-messages"}),
     "speaks before the manifest": ("say(id=1, method='host/notify', params={'level': 'info', 'message': 'x'})", {"unasked-messages"}),
 }
@@ -189,6 +207,12 @@ async def test_what_a_plugin_leaves_behind_is_a_warning(tmp_path: Path) -> None:
 async def test_a_plugin_that_leaves_itself_out_is_asked_for_nothing(tmp_path: Path) -> None:
     report = await checked(write(tmp_path, "MANIFEST['disabled'] = 'git is not installed'"))
     assert named(report, "passed") == set(ALL[:10]) | set(ALL[-8:])
+
+
+async def test_without_ping_the_checks_that_need_it_are_skipped(tmp_path: Path) -> None:
+    report = await checked(write(tmp_path, answering("ping", "None")))
+    assert named(report, "failed") == {"ping"}
+    assert {"many-at-once", "event turn_end", "cancel tool add"} <= named(report, "skipped")
 
 
 async def test_a_match_that_no_sample_fits_is_skipped(tmp_path: Path) -> None:

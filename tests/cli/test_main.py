@@ -18,6 +18,8 @@ def test_help_names_every_command(sliphook: Sliphook) -> None:
         "run",
         "fire",
         "call",
+        "check",
+        "new",
         "events",
     ]
     assert ran.err == ""
@@ -33,7 +35,7 @@ def test_what_needs_no_host_does_not_wait_for_one(args: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("command", ["demo", "run", "fire", "call", "events"])
+@pytest.mark.parametrize("command", ["demo", "run", "fire", "call", "check", "new", "events"])
 def test_every_command_has_help(sliphook: Sliphook, command: str) -> None:
     ran = sliphook(command, "--help")
     assert ran.status == 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -55,7 +57,10 @@ def built(tmp_path: Path) -> Built:
             return source
         result = tmp_path / source.stem
         command = [part.format(source=source, result=result) for part in example.build]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=55, check=False)
+        # rustup looks for its toolchains in the home folder, and the tests have an empty one
+        rustup = Path(pwd.getpwuid(os.getuid()).pw_dir, ".rustup")
+        env = {"RUSTUP_HOME": str(rustup), **os.environ} if rustup.is_dir() else None
+        done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=55, check=False)
         assert done.returncode == 0, done.stderr
         return result
 

@@ -267,9 +267,10 @@ def test_inside_of_the_block_it_ends_at_the_next_await(how: str) -> None:
 
 def test_an_interrupt_cancels_the_agents_own_tool_and_calls_in_other_tasks() -> None:
     plugin = probe()
-    ended: list[str] = []
+    running, ended = asyncio.Barrier(4), list[str]()
 
     async def slow(_: dict[str, Any]) -> str:
+        await running.wait()
         try:
             await asyncio.sleep(WAIT_S * 2)
         except asyncio.CancelledError:
@@ -279,10 +280,11 @@ def test_an_interrupt_cancels_the_agents_own_tool_and_calls_in_other_tasks() -> 
 
     async def test() -> None:
         async with PluginHost([plugin]) as host, host.session() as session:
-            asyncio.get_running_loop().call_later(0.05, session.interrupt)
             async with session.turn("x") as turn, asyncio.TaskGroup() as group:
                 for _ in range(3):
                     group.create_task(turn.call_tool("slow", {}, run=slow))
+                await running.wait()
+                session.interrupt()
             assert turn.interrupted
             await until(lambda: len(ended) == 3)
 

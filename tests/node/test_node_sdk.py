@@ -30,7 +30,7 @@ plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] }, onFailure: "clos
   if (String(call.arguments.command).includes("rm -rf")) return deny("deleting whole trees is not for agents");
 });
 plugin.on("turn_end", () => {});
-plugin.tool("add", { schema: { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } }, required: ["a", "b"] } }, ({ a, b }) => a + b);
+plugin.tool("add", { schema: { type: "object", required: ["a", "b"] } }, ({ a, b }) => a + b);
 
 plugin.run();
 """

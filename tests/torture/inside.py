@@ -21,6 +21,7 @@ MOST: dict[str, int] = {
     "messages in a queue": QUEUE_MESSAGES,
     "bytes in a queue": QUEUE_BYTES,
     "bytes read and not handled": MAX_MESSAGE_BYTES + MAX_HEADER_BYTES + READ_BYTES,
+    "requests that wait for a start": QUEUE_MESSAGES,
     "lines of stderr": TAIL_LINES,
     "bytes of a line of stderr": 4 * LINE_CHARS + READ_BYTES,
     "requests under way at a plugin": 2_000,
@@ -38,6 +39,7 @@ class Bounds:
     def look(self, host: PluginHost) -> None:
         """Measure all plugins now."""
         for plugin in host._plugins:
+            self._note("requests that wait for a start", len(plugin.waiting))
             self._note("lines of stderr", len(plugin._stderr._kept))
             self._note("bytes of a line of stderr", len(plugin._stderr._rest))
             if plugin._instance is not None:

@@ -1,7 +1,10 @@
-"""Every case of the torture suite as a test of its own; those of one kind are played side by side, when the first of them is asked for."""
+"""The torture suite as tests: cases of one kind side by side, two dozen a test. One case alone: `python -m tests.torture ids/null`."""
 
 from __future__ import annotations
 
+import faulthandler
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,44 +13,75 @@ from tests.torture.case import Case, Verdict
 from tests.torture.cases import CASES, KINDS
 from tests.torture.runner import Silence, run
 
-
-@pytest.fixture(scope="session")
-def played() -> dict[str, Verdict]:
-    """The verdicts so far, by title."""
-    return {}
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.title)
-def test_the_promise_is_kept(
-    case: Case, played: dict[str, Verdict], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    if case.title not in played:
-        titles = {item.callspec.id for item in request.session.items if isinstance(item, pytest.Function) and hasattr(item, "callspec")}
-        chosen = [other for other in CASES if other.kind == case.kind and other.title in titles]
-        with Silence():
-            verdicts = run(chosen, tmp_path_factory.mktemp(case.kind))
-        played.update({verdict.case.title: verdict for verdict in verdicts})
-    verdict = played[case.title]
-    if verdict.skipped is not None:
-        pytest.skip(verdict.skipped)
-    assert verdict.faults == []
+AT_MOST = 24
+"""Cases in one test."""
+SIDE_BY_SIDE = 8
+"""Fewer than `make torture` plays, as other tests run beside."""
+NET_S = 240
+"""Every wait in a case is bounded; this is for what does not wait but spins."""
 
 
-def test_all_kinds_are_there() -> None:
-    assert KINDS == ("spawn", "handshake", "framing", "JSON", "ids", "time", "pipes", "processes", "admin", "shutdown")
-    assert len(CASES) > 250
+def _portions() -> list[tuple[Case, ...]]:
+    portions: list[tuple[Case, ...]] = []
+    for kind in KINDS:
+        cases = [case for case in CASES if case.kind == kind]
+        count = -(-len(cases) // AT_MOST)
+        portions += [tuple(cases[first::count]) for first in range(count)]
+    return portions
 
 
-def test_no_two_cases_have_one_title() -> None:
-    titles = [case.title for case in CASES]
-    assert len(set(titles)) == len(titles)
+@pytest.fixture
+def _wider_net() -> Iterator[None]:
+    """A portion may take longer than the last net under other tests allows."""
+    assert sys.__stderr__ is not None
+    faulthandler.dump_traceback_later(NET_S, exit=True, file=sys.__stderr__)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
-def test_a_broken_promise_is_found(tmp_path: Path) -> None:
-    """A check that cannot fail is none: a case that expects what does not happen is broken."""
-    good = next(case for case in CASES if case.title == "shutdown/exits-first")
-    wrong = Case("shutdown", "expects a crash", good.promise, good.make, "crashed", "failed")
+@pytest.mark.usefixtures("_wider_net")
+@pytest.mark.parametrize("cases", _portions(), ids=lambda cases: cases[0].title)
+def test_every_promise_is_kept(cases: tuple[Case, ...], tmp_path: Path) -> None:
     with Silence():
-        (verdict,) = run([wrong], tmp_path)
-    assert len(verdict.faults) == 1
-    assert verdict.faults[0].startswith("it was answered, ready")
+        verdicts = run(cases, tmp_path, limit=SIDE_BY_SIDE)
+    skipped = {verdict.case.title: verdict.skipped for verdict in verdicts if verdict.skipped is not None}
+    assert broken(verdicts) == {}
+    if skipped:
+        pytest.skip(f"all others of {len(cases)} are kept; skipped: {skipped}")
+
+
+def broken(verdicts: list[Verdict]) -> dict[str, list[str]]:
+    """What went wrong, by the title of the case."""
+    return {verdict.case.title: verdict.faults for verdict in verdicts if verdict.faults}
+
+
+def test_every_case_is_played_once() -> None:
+    titles = sorted(case.title for cases in _portions() for case in cases)
+    assert titles == sorted(case.title for case in CASES)
+    assert len(set(titles)) == len(titles) > 300
+    assert KINDS == ("spawn", "handshake", "framing", "JSON", "ids", "time", "pipes", "processes", "admin", "shutdown")
+
+
+def _case(title: str) -> Case:
+    return next(case for case in CASES if case.title == title)
+
+
+@pytest.mark.parametrize(
+    ("expected", "fault"),
+    [
+        (("crashed", "ready", None, None), "it was answered, ready"),
+        (("answered", "failed", None, None), "it was answered, ready"),
+        (("answered", "ready", None, 1), "the restart did not come"),
+        (("answered", "ready", "no such words", None), "nothing said 'no such words'"),
+    ],
+)
+def test_a_case_that_expects_what_does_not_happen_is_broken(
+    expected: tuple[str, str, str | None, int | None], fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A check that cannot fail is none."""
+    monkeypatch.setattr("tests.torture.stage.WAIT_S", 1.0)
+    status, state, says, restarts = expected
+    wrong = Case("shutdown", "wrong", "none", _case("shutdown/exits-first").make, status, state, says, restarts)
+    with Silence():
+        verdicts = run([wrong], tmp_path)
+    assert [first.startswith(fault) for first in broken(verdicts)["shutdown/wrong"]] == [True]

@@ -9,13 +9,13 @@ from typing import Any
 
 import trio
 
+from sliphook import wire
+from sliphook.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.quoting import quote
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
-from .. import wire
-from ..manifest import ManifestError, ReadManifest, read_manifest
-from ..quoting import quote
 from .child import Child
-from .finding import Fault
+from .finding import Fault, Skip
 from .samples import initialize_params
 
 
@@ -26,13 +26,15 @@ class Bench:
         path: the executable.
         manifest: what it declared at its first start; set by the check of the handshake.
         breaches: what it did unasked: which rule that breaks, and what it was, in order.
+        answers_ping: false once it did not; a ping is how most checks see that it lives and reads on.
     """
 
     def __init__(self, path: Path, data_dir: Path, nursery: trio.Nursery) -> None:
-        self.path = path
+        self.path = path.absolute()  # the process starts in another folder
         self.data_dir = data_dir
         self.manifest: ReadManifest | None = None
         self.breaches: list[tuple[str, str]] = []
+        self.answers_ping = True
         self._nursery = nursery
         self._spare: Child | None = None
 
@@ -90,6 +92,17 @@ class Bench:
             await self.initialize(child, self.declared.name)
         return self._spare
 
+    async def pinged(self) -> Child:
+        """A process as `ready` gives it, for a check that sends pings.
+
+        Raises:
+            Fault: it cannot be had.
+            Skip: the plugin does not answer pings, which is a finding of its own.
+        """
+        if not self.answers_ping:
+            raise Skip("it does not answer ping")
+        return await self.ready()
+
     async def drop(self) -> None:
         """Do not use that process again."""
         spare, self._spare = self._spare, None
@@ -100,7 +113,7 @@ class Bench:
         try:
             return await Child.start(self.path, self.data_dir, self._breach, self._nursery)
         except OSError as error:
-            raise Fault("nothing", f"it cannot be started: {error.strerror or error}", "make it an executable that this system can run") from None
+            raise Fault("nothing", f"it cannot be started: {error.strerror or error}", "make it a program that runs here") from None
 
     def _breach(self, rule: str, what: str) -> None:
         self.breaches.append((rule, what))

@@ -7,22 +7,23 @@ from typing import Final
 
 import msgspec
 
+from sliphook import wire
+from sliphook.dispatch import AnswerError, check_answer, read_answer
+from sliphook.manifest import PluginTool, Route
+from sliphook.quoting import quote
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, CommandSpec, ErrorCode, Subscription, ToolCallParams, ToolResult
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
-from .. import wire
-from ..dispatch import AnswerError, check_answer, read_answer
-from ..manifest import PluginTool, Route
-from ..quoting import quote
 from .bench import Bench
+from .child import Child
 from .finding import Fault, Skip
 from .samples import arguments_for, message, sample, sample_for, wrong_arguments_for
 
 CANCEL_S: Final = 1.0
 """How soon a cancelled request is to be answered."""
 
-LONGEST_S: Final = 10.0
-"""The suite waits no longer than this for a tool or a command, whatever it asks for."""
+LONGEST_S: Final = 30.0
+"""The suite waits no longer than this for an answer, whatever time a subscription or a tool asks for."""
 
 _BUSY_S: Final = 1.0
 
@@ -42,7 +43,7 @@ class HookRule:
         id = child.next_id()
         params = {**self._params(), "of_tomorrow": {"a": 1}}
         await child.write(message(method, params, id))
-        reply = await child.reply(id, route.timeout_s, sent=method, advice="answer in time; null abstains")
+        reply = await _answer(child, id, route.timeout_s, method, "answer in time; null abstains")
         if reply.error is not None:
             came = f"the error {reply.error.code}: {quote(reply.error.message)}"
             raise Fault(method, came, "an error is a failed answer (on_failure decides); unknown fields are to be ignored, null abstains")
@@ -77,12 +78,12 @@ class EventRule:
         payload = sample_for(self.route, self._wire_form.match)
         if payload is None:
             raise Skip("no sample fits its match")
-        child = await bench.ready()
+        child = await bench.pinged()
         method = f"event/{self.route.entry.name}"
         await child.tell(method, payload)
         id = child.next_id()
         await child.write(message("ping", {}, id))
-        await child.reply(id, sent=f"{method}, and a ping behind it", advice="take event/NAME for every hook and event that you subscribe to")
+        await child.reply(id, sent=f"{method}, and a ping behind it", advice="take event/NAME for all that you subscribe to")
         return "told, and it lives on"
 
 
@@ -91,7 +92,6 @@ class ToolRule:
 
     def __init__(self, tool: PluginTool) -> None:
         self.tool = tool
-        self.patience_s = min(tool.timeout_s, LONGEST_S)
 
     async def __call__(self, bench: Bench) -> str:
         """Call it: a result, or an error that the model can read."""
@@ -100,17 +100,17 @@ class ToolRule:
         shown = f"tool/call {self.tool.name} {quote(wire.encode(arguments), 60)}"
         id = child.next_id()
         await child.write(self.message(id, arguments))
-        note = _tool_note(await child.reply(id, self.patience_s, sent=shown), shown)
+        note = _tool_note(await _answer(child, id, self.tool.timeout_s, shown, "answer in time"), shown)
         return f"{note} in {1000 * child.took_s(id):.1f} ms"
 
     async def wrong(self, bench: Bench) -> str:
         """Call it with wrong arguments: it may refuse them, and must live on."""
-        child = await bench.ready()
+        child = await bench.pinged()
         arguments = wrong_arguments_for(self.tool.input_schema)
         shown = f"tool/call {self.tool.name} {quote(wire.encode(arguments), 60)}"
         id = child.next_id()
         await child.write(self.message(id, arguments))
-        reply = await child.reply(id, self.patience_s, sent=shown, advice="answer wrong arguments with is_error or an error, and live on")
+        reply = await _answer(child, id, self.tool.timeout_s, shown, "answer wrong arguments with is_error or an error, and live on")
         note = _tool_note(reply, shown)
         await child.ask("ping", {})
         return note
@@ -121,15 +121,15 @@ class ToolRule:
 
     async def overlapped(self, bench: Bench) -> str:
         """While it runs, the plugin answers other requests."""
-        child = await bench.ready()
+        child = await bench.pinged()
         call, other = child.next_id(), child.next_id()
         sent = f"tool/call {self.tool.name}, and a ping behind it"
         await child.write(self.message(call, arguments_for(self.tool.input_schema)) + message("ping", {}, other))
-        await child.reply(other, self.patience_s, sent=sent)
+        await _answer(child, other, self.tool.timeout_s, sent, "answer pings while a tool runs")
         if child.took_s(other) > _BUSY_S:
             came = f"the ping was answered after {child.took_s(other):.1f} s"
             raise Fault(sent, came, "read and answer while a tool runs: your hooks hold up the agent meanwhile")
-        await child.reply(call, self.patience_s, sent=sent)
+        await _answer(child, call, self.tool.timeout_s, sent, "answer in time")
         return f"ping after {1000 * child.took_s(other):.1f} ms"
 
     def message(self, id: int, arguments: object) -> bytes:
@@ -178,8 +178,18 @@ async def cancelled_hook(bench: Bench, rule: HookRule) -> str:
     return await _cancel(bench, rule.message, f"hook/{rule.route.entry.name}")
 
 
+async def _answer(child: Child, id: int, timeout_s: float, sent: str, advice: str) -> wire.Reply:
+    """The reply to a request that may take its time; where that is more than the suite has, it is not judged."""
+    try:
+        return await child.reply(id, min(timeout_s, LONGEST_S), sent=sent, advice=advice)
+    except Fault:
+        if timeout_s > LONGEST_S and await child.ended(0) is None:
+            raise Skip(f"no answer within {LONGEST_S:g} s; it has {timeout_s:g} s, more than this suite waits") from None
+        raise
+
+
 async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> str:
-    child = await bench.ready()
+    child = await bench.pinged()
     id = child.next_id()
     sent = f"{what} and its $/cancelRequest"
     await child.write(request(id) + message("$/cancelRequest", {"id": id}))
@@ -192,8 +202,8 @@ async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> s
 
 def _tool_note(reply: wire.Reply, sent: str) -> str:
     if reply.error is not None:
-        if reply.error.code == ErrorCode.METHOD_NOT_FOUND:
-            raise Fault(sent, f"the error {reply.error.code}: {quote(reply.error.message)}", "answer tool/call: the manifest offers this tool")
+        if reply.error.code == int(ErrorCode.METHOD_NOT_FOUND):
+            raise Fault(sent, f"the error {reply.error.code}: {quote(reply.error.message)}", "answer tool/call: it is in the manifest")
         return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
     assert reply.result is not None
     try:

@@ -13,15 +13,15 @@ from typing import Any, Final
 import msgspec
 import trio
 
+from sliphook import wire
+from sliphook.framing import FrameReader, FramingError, Stray
+from sliphook.process import describe_exit, plugin_environment
+from sliphook.quoting import quote
+from sliphook.stderr import StderrTail
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
-from .. import wire
-from ..framing import Body, FrameReader, FramingError, Stray
-from ..process import describe_exit, plugin_environment
-from ..quoting import quote
-from ..stderr import StderrTail
 from .finding import Fault
 from .samples import message
 
@@ -29,6 +29,7 @@ ANSWER_S: Final = 5.0
 """How long a plugin may take for what needs no work."""
 
 _DYING_S: Final = 0.5
+_LEFT_LOOKS: Final = 20
 _READ_BYTES: Final = 65536
 _ANSWER_ALL: Final = "answer every request, with its id as it came; end every message with LF and flush it"
 _GRANTED: Final[dict[str, Any]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": False}}
@@ -131,7 +132,7 @@ class Child:
         with trio.move_on_after(within_s):
             await self._process.wait()
         status = self._process.returncode
-        if status is not None and self._group_lives():
+        if status is not None and await self._group_lives():
             self._breach("left", f"after it {describe_exit(status)}, processes that it had started lived on")
             self._kill()
         return status
@@ -158,11 +159,14 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _group_lives(self) -> bool:
-        try:
-            os.killpg(self._process.pid, 0)
-        except (ProcessLookupError, PermissionError):
-            return False
+    async def _group_lives(self) -> bool:
+        """True where something in its process group does not die with it."""
+        for _ in range(_LEFT_LOOKS):
+            try:
+                os.killpg(self._process.pid, 0)
+            except (ProcessLookupError, PermissionError):
+                return False
+            await trio.sleep(_DYING_S / _LEFT_LOOKS)
         return True
 
     def _how_it_ended(self, status: int | None) -> str:
@@ -192,15 +196,16 @@ class Child:
 
     async def _take(self, reader: FrameReader) -> None:
         while (piece := reader.next()) is not None:
-            match piece:
-                case Stray():
-                    self._breach("stdout", piece.why)
-                case Body(_, wire.InvalidMessage() as invalid):
+            if isinstance(piece, Stray):
+                self._breach("stdout", piece.why)
+                continue
+            match piece.message:
+                case wire.InvalidMessage() as invalid:
                     self._breach("stdout", f"no valid message: {invalid.why}")
-                case Body(_, wire.Reply() as reply):
+                case wire.Reply() as reply:
                     self._settle(reply)
-                case Body(data, wire.Request() | wire.Notification() as asked):
-                    await self._unasked(asked, data)
+                case wire.Request() | wire.Notification() as asked:
+                    await self._unasked(asked, piece.data)
         self._news.unpark_all()
 
     def _settle(self, reply: wire.Reply) -> None:

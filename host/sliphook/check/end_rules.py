@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from sliphook.process import describe_exit
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
 
-from ..process import describe_exit
 from .bench import Bench
 from .child import Child
 from .finding import Fault
@@ -33,7 +33,7 @@ async def end_of_input(bench: Bench) -> str:
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         await child.close_input()
-        return await _ends(child, EXIT_GRACE_S, "the end of its input", "end when standard input ends: that is how you learn that the agent is gone")
+        return await _ends(child, EXIT_GRACE_S, "the end of its input", "end when your input ends: the agent is gone")
 
 
 async def sigterm(bench: Bench) -> str:

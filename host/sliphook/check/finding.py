@@ -11,7 +11,7 @@ Verdict = Literal["passed", "warned", "failed", "skipped", "broken"]
 """`warned` holds but could be better; `skipped` does not apply; `broken` is a fault of the suite itself, not of the plugin."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What one check came to.
 
     Attributes:
@@ -48,8 +48,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     def junit(self) -> str:
         """The same as JUnit's XML, which CI systems read."""
-        counts = {"tests": len(self.findings), "failures": self.count("failed"), "errors": self.count("broken"), "skipped": self.count("skipped")}
-        suite = ElementTree.Element("testsuite", {"name": f"sliphook check {self.path}", **{name: str(count) for name, count in counts.items()}})
+        words: dict[str, Verdict] = {"failures": "failed", "errors": "broken", "skipped": "skipped"}
+        counts = {"tests": str(len(self.findings)), **{word: str(self.count(verdict)) for word, verdict in words.items()}}
+        suite = ElementTree.Element("testsuite", {"name": f"sliphook check {self.path}", **counts})
         for finding in self.findings:
             took = {} if finding.elapsed_ms is None else {"time": f"{finding.elapsed_ms / 1000:.3f}"}
             case = ElementTree.SubElement(suite, "testcase", {"classname": finding.section, "name": finding.name, **took})

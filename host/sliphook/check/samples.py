@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
+from sliphook import wire
 from sliphook.manifest import Route
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CATALOGUE, InitializeParams, Payload
 from sliphook_sdk.protocol.describe import example_of
-
-from .. import wire
 
 MISLEADING = 'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é \U0001f600 Content-Length: 3 {"jsonrpc":"2.0"}'
 """Text that a reader may trip over: escapes, line separators, several bytes a character, and what looks like a message."""
@@ -42,11 +41,12 @@ def sample(struct: type[_P], **fields: Any) -> _P:
     return msgspec.convert({**values, **fields}, struct)
 
 
-def sample_for(route: Route, globs: dict[str, str | list[str]] | None) -> Payload | None:
+def sample_for(route: Route, match: Mapping[str, str | list[str] | None] | None) -> Payload | None:
     """A payload that fits a subscription, heavy fields as it asks for them; None where no sample fits its `match`."""
     fields: dict[str, Any] = dict.fromkeys(set(route.entry.heavy) - route.include)
-    for field, patterns in (globs or {}).items():
-        fields[field] = next(_texts(route.entry.payload, field, [patterns] if isinstance(patterns, str) else patterns), None)
+    for field, patterns in (match or {}).items():
+        if patterns is not None:
+            fields[field] = next(_texts(route.entry.payload, field, [patterns] if isinstance(patterns, str) else patterns), None)
     try:
         payload = sample(route.entry.payload, **fields)
     except msgspec.ValidationError:
@@ -54,7 +54,7 @@ def sample_for(route: Route, globs: dict[str, str | list[str]] | None) -> Payloa
     return payload if route.matches(payload) else None
 
 
-def _texts(payload: type[Payload], field: str, globs: list[str]) -> Iterable[str] | Any:
+def _texts(payload: type[Payload], field: str, globs: list[str]) -> Iterator[str]:
     hint = next(info.type for info in msgspec.structs.fields(payload) if info.name == field)
     hint = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
     if get_origin(hint) is Literal:
@@ -73,9 +73,15 @@ def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
 def wrong_arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
     """Arguments of which each has the wrong type, and one that is not known."""
     properties: dict[str, Any] = schema.get("properties", {})
-    kinds = {name: part.get("type") if isinstance(part, dict) else None for name, part in properties.items()}  # pyright: ignore[reportUnknownMemberType]
-    wrong = {name: _WRONG.get(kind) if isinstance(kind, str) else None for name, kind in kinds.items()}
+    wrong = {name: _WRONG.get(_kind(part)) for name, part in properties.items()}
     return {**wrong, "of_no_meaning": [None]}
+
+
+def _kind(schema: Any) -> str:
+    """The JSON type that a schema asks for; of several the first."""
+    part = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+    kind: Any = part.get("type", "object" if "properties" in part else "string")
+    return str(kind[0] if isinstance(kind, list) else kind)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _value(schema: Any, root: dict[str, Any], depth: int) -> Any:
@@ -94,8 +100,7 @@ def _value(schema: Any, root: dict[str, Any], depth: int) -> Any:
     for either in ("anyOf", "oneOf", "allOf"):
         if part.get(either):
             return _value(part[either][0], root, depth - 1)
-    kind = part.get("type", "object" if "properties" in part else "string")
-    kind = kind[0] if isinstance(kind, list) else kind
+    kind = _kind(part)
     if kind == "object":
         properties: dict[str, Any] = part.get("properties", {})
         return {name: _value(properties.get(name, {}), root, depth - 1) for name in part.get("required", [])}

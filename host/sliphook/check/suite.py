@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 
 import trio
 
-from ..diagnose import why_not_startable
-from ..manifest import ReadManifest, Route
+from sliphook.diagnose import why_not_startable
+from sliphook.manifest import ReadManifest, Route
+
 from . import call_rules, end_rules, wire_rules
 from .bench import Bench
 from .call_rules import CommandRule, EventRule, HookRule, ToolRule
@@ -31,13 +32,13 @@ class Check(NamedTuple):
 
 _START: Final = Check("handshake", "Start", wire_rules.handshake)
 _WIRE: Final = (
+    Check("ping", "Host to plugin", wire_rules.ping),
     Check("versions", "Start", wire_rules.versions),
     Check("byte-by-byte", "Framing", wire_rules.byte_by_byte),
     Check("many-at-once", "Framing", wire_rules.at_once),
     Check("large-message", "Framing", wire_rules.large),
     Check("misleading-text", "Framing", wire_rules.misleading_text),
     Check("largest-id", "Envelope", wire_rules.largest_id),
-    Check("ping", "Host to plugin", wire_rules.ping),
     Check("unknown-request", "Envelope", wire_rules.unknown_request),
     Check("unknown-notification", "Envelope", wire_rules.unknown_notification),
 )
@@ -48,7 +49,12 @@ _END: Final = (
     Check("sigterm", "End", end_rules.sigterm),
 )
 _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
-    "stdout": ("stdout-clean", "Framing", "failed", "write nothing but messages to standard output; give prints and children standard error"),
+    "stdout": (
+        "stdout-clean",
+        "Framing",
+        "failed",
+        "write messages alone to standard output; give prints and children another",
+    ),
     "replies": ("one-reply-each", "Envelope", "failed", "answer each request once, with the id that came"),
     "unasked": ("unasked-messages", "Plugin to host", "failed", "send what the protocol has, with its params, and what `uses` lists"),
     "left": ("no-process-left", "The process", "warned", "end what you start before you end; the host kills it otherwise"),
@@ -71,17 +77,19 @@ async def check_plugin(path: Path, *, on_finding: Callable[[Finding], object] = 
 
     why = why_not_startable(path)
     if why is not None:
-        found(Finding(name="starts", section="The process", verdict="failed", sent="nothing", came=why, advice="make it an executable file"))
+        found(Finding(name="starts", section="The process", verdict="failed", sent="nothing", came=why, advice="make it a program"))
         return Report(path=str(path), name=None, findings=tuple(findings))
     with tempfile.TemporaryDirectory(prefix="sliphook-check-", ignore_cleanup_errors=True) as folder:
         async with trio.open_nursery() as nursery:
-            bench = Bench(path.absolute(), Path(folder), nursery)
+            bench = Bench(path, Path(folder), nursery)
             found(await _run(_START, bench))
             manifest = bench.manifest
             if manifest is not None:
-                for check in (*_checks(manifest), *_END):
-                    found(await _run(check, bench))
-            await bench.drop()
+                try:
+                    for check in (*_checks(manifest), *_END):
+                        found(await _run(check, bench))
+                finally:
+                    await bench.drop()
             for finding in _conduct(bench):
                 found(finding)
             nursery.cancel_scope.cancel()
@@ -133,6 +141,7 @@ async def _run(check: Check, bench: Bench) -> Finding:
         with trio.fail_after(CHECK_S):
             return finding("passed", await check.run(bench))
     except Skip as skip:
+        await bench.drop()  # it may still be at work
         return finding("skipped", str(skip))
     except Fault as fault:
         await bench.drop()  # the next check begins with a process that has done nothing wrong

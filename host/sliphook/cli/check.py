@@ -12,7 +12,7 @@ from .common import EXIT_FAILED, EXIT_OK, EXIT_PLUGIN, Failed, json_option, prin
 from .report import says
 
 if TYPE_CHECKING:
-    from sliphook.check import Finding, Report
+    from sliphook.check import Finding
 
 _MARKS = {"passed": "ok", "warned": "warning", "failed": "FAILED", "skipped": "skipped", "broken": "BROKEN"}
 

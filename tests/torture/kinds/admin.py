@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import random
 import signal
+from collections import Counter
 from pathlib import Path
 
 import trio
 
-from sliphook import PluginHost
+from sliphook import PluginHost, Turn
 from tests.torture.case import Case, Make, Workshop, at_first, nothing, python
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
@@ -113,6 +114,21 @@ async def _closed_while_starting(shop: Workshop) -> None:
         await trio.sleep(0.2)
 
 
+async def _wait_by_thousands(stage: Stage) -> None:
+    """Three thousand hooks for a plugin that is being started: those that fit wait and are answered, the others fail at once."""
+    await stage.until(lambda: stage.bad.state in ("restarting", "starting"), "the death")
+    statuses: Counter[str] = Counter()
+
+    async def ask(turn: Turn) -> None:
+        outcome = await stage.session.ask("pre_llm_call", turn, call_index=1, provider=None, model=None, tools=[], messages=[])
+        statuses[outcome.parts[0].status] += 1
+
+    async with stage.session.turn("much") as turn, trio.open_nursery() as nursery:
+        for _ in range(3_000):
+            nursery.start_soon(ask, turn)
+    assert statuses == {"answered": 1_024, "queue_full": 1_976}, statuses
+
+
 async def _told_of_sessions(stage: Stage) -> None:
     """After a restart the plugin is told of the living sessions."""
     file = stage.shop.folder / "data" / "bad" / "told"
@@ -153,6 +169,18 @@ while True:
 CASES = (
     Case("admin", "dies at every start", "tried five times, then left out and shown", nothing, scene=_dies_at_every_start),
     Case("admin", "dies once", "started again at once", at_first("sys.exit(1)"), "crashed", says="it is started again", restarts=1),
+    Case(
+        "admin",
+        "thousands wait for its start",
+        "as bounded as its queue",
+        python(
+            "if os.path.exists('once'): time.sleep(2)\ngreet()\nif once():\n    hook()\n    sys.exit(1)\nserve()",
+            subscriptions=[{"event": "user_prompt_submit", "timeout_s": 60}, {"event": "pre_llm_call", "timeout_s": 60}],
+        ),
+        "crashed",
+        restarts=1,
+        act=_wait_by_thousands,
+    ),
     Case("admin", "comes back", "is told of the living sessions", python(_TELLS), "crashed", restarts=1, act=_told_of_sessions),
     *(_scene(_GOOD, order) for order in ("restart", "enable", "disable")),
     *(_scene(_GOOD, order, kill=True) for order in ("restart", "enable", "disable")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from collections.abc import Callable
 
@@ -29,7 +30,7 @@ LONG_S = 25.0
 def _ends(name: str, on_end: str) -> Case:
     """A program that answers hooks and does something of its own at `shutdown` (then `id` is set) and `exit` (then it is None)."""
     body = _HOOKS + "    elif method in ('shutdown', 'exit'):\n        id = message.get('id')\n"
-    body += "".join(f"        {line}\n" for line in on_end.splitlines())
+    body += textwrap.indent(textwrap.dedent(on_end).strip(), " " * 8)
     return Case("shutdown", name, "leaving the host ends it, in seconds", python(body), restarts=0)
 
 
