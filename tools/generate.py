@@ -1,4 +1,4 @@
-"""Writes protocol.schema.json, the tables of protocol.md between their markers, and what the Node SDK knows of the protocol.
+"""Writes protocol.schema.json, the tables of protocol.md between their markers, what the Node SDK knows of the protocol, and the vectors.
 
 `--check` writes nothing and fails on drift.
 
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tools import node, schema, tables
+from tools import node, schema, tables, vectors
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -48,6 +48,8 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         document: rewrite(document.read_text(encoding="utf-8"), parts),
         root / "sdk" / "node" / "src" / "protocol.js": node.code(),
         root / "sdk" / "node" / "types" / "protocol.d.ts": node.declarations(),
+        root / "tests" / "vectors" / "params.json": vectors.params(),
+        root / "tests" / "vectors" / "results.json": vectors.results(),
     }
 
 

@@ -45,7 +45,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class _Task:
+class WaitingTask:
     """A caller that is a task of the running asyncio loop."""
 
     def __init__(self) -> None:
@@ -53,6 +53,7 @@ class _Task:
         self._over: asyncio.Future[None] = self._loop.create_future()
 
     def settled(self) -> None:
+        """See `Caller`."""
         with suppress(RuntimeError):  # the asyncio loop was closed: nobody waits
             self._loop.call_soon_threadsafe(self._over.set_result, None)
 
@@ -67,6 +68,7 @@ class _Task:
                 await self.wait()
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """See `Caller`."""
         token = trio.lowlevel.current_trio_token()
         done = trio.Event()
 
@@ -89,7 +91,7 @@ class _Task:
 
 async def _wait_for(portal: Portal, function: Callable[[], Awaitable[R]], block: Block[Any] | None) -> R:
     """Have an async function of trio's run in the loop."""
-    task = _Task()
+    task = WaitingTask()
     call = Call[R](function, task)
     portal.begin(call, block)
     try:
@@ -131,7 +133,7 @@ async def _enter(block: Block[T]) -> T:
 
 async def _leave(block: Block[Any], error: BaseException | None) -> None:
     """Leave the block, however often the task is cancelled meanwhile."""
-    task = _Task()
+    task = WaitingTask()
     cancelled = isinstance(error, asyncio.CancelledError)
     call = Call[None](partial(block.leave, None if cancelled else error, cancel=cancelled), task)
     try:

@@ -47,7 +47,7 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-class _Thread:
+class WaitingThread:
     """A caller that is a thread: while it waits it does what the loop asks it to."""
 
     def __init__(self) -> None:
@@ -55,10 +55,12 @@ class _Thread:
         self._over = False
 
     def settled(self) -> None:
+        """See `Caller`."""
         self._over = True
         self._inbox.put(_nothing)
 
     def serve(self) -> None:
+        """Wait until the call is over, and do meanwhile what is asked for."""
         while not self._over:
             self._inbox.get()()
 
@@ -76,6 +78,7 @@ class _Thread:
         return late
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """See `Caller`."""
         token = trio.lowlevel.current_trio_token()
         done = trio.Event()
         gave: list[Any] = []
@@ -108,7 +111,7 @@ def _nothing() -> None:
 
 def _wait_for(portal: Portal, function: Callable[[], Awaitable[R]], block: Block[Any] | None) -> R:
     """Have an async function run in the loop, and serve it until it is over."""
-    thread = _Thread()
+    thread = WaitingThread()
     call = Call[R](function, thread)
     portal.begin(call, block)
     try:
@@ -146,7 +149,7 @@ def _enter(block: Block[T]) -> T:
 
 
 def _leave(block: Block[Any], error: BaseException | None, hurry: Callable[[], None] | None = None) -> None:
-    thread = _Thread()
+    thread = WaitingThread()
     call = Call[None](partial(block.leave, error), thread)
     try:
         block.portal.begin(call)

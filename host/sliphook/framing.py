@@ -122,6 +122,8 @@ class FrameReader:
         if self._dead is not None:
             raise self._dead.with_traceback(None)
         if self._at == "boundary":
+            if self._start == len(self._buffer):
+                return None
             self._at = self._begin()
         if self._at == "header":
             self._at = self._read_header()

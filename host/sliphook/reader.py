@@ -63,6 +63,7 @@ class PipeReader:
         self._ended = False
         self._empty = False
         self._caller_reads = False
+        self._in_message = False
         self._waiter: trio.lowlevel.Task | None = None
         self._task: trio.lowlevel.Task | None = None
         self._second = 0.0
@@ -236,9 +237,12 @@ class PipeReader:
             await trio.sleep_until(self._second + 1.0)
 
     def _watch_silence(self) -> None:
-        self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
         if self._frames.mid_message and not self._ended:
             self._deadlines.add(self._silence, MESSAGE_SILENCE_S)
+            self._in_message = True
+        elif self._in_message:
+            self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
+            self._in_message = False
 
     def _silent(self) -> None:
         self._read()

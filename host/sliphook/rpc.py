@@ -73,7 +73,6 @@ class Rpc:
         self._in_flight: dict[int | str, str] = {}
         self._doubled_ids = 0
         self._waiting: dict[int, Pending] = {}
-        self._settling: tuple[msgspec.Raw | None, wire.ErrorObject | None] = (None, None)
         dispatcher = {name: partial(self._handle, handler) for name, handler in handlers.items()}
         self._endpoint = Endpoint(dispatcher, self._consume_outgoing, self._new_id)
 
@@ -84,11 +83,9 @@ class Rpc:
 
     def request(self, method: str, params: msgspec.Raw, pending: Pending) -> tuple[int, bytes]:
         """Register a request; returns its id and the frame that has to be written."""
-        future = self._endpoint.request(method, params)
-        request_id = self._next_id
-        self._waiting[request_id] = pending
-        future.add_done_callback(partial(self._settled, request_id))
-        return request_id, self._sent
+        self._endpoint.request(method, params)
+        self._waiting[self._next_id] = pending
+        return self._next_id, self._sent
 
     def notify(self, method: str, params: msgspec.Raw) -> bytes:
         """The frame of a notification."""
@@ -167,23 +164,17 @@ class Rpc:
             raise Violation(f"a reply to the request {quote(repr(message.id), 40)}, which was never sent")
         error = message.error
         if error is None:
-            self._settling = message.result, None
             self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "result": message.result})
+            self._waiting.pop(message.id).replied(message.result, None)
         else:
             self._consume_error(message.id, error if error.message else msgspec.structs.replace(error, message="(no message)"))
         return True
 
     def _consume_error(self, request_id: int, error: wire.ErrorObject) -> None:
-        self._settling = None, error
         # not the plugin's own words: Endpoint takes a code of 0 and an empty message for missing
         stand_in = {"code": int(ErrorCode.INTERNAL_ERROR), "message": "an error"}
         self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "error": stand_in})
-
-    def _settled(self, request_id: int, future: Any) -> None:
-        # what Endpoint has put into its future is what `_settling` holds; asking the future takes two locks
-        del future
-        result, error = self._settling
-        self._waiting.pop(request_id).replied(result, error)
+        self._waiting.pop(request_id).replied(None, error)
 
     def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
         try:

@@ -66,12 +66,27 @@ class PipeWriter:
             QueueFull: there is no room, and the message may not be dropped.
         """
         idle = not self.outbox and not self._blocked
+        if idle and not join and self._write_through(item):
+            return
         for victim in self.outbox.put(item, urgent=urgent):
             self._owner.lost(victim)
         if idle and not join:
             self.flush()
         elif self.outbox:
             self._wake()
+
+    def _write_through(self, item: Item) -> bool:
+        """Write `item` without queueing it first; False where the pipe took nothing."""
+        try:
+            count = os.write(self._descriptor, item.frame)
+        except OSError:
+            return False  # full, broken or closed: `flush` finds out which
+        if count < len(item.frame):
+            self.outbox.put(item)
+            self.outbox.wrote(count)
+            self._wake()
+        self._owner.left(item)
+        return True
 
     def flush(self) -> None:
         """Write as much as the pipe takes now; the rest is the task's."""

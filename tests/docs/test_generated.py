@@ -17,7 +17,8 @@ def test_generated_files_are_fresh() -> None:
 
 
 def test_drift_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("protocol.schema.json", "examples/guard.sh", "sdk/node/src/protocol.js", "sdk/node/types/protocol.d.ts"):
+    vectors = ("tests/vectors/params.json", "tests/vectors/results.json")
+    for name in ("protocol.schema.json", "examples/guard.sh", "sdk/node/src/protocol.js", "sdk/node/types/protocol.d.ts", *vectors):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((generate.ROOT / name).read_bytes())
     document = (generate.ROOT / "protocol.md").read_text(encoding="utf-8")

@@ -212,8 +212,8 @@ def test_an_interrupt_cancels_whatever_the_turn_waits_for() -> None:
 
     async def test() -> None:
         async with PluginHost([plugin]) as host, host.session() as session:
-            asyncio.get_running_loop().call_later(0.02, session.interrupt)
             async with session.turn("x") as turn:
+                asyncio.get_running_loop().call_later(0.02, session.interrupt)
                 await asyncio.sleep(WAIT_S * 2)  # a model's answer
                 raise AssertionError("an interrupted turn does not go on")
             assert turn.outcome == "interrupted"
@@ -234,8 +234,8 @@ def test_an_interrupt_from_another_thread() -> None:
     async def test() -> None:
         async with PluginHost([plugin]) as host, host.session() as session:
             thread = threading.Timer(0.02, lambda: done.append(session.interrupt()))
-            thread.start()
             async with session.turn("x") as turn:
+                thread.start()
                 await turn.stop()
                 raise AssertionError("a call of an interrupted turn does not return")
             await asyncio.to_thread(thread.join)
@@ -298,10 +298,10 @@ def test_a_child_is_interrupted_with_its_parent() -> None:
 
     async def test() -> None:
         async with PluginHost([plugin]) as host, host.session() as session:
-            asyncio.get_running_loop().call_later(0.02, session.interrupt)
             async with session.turn("x") as turn:
                 child = turn.subagent("look")
                 async with child:
+                    asyncio.get_running_loop().call_later(0.02, session.interrupt)
                     await asyncio.sleep(WAIT_S * 2)
                 await asyncio.sleep(WAIT_S * 2)
             assert turn.interrupted

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import trio
 
 import sliphook
 from sliphook import ApprovalRequest, Context, HostError, TurnOpen
-from sliphook.blocking import Interrupted, PluginHost, Session, Turn
+from sliphook.blocking import Interrupted, PluginHost, Session, Turn, WaitingThread
 from sliphook.faces import HostSettings
 from sliphook.portal import HostClosed
 from sliphook.testing import CRASHES, HANGS, FakePlugin
@@ -44,9 +45,14 @@ def outcomes(plugin: FakePlugin) -> list[str]:
 
 
 @contextmanager
-def soon(function: Callable[[], object]) -> Generator[None]:
-    """Call a function in a thread of its own while the block waits in the host."""
-    thread = threading.Timer(0.05, function)
+def when(plugin: FakePlugin, hears: str, function: Callable[[], object]) -> Generator[None]:
+    """Call a function in a thread of its own as soon as the plugin has heard something, while the block waits in the host."""
+
+    def wait_and_call() -> None:
+        wait_until(lambda: any(hears in (message.method, message.name) for message in list(plugin.received)))
+        function()
+
+    thread = threading.Thread(target=wait_and_call)
     thread.start()
     yield
     thread.join(WAIT_S)
@@ -354,7 +360,7 @@ def test_an_interrupt_from_another_thread_ends_the_wait_and_the_block() -> None:
     plugin = probe(hooks={"stop": HANGS})
     done: list[bool] = []
     with PluginHost([plugin]) as host, host.session() as session:
-        with soon(lambda: done.append(session.interrupt("user_stop", "stop_command"))), session.turn("x") as turn:
+        with when(plugin, "stop", lambda: done.append(session.interrupt("user_stop", "stop_command"))), session.turn("x") as turn:
             turn.stop()
             raise AssertionError("a call of an interrupted turn does not return")
         assert (done, turn.outcome) == ([True], "interrupted")
@@ -394,7 +400,7 @@ def test_an_interrupt_while_the_agents_own_tool_runs() -> None:
         wait_until(lambda: "post_tool_call" in plugin.names())  # told, though the tool still runs
         release.set()
 
-    with PluginHost([plugin]) as host, host.session() as session, soon(interrupt), session.turn("x") as turn:
+    with PluginHost([plugin]) as host, host.session() as session, when(plugin, "pre_tool_call", interrupt), session.turn("x") as turn:
         turn.call_tool("slow", {}, run=slow)
         raise AssertionError("what came late is dropped")
     (after,) = plugin.payloads("post_tool_call")
@@ -410,8 +416,28 @@ def test_a_tool_that_was_not_begun_is_not_begun_after_an_interrupt() -> None:
         return "ran"
 
     plugin = FakePlugin("p", hooks={"pre_tool_call": HANGS})
-    with PluginHost([plugin]) as host, host.session() as session, soon(session.interrupt), session.turn("x") as turn:
+    with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        when(plugin, "pre_tool_call", session.interrupt),
+        session.turn("x") as turn,
+    ):
         turn.call_tool("shell", {}, run=own)
+    assert ran == []
+
+
+def test_what_was_withdrawn_before_its_thread_came_to_it_is_not_done() -> None:
+    ran: list[str] = []
+    thread = WaitingThread()
+
+    async def withdraw() -> None:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await thread.have_done(ran.append, ("it",))
+        thread.settled()
+
+    trio.run(withdraw)
+    thread.serve()
     assert ran == []
 
 
@@ -424,7 +450,7 @@ def test_an_interrupt_from_a_signals_handler() -> None:
 
         old = signal.signal(signal.SIGUSR1, handler)
         try:
-            with soon(lambda: os.kill(os.getpid(), signal.SIGUSR1)), session.turn("x") as turn:
+            with when(plugin, "stop", lambda: os.kill(os.getpid(), signal.SIGUSR1)), session.turn("x") as turn:
                 turn.stop()
         finally:
             signal.signal(signal.SIGUSR1, old)
@@ -434,7 +460,12 @@ def test_an_interrupt_from_a_signals_handler() -> None:
 
 def test_a_child_is_interrupted_with_its_parent() -> None:
     plugin = probe(hooks={"pre_tool_call": HANGS})
-    with PluginHost([plugin]) as host, host.session() as session, soon(session.interrupt), session.turn("x") as turn:
+    with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        when(plugin, "pre_tool_call", session.interrupt),
+        session.turn("x") as turn,
+    ):
         with turn.subagent("look") as child:
             child.call_tool("shell", {}, run=shell)
         assert child.interrupted
@@ -448,7 +479,8 @@ def test_a_child_is_interrupted_with_its_parent() -> None:
 
 def test_ctrl_c_ends_the_wait_and_every_block_as_signal() -> None:
     plugin = probe(hooks={"stop": HANGS})
-    with pytest.raises(KeyboardInterrupt), PluginHost([plugin]) as host, host.session() as session, soon(ctrl_c), session.turn("x") as turn:
+    host = PluginHost([plugin])
+    with pytest.raises(KeyboardInterrupt), host, host.session() as session, when(plugin, "stop", ctrl_c), session.turn("x") as turn:
         turn.stop()
     assert outcomes(plugin) == ["interrupted"]
     assert [payload.reason for payload in plugin.payloads("agent_loop_stopped")] == ["signal"]
@@ -472,7 +504,7 @@ def test_ctrl_c_in_the_approver_reaches_it() -> None:
 def test_ctrl_c_while_the_host_opens() -> None:
     plugin = FakePlugin("p", initialize=HANGS)
     began = time.monotonic()
-    with soon(ctrl_c), pytest.raises(KeyboardInterrupt), PluginHost([plugin]):
+    with when(plugin, "initialize", ctrl_c), pytest.raises(KeyboardInterrupt), PluginHost([plugin]):
         raise AssertionError("it does not open")
     assert time.monotonic() - began < 8.0
 

@@ -15,7 +15,7 @@ from trio.testing import MockClock
 from sliphook import Context, PluginHost
 from sliphook.testing import CRASHES, HANGS, After, Fails, FakePlugin, HostRefused, Raw, run
 from sliphook_sdk.protocol import Answer, ToolResult
-from sliphook_sdk.protocol.payloads import PreToolCall
+from sliphook_sdk.protocol.payloads import PreToolCall, Stop
 
 
 async def shell(arguments: dict[str, Any]) -> str:
@@ -160,7 +160,16 @@ async def test_a_hook_may_ask_the_host_before_it_answers(autojump_clock: MockClo
 
 
 async def test_an_interrupt_is_a_cancel_that_it_obeys(autojump_clock: MockClock) -> None:
-    plugin = FakePlugin("p", hooks={"stop": After(3.0, {})}, hears=["agent_loop_stopped"])
+    ended: list[str] = []
+
+    async def slow(_: Stop) -> None:
+        try:
+            await trio.sleep(3.0)
+        except trio.Cancelled:
+            ended.append("cancelled")
+            raise
+
+    plugin = FakePlugin("p", hooks={"stop": slow}, hears=["agent_loop_stopped"])
     async with PluginHost([plugin]) as host, host.session() as session, trio.open_nursery() as nursery:
 
         async def stop() -> None:
@@ -171,7 +180,8 @@ async def test_an_interrupt_is_a_cancel_that_it_obeys(autojump_clock: MockClock)
         async with session.turn("go") as turn:
             await turn.stop()
         await plugin.hears("$/cancelRequest")
-        assert trio.current_time() < 1.0
+        await trio.testing.wait_all_tasks_blocked()
+        assert (ended, trio.current_time()) == (["cancelled"], 0.0)
     assert [message.method for message in plugin.received[1:4]] == ["hook/stop", "event/agent_loop_stopped", "$/cancelRequest"]
 
 

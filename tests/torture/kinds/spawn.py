@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 from tests.torture.agents import run_agent
-from tests.torture.case import Case, Make, Workshop, nothing, on_hook, plain, python, sh
+from tests.torture.case import Case, Make, Workshop, nothing, plain, python, sh
 
 _GOOD = "greet()\nserve()"
 
@@ -93,11 +93,11 @@ def _starts(name: str, make: Make) -> Case:
 
 
 async def _no_descriptors(shop: Workshop) -> None:
-    await run_agent(shop, "descriptors", on_hook("pass"))
+    await run_agent(shop, "descriptors", python(_GOOD))
 
 
 async def _no_processes(shop: Workshop) -> None:
-    await run_agent(shop, "processes", on_hook("pass"))
+    await run_agent(shop, "processes", python(_GOOD))
 
 
 CASES = (

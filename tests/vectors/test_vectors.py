@@ -1,0 +1,49 @@
+"""The published vectors against the published schema: two files that must say the same, judged by a library that knows neither side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+HERE = Path(__file__).resolve().parent
+SCHEMA: dict[str, Any] = json.loads((HERE.parents[1] / "protocol.schema.json").read_text(encoding="utf-8"))
+PARAMS: dict[str, Any] = json.loads((HERE / "params.json").read_text(encoding="utf-8"))
+RESULTS: dict[str, Any] = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
+
+
+def validator(part: dict[str, Any]) -> Any:
+    return jsonschema.Draft202012Validator({**part, "$defs": SCHEMA["$defs"]})
+
+
+def test_there_are_vectors_for_every_message() -> None:
+    assert sorted(PARAMS) == sorted(SCHEMA["methods"])
+    assert sum(len(row["invalid"]) for row in PARAMS.values()) > 200
+    assert set(RESULTS) == {"initialize", "tool/call", "command/run", "host/inject", "host/interrupt", "hook/NAME"}
+
+
+@pytest.mark.parametrize("method", PARAMS)
+def test_messages(method: str) -> None:
+    fits, row = validator(SCHEMA["methods"][method]["params"]), PARAMS[method]
+    assert len(row["valid"]) == 2
+    for message in row["valid"]:
+        jsonschema.validate(message, SCHEMA)
+        assert message["method"] == method
+        assert ("id" in message) == (row["kind"] == "request")
+        assert list(fits.iter_errors(message["params"])) == []
+    for case in row["invalid"]:
+        assert not fits.is_valid(case["value"]["params"]), case["name"]
+
+
+@pytest.mark.parametrize("method", RESULTS)
+def test_results(method: str) -> None:
+    wanted = SCHEMA["methods"]["hook/stop" if method == "hook/NAME" else method]["result"]
+    fits = validator(wanted)
+    for value in RESULTS[method]["valid"]:
+        assert list(fits.iter_errors(value)) == []
+    assert RESULTS[method]["invalid"]
+    for case in RESULTS[method]["invalid"]:
+        assert not fits.is_valid(case["value"]), case["name"]
