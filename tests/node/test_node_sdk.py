@@ -81,6 +81,13 @@ def test_a_tool_through_the_host(guard: Path) -> None:
     assert (report["content"], report["is_error"], report["data"]) == ("5", False, 5)
 
 
+@needs_node
+def test_it_keeps_to_the_protocol(guard: Path) -> None:
+    done = sliphook("check", str(guard))
+    assert done.returncode == 0, done.stdout
+    assert " failed" not in done.stdout.splitlines()[-1]
+
+
 @pytest.mark.skipif(TSC is None, reason="the TypeScript compiler (tsc) is not installed")
 def test_the_types_take_what_is_right_and_refuse_what_is_wrong(tmp_path: Path) -> None:
     assert TSC is not None

@@ -29,6 +29,11 @@ CASES = (
     _fails("exits after reading", python("initialize()\nsys.exit(4)"), "exited with status 4 before"),
     _fails("last words", sh("echo 'no licence found' >&2; exit 1"), "exited with status 1 .*no licence found"),
     _fails("dies of a signal", sh("kill -SEGV $$"), "was killed by SIGSEGV before"),
+    _fails(
+        "explains itself, as if run by hand",
+        sh("echo 'a plugin; try: sliphook fire --plugin PATH' >&2\nexit 2"),
+        "exited with status 2 before it answered initialize; its last line on stderr: a plugin",
+    ),
     _fails("raises", python("initialize()\nraise ValueError('oh no')"), "exited with status 1 .*ValueError: oh no"),
     _fails("syntax error", plain("#!/usr/bin/env python3\nthis is no python\n"), "exited with status 1 .*SyntaxError"),
     _fails("silent", sh("exec sleep 100"), "did not answer initialize within 10 s"),
