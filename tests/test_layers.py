@@ -100,7 +100,22 @@ SHARED: Final = ("protocol", "framing")
 
 SHORTEST, LONGEST = 50, 350
 SMALL: Final = {
-    "sliphook": ("__main__", "agent", "cli", "admission", "demo_plugins", "errors", "pipes", "quoting", "rates", "stamps", "testing", "trace", "usage", "waiting"),
+    "sliphook": (
+        "__main__",
+        "agent",
+        "cli",
+        "admission",
+        "demo_plugins",
+        "errors",
+        "pipes",
+        "quoting",
+        "rates",
+        "stamps",
+        "testing",
+        "trace",
+        "usage",
+        "waiting",
+    ),
     "sliphook_sdk": ("call", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
 }
 """Modules that say one small thing, whole."""

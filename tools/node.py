@@ -12,9 +12,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from sliphook.manifest import string_fields
 from sliphook_sdk import protocol
-from sliphook_sdk.protocol import limits, shapes
+from sliphook_sdk.protocol import limits, shapes, string_fields
 from sliphook_sdk.protocol.describe import field_docs
 
 _MADE: Final = "// Made from the definition of the protocol by `make generate`; edit that instead."

@@ -119,7 +119,12 @@ class Instance:
                 await self._over.wait()
                 if self.stopped:
                     await stop_ladder(
-                        self._process, self.connection, self._deadlines, self._hurry, polite=self.ready_since is not None, say=self._say_warning
+                        self._process,
+                        self.connection,
+                        self._deadlines,
+                        self._hurry,
+                        polite=self.ready_since is not None,
+                        say=self._say_warning,
                     )
                 nursery.cancel_scope.cancel()
         finally:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Sequence
-from functools import cache
-from types import UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 
@@ -18,6 +16,7 @@ from sliphook_sdk.protocol import (
     CommandSpec,
     Entry,
     EnvWant,
+    Globs,
     Kind,
     Manifest,
     OnFailure,
@@ -26,6 +25,7 @@ from sliphook_sdk.protocol import (
     ToolSpec,
     Uses,
     nearest,
+    string_fields,
 )
 from sliphook_sdk.protocol.limits import (
     HOOK_TIMEOUT_S,
@@ -55,7 +55,7 @@ class Pattern(msgspec.Struct, frozen=True):
     """One field of a subscription's `match`: any of the patterns."""
 
     field: str
-    regex: re.Pattern[str]
+    globs: Globs
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
             if pattern.field in self.entry.heavy and pattern.field not in self.include:
                 return False
             value = getattr(payload, pattern.field)
-            if not isinstance(value, str) or pattern.regex.fullmatch(value) is None:
+            if not isinstance(value, str) or not pattern.globs.fits(value):
                 return False
         return True
 
@@ -268,31 +268,7 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
     alternatives = [globs] if isinstance(globs, str) else globs
     if not alternatives:
         raise ManifestError(f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern")
-    return Pattern(field, re.compile("|".join(_translate(glob) for glob in alternatives), re.DOTALL))
-
-
-def _translate(glob: str) -> str:
-    """A regular expression without backtracking into what has matched: no pattern takes longer than its length times the text's."""
-    first, *rest = ("".join("." if char == "?" else re.escape(char) for char in part) for part in glob.split("*"))
-    if not rest:
-        return first
-    *middle, last = rest
-    return first + "".join(f"(?>.*?{part})" for part in middle if part) + ".*" + last
-
-
-@cache
-def string_fields(payload: type[Payload]) -> tuple[str, ...]:
-    """The fields of a payload that `match` may name."""
-    return tuple(info.name for info in msgspec.structs.fields(payload) if _is_string(info.type))
-
-
-def _is_string(annotation: Any) -> bool:
-    origin, args = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _is_string(args[0])
-    if origin in (Union, UnionType):
-        return any(map(_is_string, args))
-    return annotation is str or (origin is Literal and all(isinstance(arg, str) for arg in args))
+    return Pattern(field, Globs(alternatives))
 
 
 def _refuse_doubles(what: str, names: Iterable[str]) -> None:

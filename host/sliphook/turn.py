@@ -342,7 +342,8 @@ def exit_kind(error: BaseException | None) -> Literal["none", "cancelled", "sign
     if error is None:
         return "none"
     if isinstance(error, BaseExceptionGroup):
-        kinds = {exit_kind(inner) for inner in error.exceptions}
+        inside = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        kinds = {exit_kind(inner) for inner in inside}
         return "error" if "error" in kinds else "signal" if "signal" in kinds else "cancelled"
     if isinstance(error, trio.Cancelled):
         return "cancelled"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.manifest import ManifestError, ReadManifest, Route, read_manifest, read_tools, string_fields
-from sliphook_sdk.protocol import CATALOGUE, Payload, ToolSpec
+from sliphook.manifest import ManifestError, ReadManifest, Route, read_manifest, read_tools
+from sliphook_sdk.protocol import CATALOGUE, Payload, ToolSpec, string_fields
 from sliphook_sdk.protocol.describe import example_of
 
 LEAST = {"protocol_version": 1, "name": "guard"}

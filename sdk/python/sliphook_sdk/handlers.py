@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from .answers import check_answer
 from .errors import AnswerError, RegistrationError, RpcError
-from .matching import Matcher, string_fields
+from .matching import Matcher
 from .protocol import (
     CATALOGUE,
     NAME_PATTERNS,
@@ -24,6 +24,7 @@ from .protocol import (
     Subscription,
     limits,
     nearest,
+    string_fields,
 )
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from .answers import Answer, Decision
 from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
+from .globs import Globs, string_fields
 from .messages import (
     HEAVY_FIELDS,
     METHOD_BY_NAME,
@@ -61,6 +62,7 @@ __all__ = [
     "Entry",
     "EnvWant",
     "ErrorCode",
+    "Globs",
     "HostInfo",
     "Inflight",
     "InitializeParams",
@@ -90,4 +92,5 @@ __all__ = [
     "Usage",
     "Uses",
     "nearest",
+    "string_fields",
 ]

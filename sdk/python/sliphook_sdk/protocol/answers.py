@@ -29,13 +29,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     @property
     def abstains(self) -> bool:
         """True where the answer changes nothing."""
-        return (
-            self.decision is None
-            and not self.replace
-            and not self.substitute
-            and not self.context
-            and self.continue_with is None
-        )
+        return self.decision is None and not self.replace and not self.substitute and not self.context and self.continue_with is None
 
     def __or__(self, other: Answer) -> Answer:
         """Both answers in one: `allow() | context("...")`. Contexts add up, `replace` and `substitute` are joined.

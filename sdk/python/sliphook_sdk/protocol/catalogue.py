@@ -91,7 +91,14 @@ _ENTRIES: Final = (
         urgent=True,
     ),
     Entry(name="session_end", kind="event", payload=payloads.SessionEnd, fires="once, on every way out", urgent=True),
-    Entry(name="turn_start", kind="event", payload=payloads.TurnStart, fires="once a turn, from the moment the turn exists", pair="turn_end", urgent=True),
+    Entry(
+        name="turn_start",
+        kind="event",
+        payload=payloads.TurnStart,
+        fires="once a turn, from the moment the turn exists",
+        pair="turn_end",
+        urgent=True,
+    ),
     Entry(
         name="user_prompt_submit",
         kind="hook",
@@ -152,7 +159,8 @@ _ENTRIES: Final = (
         name="stop",
         kind="hook",
         payload=payloads.Stop,
-        fires="once per user-visible response: the model is done, control is about to return; again after each `continue_with`; never on interrupt or error",
+        fires="once per user-visible response: the model is done, control is about to return; "
+        "again after each `continue_with`; never on interrupt or error",
         continues=True,
         on_failure="open",
     ),

@@ -20,7 +20,11 @@ class ErrorCode(enum.IntEnum):
         return member
 
     PARSE_ERROR = (-32700, "parse error", "a framed body that is no JSON; the sender's fault, and the connection ends")
-    INVALID_REQUEST = (-32600, "invalid request", "JSON that is no valid message: no envelope, a batch, an id that is null, a float or a boolean; the sender's fault")
+    INVALID_REQUEST = (
+        -32600,
+        "invalid request",
+        "JSON that is no valid message: no envelope, a batch, an id that is null, a float or a boolean; the sender's fault",
+    )
     METHOD_NOT_FOUND = (-32601, "method not found", "a request for a method that the receiver does not know")
     INVALID_PARAMS = (-32602, "invalid params", "the method exists, its params do not fit; `data` may say where")
     INTERNAL_ERROR = (-32603, "internal error", "the receiver failed; the message says how, never a traceback")

@@ -56,7 +56,11 @@ def _mib(size: int) -> str:
 
 
 LIMITS: Final = (
-    Limit("one message", _mib(MAX_MESSAGE_BYTES), "from a plugin: the connection ends. To a plugin: heavy fields are cut out first (`truncated`)"),
+    Limit(
+        "one message",
+        _mib(MAX_MESSAGE_BYTES),
+        "from a plugin: the connection ends. To a plugin: heavy fields are cut out first (`truncated`)",
+    ),
     Limit("nesting of JSON", f"{MAX_DEPTH} levels", "the connection ends"),
     Limit("a header block", _mib(MAX_HEADER_BYTES), "the connection ends"),
     Limit("stray output in a row", _mib(MAX_STRAY_BYTES), "the connection ends"),
@@ -71,7 +75,11 @@ LIMITS: Final = (
     Limit("patterns in all its subscriptions", f"{MAX_PATTERNS:,}", "the plugin fails to start"),
     Limit("tools of a plugin in one scope", f"{MAX_TOOLS}", "the plugin fails to start; -32602 for `host/tools`"),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),
-    Limit("from `exit` and EOF to the end of the process", f"{EXIT_GRACE_S:g} s", f"SIGTERM to the process group, SIGKILL {TERM_GRACE_S:g} s later"),
+    Limit(
+        "from `exit` and EOF to the end of the process",
+        f"{EXIT_GRACE_S:g} s",
+        f"SIGTERM to the process group, SIGKILL {TERM_GRACE_S:g} s later",
+    ),
     Limit("`context` of one answer", f"{MAX_CONTEXT_CHARS:,} characters", "cut, and said so"),
     Limit("`continue_with` in one turn", f"{MAX_CONTINUES_PER_TURN}", "ignored, and said so"),
     Limit("text of one `host/inject`", _mib(MAX_INJECT_BYTES), "-32602"),
@@ -84,6 +92,10 @@ LIMITS: Final = (
         f"{MAX_UNASKED_MESSAGES_PER_SECOND:,} or {_mib(MAX_UNASKED_BYTES_PER_SECOND)} a second",
         "the host stops reading for the rest of the second",
     ),
-    Limit("messages waiting to be written to one plugin", f"{QUEUE_MESSAGES:,} or {_mib(QUEUE_BYTES)}", "requests fail at once, the oldest droppable events go"),
+    Limit(
+        "messages waiting to be written to one plugin",
+        f"{QUEUE_MESSAGES:,} or {_mib(QUEUE_BYTES)}",
+        "requests fail at once, the oldest droppable events go",
+    ),
     Limit("a write that does not move", f"{WRITE_STALL_S:g} s", "the plugin is killed and restarted"),
 )

@@ -43,22 +43,31 @@ class InitializeParams(msgspec.Struct, frozen=True, kw_only=True):
 
     protocol_versions: Annotated[list[int], doc("the versions that the host speaks", [1])]
     host: Annotated[HostInfo, doc("the host", {"name": "sliphook", "version": "0.1.0"})]
-    plugin: Annotated[PluginInfo, doc("the plugin", {"name": "guard", "data_dir": "/home/ada/.local/share/sliphook/data/guard", "config": {}})]
+    plugin: Annotated[
+        PluginInfo, doc("the plugin", {"name": "guard", "data_dir": "/home/ada/.local/share/sliphook/data/guard", "config": {}})
+    ]
     events: Annotated[list[str], doc("every hook and event that this host fires", ["session_start", "pre_tool_call", "turn_end"])]
-    sessions: Annotated[list[SessionInfo], doc("the sessions that live", [])] = msgspec.field(default_factory=list)
+    sessions: Annotated[list[SessionInfo], doc("the sessions that live", [])] = msgspec.field(default_factory=list[SessionInfo])
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One entry of the manifest. An unknown field is an error: a misspelt `on_failure` would open a guard."""
 
     event: Annotated[str, doc("the name of the hook or event", "pre_tool_call")]
-    mode: Annotated[Kind | None, doc("`hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind", "hook")] = None
+    mode: Annotated[
+        Kind | None, doc("`hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind", "hook")
+    ] = None
     match: Annotated[
         dict[str, str | list[str] | None] | None,
-        doc("string fields of the payload, each with a pattern or a list of them (any); `*` and `?`, case-sensitive; all must match", {"tool_name": ["write_*"]}),
+        doc(
+            "string fields of the payload, each with a pattern or a list of them (any); `*` and `?`, case-sensitive; all must match",
+            {"tool_name": ["write_*"]},
+        ),
     ] = None
     timeout_s: Annotated[float | None, doc("seconds to answer, 0.05 to 600; null is 5", 2.0)] = None
-    on_failure: Annotated[OnFailure | None, doc("`closed`: a failed answer denies; `open`: it abstains; null is the catalogue's", "closed")] = None
+    on_failure: Annotated[
+        OnFailure | None, doc("`closed`: a failed answer denies; `open`: it abstains; null is the catalogue's", "closed")
+    ] = None
     priority: Annotated[int | None, doc("high is asked first; null is 0", 0)] = None
     replaces: Annotated[bool | None, doc("true: the answers may replace or substitute, and come first", False)] = None
     include: Annotated[list[str] | None, doc("heavy fields to fill in", [])] = None
@@ -221,8 +230,18 @@ METHODS: Final = (
     Method("exit", "host", "notification", Empty, None, "end now"),
     Method("host/log", "plugin", "notification", LogParams, None, "a line for the plugin's log"),
     Method("host/notify", "plugin", "request", NotifyParams, Empty, "show the user an alert; does not fire `notification`", grant="notify"),
-    Method("host/tools", "plugin", "request", ToolsParams, Empty, "replace the tools of a session, or of all, all or nothing", grant="tools"),
-    Method("host/inject", "plugin", "request", InjectParams, InjectResult, "a text for the session's next model call; starts no turn", grant="inject"),
+    Method(
+        "host/tools", "plugin", "request", ToolsParams, Empty, "replace the tools of a session, or of all, all or nothing", grant="tools"
+    ),
+    Method(
+        "host/inject",
+        "plugin",
+        "request",
+        InjectParams,
+        InjectResult,
+        "a text for the session's next model call; starts no turn",
+        grant="inject",
+    ),
     Method("host/interrupt", "plugin", "request", InterruptParams, InterruptResult, "interrupt the session's turn", grant="interrupt"),
     Method("$/progress", "plugin", "notification", ProgressParams, None, "how far a request has come"),
 )

@@ -45,7 +45,9 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 class SessionStart(Payload, frozen=True, kw_only=True):
     """A session begins."""
 
-    source: Annotated[Literal["startup", "resume", "reset", "reload"], doc("why: `reload` tells a restarted plugin of a living session", "startup")]
+    source: Annotated[
+        Literal["startup", "resume", "reset", "reload"], doc("why: `reload` tells a restarted plugin of a living session", "startup")
+    ]
     model: Annotated[str | None, doc("the model that the session begins with", "scripted")]
     timeout_s: TimeoutLeft = msgspec.UNSET
 
@@ -91,7 +93,9 @@ class PreLlmCall(Payload, frozen=True, kw_only=True):
     truncated: Truncated = msgspec.UNSET
     model: Annotated[str | None, doc("the model", "scripted")]
     tools: Annotated[list[ModelTool] | None, doc("the tools on offer; null unless included", [])]
-    messages: Annotated[list[Message] | None, doc("the conversation as it will be sent; null unless included", [{"role": "user", "content": "hello"}])]
+    messages: Annotated[
+        list[Message] | None, doc("the conversation as it will be sent; null unless included", [{"role": "user", "content": "hello"}])
+    ]
 
 
 class PostLlmCall(Payload, frozen=True, kw_only=True):
@@ -113,7 +117,9 @@ class LlmCallFailed(Payload, frozen=True, kw_only=True):
 
     call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
     attempt: Annotated[int, doc("from 1, counted in the call", 1)]
-    kind: Annotated[str, doc("what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled", "rate_limited")]
+    kind: Annotated[
+        str, doc("what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled", "rate_limited")
+    ]
     status: Annotated[int | None, doc("the HTTP status, where there was one", 429)]
     message: Annotated[str, doc("what happened, for people", "the server is busy")]
     will_retry: Annotated[bool, doc("another attempt follows", True)]
@@ -143,7 +149,9 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     substituted_by: Annotated[str | None, doc("the plugin that answered instead of the tool")]
     timeout_s: TimeoutLeft = msgspec.UNSET
     arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
-    result: Annotated[ToolResult | None, doc("what came back; null where the call was cancelled", {"content": "done", "is_error": False, "data": None})]
+    result: Annotated[
+        ToolResult | None, doc("what came back; null where the call was cancelled", {"content": "done", "is_error": False, "data": None})
+    ]
 
 
 class Stop(Payload, frozen=True, kw_only=True):
@@ -167,7 +175,8 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
     """A turn is over; exactly one for each `turn_start`."""
 
     outcome: Annotated[
-        Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"], doc("how", "completed")
+        Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"],
+        doc("how", "completed"),
     ]
     interrupt_count: Annotated[int, doc("how often the turn was interrupted", 0)]
     model_calls: Annotated[int, doc("model calls of the turn", 2)]

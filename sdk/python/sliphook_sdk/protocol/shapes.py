@@ -53,7 +53,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, doc("the name: `[A-Za-z0-9_-]{1,64}`", "deploy")]
     description: Annotated[str | None, doc("what the model reads to decide", "Deploy a service.")] = None
-    input_schema: Annotated[dict[str, Any] | None, doc("JSON Schema of the arguments, an object; null takes any", {"type": "object"})] = None
+    input_schema: Annotated[dict[str, Any] | None, doc("JSON Schema of the arguments, an object; null takes any", {"type": "object"})] = (
+        None
+    )
     timeout_s: Annotated[float | None, doc("seconds that one call may take; null is 30", 30.0)] = None
 
 
