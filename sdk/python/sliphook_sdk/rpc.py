@@ -11,7 +11,7 @@ import logging
 import sys
 from concurrent import futures
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union
 
 import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unused-ignore]
@@ -41,11 +41,11 @@ class Envelope(msgspec.Struct, frozen=True):
     """A message of the host before its params or result are looked at."""
 
     jsonrpc: Literal["2.0"]
-    id: int | str | msgspec.UnsetType | None = msgspec.UNSET
-    method: str | msgspec.UnsetType = msgspec.UNSET
+    id: Optional[Union[int, str, msgspec.UnsetType]] = msgspec.UNSET
+    method: Union[str, msgspec.UnsetType] = msgspec.UNSET
     params: msgspec.Raw = msgspec.Raw(b"{}")
-    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    error: ErrorObject | msgspec.UnsetType = msgspec.UNSET
+    result: Union[msgspec.Raw, msgspec.UnsetType] = msgspec.UNSET
+    error: Union[ErrorObject, msgspec.UnsetType] = msgspec.UNSET
 
 
 class Later(futures.Future[Any]):

@@ -16,7 +16,8 @@ from .schema import SchemaError, arguments_struct, description_of, input_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
-    from typing import TypeAlias
+
+    from typing_extensions import TypeAlias
 
     ToolFunction: TypeAlias = "Callable[..., Any]"
 

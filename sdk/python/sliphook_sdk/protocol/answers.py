@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Optional
 
 import msgspec
 
@@ -18,12 +18,12 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     Every field may be absent or null; an answer of null or `{}` abstains. Which fields a hook takes is in the catalogue.
     """
 
-    decision: Annotated[Decision | None, doc("`deny` ends it, `ask` puts it to a person, `allow` is an opinion", "deny")] = None
-    reason: Annotated[str | None, doc("why, for people and for the model", "not for agents")] = None
-    replace: Annotated[dict[str, Any] | None, doc("payload fields to put in the place of the old ones, whole; needs `replaces`")] = None
-    substitute: Annotated[dict[str, Any] | None, doc("what stands in for the call that now does not happen; needs `replaces`")] = None
-    context: Annotated[list[str] | None, doc("texts for the model, labelled with the plugin's name")] = None
-    continue_with: Annotated[str | None, doc("in `stop`: go on, with this as the next message")] = None
+    decision: Annotated[Optional[Decision], doc("`deny` ends it, `ask` puts it to a person, `allow` is an opinion", "deny")] = None
+    reason: Annotated[Optional[str], doc("why, for people and for the model", "not for agents")] = None
+    replace: Annotated[Optional[dict[str, Any]], doc("payload fields to put in the place of the old ones, whole; needs `replaces`")] = None
+    substitute: Annotated[Optional[dict[str, Any]], doc("what stands in for the call that now does not happen; needs `replaces`")] = None
+    context: Annotated[Optional[list[str]], doc("texts for the model, labelled with the plugin's name")] = None
+    continue_with: Annotated[Optional[str], doc("in `stop`: go on, with this as the next message")] = None
     meta_: Annotated[Any, doc("free, for the plugin's own use; kept in the trace")] = msgspec.field(default=None, name="_meta")
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, Optional
 
 import msgspec
 
@@ -44,9 +44,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     substitute: tuple[str, ...] = ()
     context: str = ""
     continues: bool = False
-    on_failure: OnFailure | None = None
+    on_failure: Optional[OnFailure] = None
     heavy: tuple[str, ...] = ()
-    pair: str | None = None
+    pair: Optional[str] = None
     subagents: bool = False
     urgent: bool = False
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
@@ -66,6 +65,6 @@ def string_fields(payload: type[Payload]) -> tuple[str, ...]:
 def _is_string(annotation: Any) -> bool:
     if get_origin(annotation) is Annotated:
         return _is_string(get_args(annotation)[0])
-    if get_origin(annotation) in (Union, UnionType):
+    if get_origin(annotation) is Union:
         return any(_is_string(arg) for arg in get_args(annotation))
     return annotation is str or (get_origin(annotation) is Literal and all(isinstance(arg, str) for arg in get_args(annotation)))

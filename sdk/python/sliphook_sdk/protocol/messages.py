@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Optional, Union
 
 import msgspec
 
@@ -25,7 +25,7 @@ class HostInfo(msgspec.Struct, frozen=True, kw_only=True):
 class PluginInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What the host knows of the plugin."""
 
-    name: Annotated[str | None, doc("the name it is installed under; null while it is being installed", "guard")]
+    name: Annotated[Optional[str], doc("the name it is installed under; null while it is being installed", "guard")]
     data_dir: Annotated[str, doc("a folder that is the plugin's own", "/home/ada/.local/share/sliphook/data/guard")]
     config: Annotated[dict[str, Any], doc("the user's settings for it", {})]
 
@@ -34,8 +34,8 @@ class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
     """A living session, as a plugin that starts meanwhile is told of it."""
 
     session_id: Annotated[str, doc("the session", "s-1")]
-    session_key: Annotated[str | None, doc("the agent's name for the conversation", "main")] = None
-    platform: Annotated[str | None, doc("where the user is", "cli")] = None
+    session_key: Annotated[Optional[str], doc("the agent's name for the conversation", "main")] = None
+    platform: Annotated[Optional[str], doc("where the user is", "cli")] = None
 
 
 class InitializeParams(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,24 +55,24 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     event: Annotated[str, doc("the name of the hook or event", "pre_tool_call")]
     mode: Annotated[
-        Kind | None, doc("`hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind", "hook")
+        Optional[Kind], doc("`hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind", "hook")
     ] = None
     match: Annotated[
-        dict[str, str | list[str] | None] | None,
+        Optional[dict[str, Optional[Union[str, list[str]]]]],
         doc(
             "string fields of the payload, each with a pattern or a list of them (any); `*` and `?`, case-sensitive; all must match",
             {"tool_name": ["write_*"]},
         ),
     ] = None
-    timeout_s: Annotated[float | None, doc("seconds to answer, 0.05 to 600; null is 5", 2.0)] = None
+    timeout_s: Annotated[Optional[float], doc("seconds to answer, 0.05 to 600; null is 5", 2.0)] = None
     on_failure: Annotated[
-        OnFailure | None, doc("`closed`: a failed answer denies; `open`: it abstains; null is the catalogue's", "closed")
+        Optional[OnFailure], doc("`closed`: a failed answer denies; `open`: it abstains; null is the catalogue's", "closed")
     ] = None
-    priority: Annotated[int | None, doc("high is asked first; null is 0", 0)] = None
-    replaces: Annotated[bool | None, doc("true: the answers may replace or substitute, and come first", False)] = None
-    include: Annotated[list[str] | None, doc("heavy fields to fill in", [])] = None
-    subagents: Annotated[bool | None, doc("hear child agents; null is yes for the tool and model hooks, no for the rest", True)] = None
-    optional: Annotated[bool | None, doc("true: no error where the host does not know the name", False)] = None
+    priority: Annotated[Optional[int], doc("high is asked first; null is 0", 0)] = None
+    replaces: Annotated[Optional[bool], doc("true: the answers may replace or substitute, and come first", False)] = None
+    include: Annotated[Optional[list[str]], doc("heavy fields to fill in", [])] = None
+    subagents: Annotated[Optional[bool], doc("hear child agents; null is yes for the tool and model hooks, no for the rest", True)] = None
+    optional: Annotated[Optional[bool], doc("true: no error where the host does not know the name", False)] = None
     meta_: Annotated[Any, doc("free, for the plugin's own use")] = msgspec.field(default=None, name="_meta")
 
 
@@ -80,16 +80,16 @@ class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A slash command of the plugin."""
 
     name: Annotated[str, doc("the name without the slash: `[a-z][a-z0-9_-]{0,31}`", "deploys")]
-    description: Annotated[str | None, doc("one line for `/help`", "Show the last deploys.")] = None
+    description: Annotated[Optional[str], doc("one line for `/help`", "Show the last deploys.")] = None
 
 
 class EnvWant(msgspec.Struct, frozen=True, kw_only=True):
     """An environment variable that the plugin asks for."""
 
     name: Annotated[str, doc("the variable", "DEPLOY_TOKEN")]
-    required: Annotated[bool | None, doc("the plugin cannot work without it", True)] = None
-    secret: Annotated[bool | None, doc("its value is redacted in traces and logs", True)] = None
-    why: Annotated[str | None, doc("what for, for the user", "to reach the deploy service")] = None
+    required: Annotated[Optional[bool], doc("the plugin cannot work without it", True)] = None
+    secret: Annotated[Optional[bool], doc("its value is redacted in traces and logs", True)] = None
+    why: Annotated[Optional[str], doc("what for, for the user", "to reach the deploy service")] = None
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -97,15 +97,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     protocol_version: Annotated[int, doc("one of the host's versions", 1)]
     name: Annotated[str, doc("the plugin's name: `[a-z0-9][a-z0-9_-]{0,63}`", "guard")]
-    version: Annotated[str | None, doc("the plugin's version", "1.2.0")] = None
-    description: Annotated[str | None, doc("one line for people", "Keeps agents from deleting trees.")] = None
-    subscriptions: Annotated[list[Subscription] | None, doc("the hooks and events it wants", [{"event": "pre_tool_call"}])] = None
-    tools: Annotated[list[ToolSpec] | None, doc("the tools it offers", [])] = None
-    commands: Annotated[list[CommandSpec] | None, doc("the slash commands it offers", [])] = None
-    uses: Annotated[list[Uses] | None, doc("what it asks of the host", [])] = None
-    env: Annotated[list[EnvWant] | None, doc("the environment it wants", [])] = None
-    config_schema: Annotated[dict[str, Any] | None, doc("JSON Schema of its settings", {})] = None
-    disabled: Annotated[str | None, doc("leave me out, and tell the user why")] = None
+    version: Annotated[Optional[str], doc("the plugin's version", "1.2.0")] = None
+    description: Annotated[Optional[str], doc("one line for people", "Keeps agents from deleting trees.")] = None
+    subscriptions: Annotated[Optional[list[Subscription]], doc("the hooks and events it wants", [{"event": "pre_tool_call"}])] = None
+    tools: Annotated[Optional[list[ToolSpec]], doc("the tools it offers", [])] = None
+    commands: Annotated[Optional[list[CommandSpec]], doc("the slash commands it offers", [])] = None
+    uses: Annotated[Optional[list[Uses]], doc("what it asks of the host", [])] = None
+    env: Annotated[Optional[list[EnvWant]], doc("the environment it wants", [])] = None
+    config_schema: Annotated[Optional[dict[str, Any]], doc("JSON Schema of its settings", {})] = None
+    disabled: Annotated[Optional[str], doc("leave me out, and tell the user why")] = None
 
 
 class ToolCallParams(Payload, frozen=True, kw_only=True):
@@ -134,7 +134,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
 class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
     """One request is withdrawn."""
 
-    id: Annotated[int | str, doc("the request's id", 7)]
+    id: Annotated[Union[int, str], doc("the request's id", 7)]
 
 
 class Empty(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +146,7 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True):
 
     level: Annotated[Level, doc("how serious", "info")]
     message: Annotated[str, doc("the line", "cache is warm")]
-    fields: Annotated[dict[str, Any] | None, doc("values beside it", {"entries": 12})] = None
+    fields: Annotated[Optional[dict[str, Any]], doc("values beside it", {"entries": 12})] = None
 
 
 class NotifyParams(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +159,7 @@ class NotifyParams(msgspec.Struct, frozen=True, kw_only=True):
 class ToolsParams(msgspec.Struct, frozen=True, kw_only=True):
     """Replaces the plugin's tools of one scope, all or none."""
 
-    session_id: Annotated[str | None, doc("the session whose tools they are; null is every session")] = None
+    session_id: Annotated[Optional[str], doc("the session whose tools they are; null is every session")] = None
     tools: Annotated[list[ToolSpec], doc("the tools from now on", [{"name": "deploy"}])]
 
 
@@ -180,7 +180,7 @@ class InterruptParams(msgspec.Struct, frozen=True, kw_only=True):
     """Asks for the session's turn to be interrupted."""
 
     session_id: Annotated[str, doc("the session", "s-1")]
-    turn_id: Annotated[str | None, doc("only if this turn is still open", "t-1")] = None
+    turn_id: Annotated[Optional[str], doc("only if this turn is still open", "t-1")] = None
     reason: Annotated[str, doc("why, for people", "the budget is spent")]
 
 
@@ -194,8 +194,8 @@ class ProgressParams(msgspec.Struct, frozen=True, kw_only=True):
     """How far a request under way has come; it never extends the timeout."""
 
     id: Annotated[int, doc("the host's request", 7)]
-    message: Annotated[str | None, doc("what is being done", "uploading")] = None
-    fraction: Annotated[float | None, doc("0 to 1", 0.5)] = None
+    message: Annotated[Optional[str], doc("what is being done", "uploading")] = None
+    fraction: Annotated[Optional[float], doc("0 to 1", 0.5)] = None
 
 
 class Method(msgspec.Struct, frozen=True):
@@ -215,9 +215,9 @@ class Method(msgspec.Struct, frozen=True):
     by: Literal["host", "plugin"]
     kind: Literal["request", "notification"]
     params: type[msgspec.Struct]
-    result: type[msgspec.Struct] | None
+    result: Optional[type[msgspec.Struct]]
     says: str
-    grant: Uses | None = None
+    grant: Optional[Uses] = None
 
 
 METHODS: Final = (

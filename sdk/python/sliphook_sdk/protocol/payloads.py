@@ -6,7 +6,7 @@ front meets no text of a model or a user before it has seen the names and ids. U
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Optional, Union
 
 import msgspec
 
@@ -16,11 +16,13 @@ from .shapes import AlertLevel, Inflight, Message, ModelTool, ToolResult, Usage
 _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
 
 TimeoutLeft = Annotated[
-    float | msgspec.UnsetType, doc("seconds that are left to answer; only in the request, absent where the entry is told as an event", 5.0)
+    Union[float, msgspec.UnsetType],
+    doc("seconds that are left to answer; only in the request, absent where the entry is told as an event", 5.0),
 ]
 
 Truncated = Annotated[
-    list[str] | msgspec.UnsetType, doc("heavy fields that were cut to null because the message was too large; absent where none was", [])
+    Union[list[str], msgspec.UnsetType],
+    doc("heavy fields that were cut to null because the message was too large; absent where none was", []),
 ]
 
 
@@ -31,15 +33,15 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     seq: Annotated[int, doc("from 1, rising per session; a tool call and a command carry the last one", 1)]
     time: Annotated[str, doc("when it was fired, UTC", "2026-01-01T00:00:00.000Z")]
     session_id: Annotated[str, doc("the session, unique", "s-1")]
-    session_key: Annotated[str | None, doc("the agent's own name for the conversation: chat, thread, terminal", "main")]
-    platform: Annotated[str | None, doc("where the user is: `cli`, `api` and so on", "cli")]
-    user_id: Annotated[str | None, doc("the user, as the agent names them")]
-    cwd: Annotated[str | None, doc("the project's folder, absolute", "/home/ada/project")]
-    turn_id: Annotated[str | None, doc("the turn, unique; null outside a turn", "t-1")]
+    session_key: Annotated[Optional[str], doc("the agent's own name for the conversation: chat, thread, terminal", "main")]
+    platform: Annotated[Optional[str], doc("where the user is: `cli`, `api` and so on", "cli")]
+    user_id: Annotated[Optional[str], doc("the user, as the agent names them")]
+    cwd: Annotated[Optional[str], doc("the project's folder, absolute", "/home/ada/project")]
+    turn_id: Annotated[Optional[str], doc("the turn, unique; null outside a turn", "t-1")]
     agent_id: Annotated[str, doc("the agent that acts; a child agent has its own", "a-1")]
-    parent_agent_id: Annotated[str | None, doc("whose child the agent is; null for the root")]
+    parent_agent_id: Annotated[Optional[str], doc("whose child the agent is; null for the root")]
     agent_depth: Annotated[int, doc("0 is the root agent", 0)]
-    meta: Annotated[dict[str, Any] | None, doc("an object of the agent's own, opaque to Sliphook")]
+    meta: Annotated[Optional[dict[str, Any]], doc("an object of the agent's own, opaque to Sliphook")]
 
 
 class SessionStart(Payload, frozen=True, kw_only=True):
@@ -48,7 +50,7 @@ class SessionStart(Payload, frozen=True, kw_only=True):
     source: Annotated[
         Literal["startup", "resume", "reset", "reload"], doc("why: `reload` tells a restarted plugin of a living session", "startup")
     ]
-    model: Annotated[str | None, doc("the model that the session begins with", "scripted")]
+    model: Annotated[Optional[str], doc("the model that the session begins with", "scripted")]
     timeout_s: TimeoutLeft = msgspec.UNSET
 
 
@@ -73,7 +75,7 @@ class TurnStart(Payload, frozen=True, kw_only=True):
     """A turn exists from now on."""
 
     index: Annotated[int, doc("from 1, counted in the session", 1)]
-    parent_turn_id: Annotated[str | None, doc("in a child agent: the turn that started it")]
+    parent_turn_id: Annotated[Optional[str], doc("in a child agent: the turn that started it")]
 
 
 class UserPromptSubmit(Payload, frozen=True, kw_only=True):
@@ -88,13 +90,13 @@ class PreLlmCall(Payload, frozen=True, kw_only=True):
     """The model is about to be called."""
 
     call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
-    provider: Annotated[str | None, doc("who serves the model", "scripted")]
+    provider: Annotated[Optional[str], doc("who serves the model", "scripted")]
     timeout_s: TimeoutLeft = msgspec.UNSET
     truncated: Truncated = msgspec.UNSET
-    model: Annotated[str | None, doc("the model", "scripted")]
-    tools: Annotated[list[ModelTool] | None, doc("the tools on offer; null unless included", [])]
+    model: Annotated[Optional[str], doc("the model", "scripted")]
+    tools: Annotated[Optional[list[ModelTool]], doc("the tools on offer; null unless included", [])]
     messages: Annotated[
-        list[Message] | None, doc("the conversation as it will be sent; null unless included", [{"role": "user", "content": "hello"}])
+        Optional[list[Message]], doc("the conversation as it will be sent; null unless included", [{"role": "user", "content": "hello"}])
     ]
 
 
@@ -102,14 +104,14 @@ class PostLlmCall(Payload, frozen=True, kw_only=True):
     """A model call succeeded."""
 
     call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
-    provider: Annotated[str | None, doc("who serves the model", "scripted")]
-    model: Annotated[str | None, doc("the model", "scripted")]
-    finish_reason: Annotated[str | None, doc("why the model ended, in the provider's words", "stop")]
+    provider: Annotated[Optional[str], doc("who serves the model", "scripted")]
+    model: Annotated[Optional[str], doc("the model", "scripted")]
+    finish_reason: Annotated[Optional[str], doc("why the model ended, in the provider's words", "stop")]
     usage: Annotated[Usage, doc("tokens of this call", _USAGE)]
-    duration_ms: Annotated[float | None, doc("how long the call took", 812.5)]
-    substituted_by: Annotated[str | None, doc("the plugin that answered instead of the model")]
+    duration_ms: Annotated[Optional[float], doc("how long the call took", 812.5)]
+    substituted_by: Annotated[Optional[str], doc("the plugin that answered instead of the model")]
     truncated: Truncated = msgspec.UNSET
-    response: Annotated[Message | None, doc("what the model said; null unless included", {"role": "assistant", "content": "done"})]
+    response: Annotated[Optional[Message], doc("what the model said; null unless included", {"role": "assistant", "content": "done"})]
 
 
 class LlmCallFailed(Payload, frozen=True, kw_only=True):
@@ -120,7 +122,7 @@ class LlmCallFailed(Payload, frozen=True, kw_only=True):
     kind: Annotated[
         str, doc("what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled", "rate_limited")
     ]
-    status: Annotated[int | None, doc("the HTTP status, where there was one", 429)]
+    status: Annotated[Optional[int], doc("the HTTP status, where there was one", 429)]
     message: Annotated[str, doc("what happened, for people", "the server is busy")]
     will_retry: Annotated[bool, doc("another attempt follows", True)]
 
@@ -129,7 +131,7 @@ class PreToolCall(Payload, frozen=True, kw_only=True):
     """A tool is about to run; its arguments are parsed."""
 
     call_id: Annotated[str, doc("ours, unique", "c-1")]
-    model_call_id: Annotated[str | None, doc("the model's own id of the call", "call_1")]
+    model_call_id: Annotated[Optional[str], doc("the model's own id of the call", "call_1")]
     tool_name: Annotated[str, doc("the tool", "shell")]
     origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
     timeout_s: TimeoutLeft = msgspec.UNSET
@@ -140,17 +142,17 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     """A tool call is over, however it ended."""
 
     call_id: Annotated[str, doc("ours, unique", "c-1")]
-    model_call_id: Annotated[str | None, doc("the model's own id of the call", "call_1")]
+    model_call_id: Annotated[Optional[str], doc("the model's own id of the call", "call_1")]
     tool_name: Annotated[str, doc("the tool", "shell")]
     origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
     started: Annotated[bool, doc("the tool did begin to run", True)]
     status: Annotated[Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")]
-    duration_ms: Annotated[float | None, doc("how long the tool ran", 12.5)]
-    substituted_by: Annotated[str | None, doc("the plugin that answered instead of the tool")]
+    duration_ms: Annotated[Optional[float], doc("how long the tool ran", 12.5)]
+    substituted_by: Annotated[Optional[str], doc("the plugin that answered instead of the tool")]
     timeout_s: TimeoutLeft = msgspec.UNSET
     arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
     result: Annotated[
-        ToolResult | None, doc("what came back; null where the call was cancelled", {"content": "done", "is_error": False, "data": None})
+        Optional[ToolResult], doc("what came back; null where the call was cancelled", {"content": "done", "is_error": False, "data": None})
     ]
 
 
@@ -160,7 +162,7 @@ class Stop(Payload, frozen=True, kw_only=True):
     turn_count: Annotated[int, doc("turns of the session, this one included", 1)]
     stop_count: Annotated[int, doc("from 0: how often this turn has stopped before", 0)]
     timeout_s: TimeoutLeft = msgspec.UNSET
-    last_assistant_message: Annotated[str | None, doc("the last text of the model; null where there is none", "All done.")]
+    last_assistant_message: Annotated[Optional[str], doc("the last text of the model; null where there is none", "All done.")]
 
 
 class AgentLoopStopped(Payload, frozen=True, kw_only=True):
@@ -181,8 +183,8 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
     interrupt_count: Annotated[int, doc("how often the turn was interrupted", 0)]
     model_calls: Annotated[int, doc("model calls of the turn", 2)]
     usage: Annotated[Usage, doc("tokens of the turn", _USAGE)]
-    duration_ms: Annotated[float | None, doc("how long the turn was open", 2150.0)]
-    last_assistant_message: Annotated[str | None, doc("the last text of the model; null where there is none", "All done.")]
+    duration_ms: Annotated[Optional[float], doc("how long the turn was open", 2150.0)]
+    last_assistant_message: Annotated[Optional[str], doc("the last text of the model; null where there is none", "All done.")]
 
 
 class Notification(Payload, frozen=True, kw_only=True):
@@ -197,7 +199,7 @@ class UserInputRequired(Payload, frozen=True, kw_only=True):
     """The loop pauses for a person."""
 
     kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
-    call_id: Annotated[str | None, doc("the tool call that waits, if one does", "c-1")]
+    call_id: Annotated[Optional[str], doc("the tool call that waits, if one does", "c-1")]
     prompt: Annotated[str, doc("what the person is asked", "Run shell?")]
 
 
@@ -205,7 +207,7 @@ class UserInputReceived(Payload, frozen=True, kw_only=True):
     """The loop goes on after a pause."""
 
     kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
-    call_id: Annotated[str | None, doc("the tool call that waited", "c-1")]
+    call_id: Annotated[Optional[str], doc("the tool call that waited", "c-1")]
     choice: Annotated[str, doc("what was chosen: `allow`, `deny`, or the answer's text", "allow")]
     by: Annotated[str, doc("who chose: `user`, or `none` where nobody could be asked", "user")]
 
@@ -223,5 +225,5 @@ class SubagentStop(Payload, frozen=True, kw_only=True):
 
     child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2")]
     status: Annotated[Literal["completed", "failed", "denied", "cancelled"], doc("how it ended", "completed")]
-    summary: Annotated[str | None, doc("what the child reports", "it was test_login")]
-    duration_ms: Annotated[float | None, doc("how long it ran", 950.0)]
+    summary: Annotated[Optional[str], doc("what the child reports", "it was test_login")]
+    duration_ms: Annotated[Optional[float], doc("how long it ran", 950.0)]

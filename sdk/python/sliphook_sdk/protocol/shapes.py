@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Optional
 
 import msgspec
 
@@ -27,17 +27,17 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of the conversation with the model; a model's response has the same shape."""
 
     role: Annotated[str, doc("system, user, assistant or tool", "user")]
-    content: Annotated[str | None, doc("the text; null where the message only calls tools", "hello")]
-    tool_calls: Annotated[list[ToolCallRequest] | None, doc("the calls that an assistant's message makes")] = None
-    call_id: Annotated[str | None, doc("in a tool's message: the `call_id` that it answers")] = None
+    content: Annotated[Optional[str], doc("the text; null where the message only calls tools", "hello")]
+    tool_calls: Annotated[Optional[list[ToolCallRequest]], doc("the calls that an assistant's message makes")] = None
+    call_id: Annotated[Optional[str], doc("in a tool's message: the `call_id` that it answers")] = None
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """Tokens, each null where it is not known."""
 
-    input_tokens: Annotated[int | None, doc("tokens read", 120)] = None
-    output_tokens: Annotated[int | None, doc("tokens written", 40)] = None
-    cached_tokens: Annotated[int | None, doc("tokens of the input that came from a cache", 0)] = None
+    input_tokens: Annotated[Optional[int], doc("tokens read", 120)] = None
+    output_tokens: Annotated[Optional[int], doc("tokens written", 40)] = None
+    cached_tokens: Annotated[Optional[int], doc("tokens of the input that came from a cache", 0)] = None
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,11 +52,11 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One tool that a plugin offers to the model."""
 
     name: Annotated[str, doc("the name: `[A-Za-z0-9_-]{1,64}`", "deploy")]
-    description: Annotated[str | None, doc("what the model reads to decide", "Deploy a service.")] = None
-    input_schema: Annotated[dict[str, Any] | None, doc("JSON Schema of the arguments, an object; null takes any", {"type": "object"})] = (
-        None
-    )
-    timeout_s: Annotated[float | None, doc("seconds that one call may take; null is 30", 30.0)] = None
+    description: Annotated[Optional[str], doc("what the model reads to decide", "Deploy a service.")] = None
+    input_schema: Annotated[
+        Optional[dict[str, Any]], doc("JSON Schema of the arguments, an object; null takes any", {"type": "object"})
+    ] = None
+    timeout_s: Annotated[Optional[float], doc("seconds that one call may take; null is 30", 30.0)] = None
 
 
 class ModelTool(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,54 @@
+"""The SDK's oldest Python is 3.9. Ruff and pyright look at it as that; here is what neither sees.
+
+msgspec evaluates the annotations of Structs, so `from __future__ import annotations` does not make `X | None` harmless in one.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import sliphook_sdk
+
+FOLDER = Path(sliphook_sdk.__file__).parent
+
+
+def unions(text: str) -> list[int]:
+    """The lines of the annotations in classes that Python 3.9 could not evaluate."""
+    annotations = [
+        statement.annotation
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef) and node.bases
+        for statement in node.body
+        if isinstance(statement, ast.AnnAssign)
+    ]
+    parts = (part for annotation in annotations for part in ast.walk(annotation))
+    return [part.lineno for part in parts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitOr)]
+
+
+def test_no_struct_has_a_union_that_39_cannot_evaluate() -> None:
+    modules = sorted(FOLDER.rglob("*.py"))
+    assert len(modules) > 20
+    assert {path.name: unions(path.read_text(encoding="utf-8")) for path in modules if unions(path.read_text(encoding="utf-8"))} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("class A(Struct):\n    a: int | None", [2]),
+        ("class A(Struct):\n    a: dict[str, Annotated[int | str, 1]] = 3", [2]),
+        ("class A(Struct):\n    a: Optional[int]\n    def f(self) -> int | None: ...", []),
+    ],
+)
+def test_the_check_itself(text: str, lines: list[int]) -> None:
+    assert unions(text) == lines
+
+
+def test_the_distribution_says_the_same() -> None:
+    project = FOLDER.parent / "pyproject.toml"
+    assert 'requires-python = ">=3.9"' in project.read_text(encoding="utf-8")
+    root = (FOLDER.parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert '"sdk/python/**" = "py39"' in root
+    assert '{ root = "sdk/python", pythonVersion = "3.9" }' in root
