@@ -9,10 +9,12 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import cast
 
+import click
 import trio
 
-from sliphook import PluginHost, Session
+from sliphook import HostError, PluginHost, Session
 from sliphook.agent.choice import choose_model
+from sliphook.agent.commands import run_slash
 from sliphook.agent.display import Display, PlainDisplay
 from sliphook.agent.loop import Agent
 from sliphook.agent.model import Model
@@ -84,8 +86,20 @@ class _Run:
                 raise Failed("; ".join(missing))
             async with host.session(platform="cli", cwd=_cwd(), model=self._model.name) as session:
                 self._session = session
+                if await self._command(host, session, prompt):
+                    return EXIT_OK
                 outcome = await Agent(host, session, self._model, display=self._display).run(prompt)
         return EXIT_OK if outcome == "completed" else EXIT_FAILED
+
+    async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:
+        """Run the prompt as a slash command, if it is one."""
+        try:
+            said = await run_slash(host, session, prompt)
+        except HostError as error:
+            raise Failed(str(error)) from None
+        if said is not None:
+            click.echo(said)
+        return said is not None
 
     def _notify(self, plugin: str, level: str, message: str) -> None:
         self._display.notice(cast(AlertLevel, level), f"{plugin}: {message}")

@@ -1,0 +1,51 @@
+"""Slash commands of plugins, as a user types them."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+
+from sliphook import HostError, PluginHost
+from sliphook.agent.commands import run_slash
+from sliphook.testing import CRASHES, FakePlugin
+
+DEPLOYS = FakePlugin(
+    "deploys",
+    commands={
+        "deploys": lambda arguments: {"text": f"deployed: {arguments or 'nothing'}"},
+        "paint": {"text": "a\x1b[31mred\nline"},
+        "crash": CRASHES,
+    },
+)
+
+
+async def typed(text: str) -> str | None:
+    with trio.fail_after(10):
+        async with PluginHost([DEPLOYS]) as host, host.session() as session:
+            return await run_slash(host, session, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("/deploys web now", "deployed: web now"),
+        ("  /deploys  ", "deployed: nothing"),
+        ("/paint", "a\\x1b[31mred\nline"),
+        ("/help", "/help  these commands\n/crash  (deploys)\n/deploys  (deploys)\n/paint  (deploys)"),
+        ("tell me of /deploys", None),
+        ("/etc/hosts is broken", None),
+        ("/", None),
+    ],
+)
+async def test_what_a_user_types(text: str, said: str | None) -> None:
+    assert await typed(text) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("/nothing", "there is no command /nothing; /help lists them"), ("/crash", "/crash of deploys failed")],
+)
+async def test_what_cannot_be_run_is_one_line(text: str, why: str) -> None:
+    with pytest.raises(HostError, match=why) as caught:
+        await typed(text)
+    assert "\n" not in str(caught.value)
