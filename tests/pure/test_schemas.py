@@ -103,3 +103,24 @@ def test_nothing_is_fetched_for_a_schema() -> None:
             thread.join(5)
     assert str(why).startswith("the tool's input_schema cannot be used: Unresolvable: http://127.0.0.1:")
     assert asked == []
+
+
+@pytest.mark.parametrize("draft", ["draft/2020-12/schema", "draft-07/schema#"])
+def test_no_part_of_a_schema_chooses_a_draft_that_tries_regular_expressions(draft: str) -> None:
+    part = {"$schema": f"https://json-schema.org/{draft}".replace("https://json-schema.org/draft-07", "http://json-schema.org/draft-07")}
+    schema = {"properties": {"x": {**part, "pattern": "^(a|a)*b$"}, "y": {"$ref": "#/$defs/y"}}, "$defs": {"y": {**part, "type": "null"}}}
+    assert why_arguments_do_not_fit({"x": "a" * 100}, schema) is None
+    assert why_arguments_do_not_fit({"y": 1}, schema) == "y: 1 is not of type 'null'"
+
+
+def test_a_schema_of_a_few_kilobytes_cannot_take_minutes() -> None:
+    """Each of the references searches all parts for the anchor."""
+    parts = {f"p{number}": {"$anchor": f"x{number}"} for number in range(1_000)}
+    schema = {"allOf": [{"$ref": f"#x{number}"} for number in range(1_000)], "$defs": parts}
+    assert why_arguments_do_not_fit({}, schema) == "the tool's input_schema cannot be used: it takes more than 0.5 s to check"
+
+
+def test_references_that_follow_references_of_their_own_are_left_to_the_plugin() -> None:
+    doubling = {f"n{level}": {"allOf": [{"$ref": f"#/$defs/n{level + 1}"}] * 2} for level in range(60)}
+    parts = {"$defs": {**doubling, "n60": {}}}
+    assert why_arguments_do_not_fit({"x": [1]}, {"properties": {"x": {"unevaluatedItems": False}}, "$dynamicRef": "#n0", **parts}) is None
