@@ -30,6 +30,7 @@ from sliphook_sdk.protocol import (
 from sliphook_sdk.protocol.limits import (
     HOOK_TIMEOUT_S,
     MAX_PATTERNS,
+    MAX_SCHEMA_BYTES,
     MAX_SUBSCRIPTIONS,
     MAX_TIMEOUT_S,
     MAX_TOOLS,
@@ -179,6 +180,9 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
         check_name("tool", spec.name)
         if spec.input_schema is not None and spec.input_schema.get("type", "object") != "object":
             raise ManifestError(f"the input_schema of the tool {spec.name} must describe an object")
+        size = len(msgspec.json.encode(spec.input_schema))
+        if size > MAX_SCHEMA_BYTES:
+            raise ManifestError(f"the input_schema of the tool {spec.name} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}")
     _refuse_doubles("tool", (spec.name for spec in specs))
     return tuple(
         PluginTool(

@@ -458,6 +458,10 @@ def _manifest_with(**fields: object) -> bytes:
             "its subscriptions match by 1,001 patterns; at most 1,000 are allowed",
         ),
         ({"tools": [{"name": f"t{number}"} for number in range(513)]}, "it offers 513 tools; at most 512 are allowed"),
+        (
+            {"tools": [{"name": "deploy", "input_schema": {"description": "x" * 65_519}}]},
+            "the input_schema of the tool deploy is 65,537 bytes, over 65,536",
+        ),
     ],
 )
 def test_a_manifest_cannot_hold_the_agent_by_its_size(fields: dict[str, object], says: str) -> None:

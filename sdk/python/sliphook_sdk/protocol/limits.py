@@ -27,6 +27,7 @@ TERM_GRACE_S: Final = 2.0
 MAX_SUBSCRIPTIONS: Final = 256
 MAX_PATTERNS: Final = 1_000
 MAX_TOOLS: Final = 512
+MAX_SCHEMA_BYTES: Final = 64 * 1024
 
 MAX_CONTEXT_CHARS: Final = 10_000
 MAX_CONTINUES_PER_TURN: Final = 8
@@ -74,6 +75,7 @@ LIMITS: Final = (
     Limit("subscriptions of a plugin", f"{MAX_SUBSCRIPTIONS}", "the plugin fails to start"),
     Limit("patterns in all its subscriptions", f"{MAX_PATTERNS:,}", "the plugin fails to start"),
     Limit("tools of a plugin in one scope", f"{MAX_TOOLS}", "the plugin fails to start; -32602 for `host/tools`"),
+    Limit("`input_schema` of one tool", _mib(MAX_SCHEMA_BYTES), "the plugin fails to start; -32602 for `host/tools`"),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),
     Limit(
         "from `exit` and EOF to the end of the process",
