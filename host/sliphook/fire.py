@@ -135,7 +135,7 @@ class Fire:
     async def _read_for_it(self) -> None:
         """Where one answer is all that is missing, read that plugin's pipe in this task."""
         connection = self._only_connection()
-        if connection is not None:
+        if connection is not None and self._reading is None:  # else another one who waits does so
             self._reading = connection
             try:
                 await connection.read_until(lambda: self.outcome is not None or self._only_connection() is not connection)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import PluginHost, Session, Turn
+from sliphook import Context, PluginHost, Session, Turn
 from sliphook_sdk.protocol import Message, Usage
 from tests.host.pairs import check_pairs
 from tests.host.plugins import EVERYTHING, WAIT_S, Program, Workshop, stop, until
@@ -235,6 +235,22 @@ async def test_while_the_session_start_is_not_answered(shop: Workshop) -> None:
         go.touch()
         assert [context.text for context in await session.ready()] == ["be brief"]
     assert "$/cancelRequest" not in probe.methods()
+
+
+async def test_all_who_wait_for_the_session_start_are_woken_by_its_timeout(shop: Workshop) -> None:
+    """One of them reads the plugin's pipe itself, in which nothing comes."""
+    probe = shop.program(subscriptions=[{"event": "session_start", "timeout_s": 0.2}], on="return NOTHING")
+    answers: list[list[Context]] = []
+    async with conversation(probe) as (_, session):
+
+        async def wait() -> None:
+            answers.append(await session.ready())
+
+        with trio.fail_after(WAIT_S / 4):
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(wait)
+    assert answers == [[], [], []]
 
 
 async def test_by_the_loop_itself_between_two_steps(shop: Workshop) -> None:
