@@ -146,6 +146,7 @@ class PluginHost:
         if impatience is not None:
             raise impatience
 
+    @trio.lowlevel.enable_ki_protection
     def kill(self) -> None:
         """The user is in a hurry: end every plugin now, without asking. Leaving the block is quick afterwards."""
         for plugin in self._plugins:
@@ -182,6 +183,7 @@ class PluginHost:
         """
         return await self._order(name, Plugin.disable)
 
+    @trio.lowlevel.enable_ki_protection
     async def _order(self, name: str, order: Callable[[Plugin], None]) -> PluginStatus:
         plugin = next((plugin for plugin in self._plugins if plugin.name == name), None)
         if plugin is None:
@@ -246,6 +248,7 @@ class PluginHost:
         if session is not None:
             session.interrupt(reason, invalidation_reason)
 
+    @trio.lowlevel.enable_ki_protection
     async def fire(self, name: str, payload: Payload, *, timeout_s: float | None = None) -> Outcome:
         """Put one whole payload to all plugins, outside of any session. For tools that try plugins, not for agents.
 
@@ -263,6 +266,7 @@ class PluginHost:
         fire.begin()
         return await fire.wait()
 
+    @trio.lowlevel.enable_ki_protection
     async def call_plugin_tool(self, name: str, params: ToolCallParams) -> ToolAnswer:
         """Call one tool outside of any session, without hooks. For tools that try plugins, not for agents.
 

@@ -131,6 +131,7 @@ class Session:
         """What a plugin that starts meanwhile is told."""
         return SessionInfo(session_id=self.session_id, session_key=self.session_key, platform=self.platform)
 
+    @trio.lowlevel.enable_ki_protection
     async def ready(self) -> list[Context]:
         """Wait for the answers to `session_start`; returns the system text of the session, one context a text."""
         if self._start is None:
@@ -235,6 +236,7 @@ class Session:
         taken, self._injected = self._injected, []
         return taken
 
+    @trio.lowlevel.enable_ki_protection
     async def run_command(self, name: str, arguments: str = "") -> str:
         """Run a plugin's slash command; returns what the user reads.
 

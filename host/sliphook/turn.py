@@ -187,6 +187,7 @@ class Turn:
             substituted_by=outcome.substituted_by,
         )
 
+    @trio.lowlevel.enable_ki_protection
     def post_llm_call(
         self,
         *,
@@ -220,6 +221,7 @@ class Turn:
             response=response,
         )
 
+    @trio.lowlevel.enable_ki_protection
     def llm_call_failed(self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool) -> None:
         """Tell that an attempt to call the model failed."""
         if self.ended:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from types import FrameType
 from typing import Any
 
@@ -197,3 +198,56 @@ def _press_at(programs: list[Program], press: int | None) -> int:
         check_pairs(fired, gapless=press is None, unread=True)
         assert fired[-1]["method"] == "event/session_end"
     return calls
+
+
+async def _fire(host: PluginHost, session: Session) -> None:
+    payload = session.stamp("user_prompt_submit", None, source="user", text="hello")
+    await host.fire("user_prompt_submit", payload)
+
+
+async def _ready(host: PluginHost, session: Session) -> None:
+    await session.ready()
+
+
+async def _run_command(host: PluginHost, session: Session) -> None:
+    await session.run_command("greet")
+
+
+async def _restart(host: PluginHost, session: Session) -> None:
+    await host.restart("probe")
+
+
+@pytest.mark.parametrize(
+    ("enter", "pressed_in"),
+    [(_ready, "Connection.message"), (_fire, "Connection.call"), (_run_command, "Connection.call"), (_restart, "Plugin._give")],
+)
+def test_ctrl_c_lands_behind_the_bookkeeping(
+    shop: Workshop, enter: Callable[[PluginHost, Session], Awaitable[None]], pressed_in: str
+) -> None:
+    """Whatever the agent awaits: KeyboardInterrupt is raised where it waits, never in the middle of a message."""
+    go = shop.flag("go")
+    probe = shop.program(
+        hears=["session_start", "user_prompt_submit"],
+        commands=[{"name": "greet"}],
+        on=f'if method == "hook/session_start":\n    wait_for_file({str(go)!r})\nif method == "command/run":\n    return {{"text": "hi"}}',
+    )
+
+    def press(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_qualname == pressed_in:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    async def main() -> None:
+        with trio.fail_after(WAIT_S):
+            async with PluginHost([probe.path]) as host, host.session() as session:
+                await probe.hears("hook/session_start")
+                sys.setprofile(press)
+                try:
+                    go.touch()
+                    await enter(host, session)
+                finally:
+                    sys.setprofile(None)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        trio.run(main)
+    assert pressed_in not in [entry.frame.code.raw.co_qualname for entry in caught.traceback]
