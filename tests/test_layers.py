@@ -33,8 +33,8 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "trace.record",
         ),
         ("trace", "wire", "diagnose", "stderr", "outcome", "manifest", "schemas"),
-        ("framing", "rpc", "call", "delivery", "dispatch", "overrides", "portal", "process", "tools"),
-        ("openblock", "outbox", "witness"),
+        ("framing", "rpc", "call", "dispatch", "overrides", "portal", "process", "tools"),
+        ("openblock", "delivery", "outbox", "witness"),
         ("writer",),
         ("reader", "hang"),
         ("connection",),
@@ -59,12 +59,13 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "sliphook_sdk": (
         ("protocol",),
         ("errors", "encoding", "schema", "streams", "gates", "signals", "sessions", "framing", "call", "log"),
-        ("matching", "answers", "ending", "rpc"),
+        ("matching", "answers", "ending", "early", "rpc"),
         ("handlers",),
         ("tools",),
         ("contexts",),
         ("service",),
-        ("plugin", "testing"),
+        ("plugin",),
+        ("testing",),
         ("engine",),
         ("engine_threads", "engine_asyncio"),
         ("run",),
@@ -116,7 +117,7 @@ SMALL: Final = {
         "usage",
         "waiting",
     ),
-    "sliphook_sdk": ("call", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
+    "sliphook_sdk": ("call", "early", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
 }
 """Modules that say one small thing, whole."""
 

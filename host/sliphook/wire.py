@@ -6,13 +6,12 @@ Pure. `decode` is called once for each message of a plugin (by `framing`), `enco
 from __future__ import annotations
 
 import re
-from array import array
-from itertools import accumulate
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
 from sliphook_sdk.protocol import ErrorCode, limits
+from sliphook_sdk.protocol.nesting import too_deep
 
 from .quoting import quote
 
@@ -127,7 +126,7 @@ def decode(body: bytes) -> Message:
     """
     if not body.isascii():
         _check_utf8(body)
-    if len(body) > 2 * limits.MAX_DEPTH and _brackets(body) > limits.MAX_DEPTH and _depth(body) > limits.MAX_DEPTH:
+    if too_deep(body):
         raise TooDeep
     try:
         envelope = _ENVELOPE.decode(body)
@@ -200,22 +199,6 @@ def _check_utf8(body: bytes) -> None:
         body.decode()
     except UnicodeDecodeError as error:
         raise NotJson(f"not UTF-8 (byte {error.start})") from None
-
-
-def _brackets(body: bytes) -> int:
-    """Count what opens an object or array, in strings too, so no less than the depth. `replace` finds with memchr, `count` does not."""
-    return 2 * len(body) - len(body.replace(b"{", b"")) - len(body.replace(b"[", b""))
-
-
-_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
-_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
-
-
-def _depth(body: bytes) -> int:
-    """How deep brackets are nested outside of strings. No loop in Python: a hostile body may be nothing but brackets."""
-    unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    outside = b"".join(unescaped.split(b'"')[::2])
-    return max(accumulate(array("b", outside.translate(_STEPS, _NO_BRACKETS))), default=0)
 
 
 def _diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | NotJson:

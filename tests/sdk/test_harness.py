@@ -248,3 +248,11 @@ def test_tools_of_a_plugin_that_does_not_run_and_doubled_ones() -> None:
         idle.set_tools([late, late])
     with pytest.raises(HostRefused, match=r"uses=\['tools'\]"):
         Plugin("none").set_tools([late])
+
+
+async def _in_a_loop() -> Answer | None:
+    return Harness(plugin).fire("stop")
+
+
+def test_inside_a_running_loop() -> None:
+    assert asyncio.run(_in_a_loop()) == continue_with("more")

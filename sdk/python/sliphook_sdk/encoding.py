@@ -7,6 +7,9 @@ from typing import Any, cast
 
 import msgspec
 
+from .protocol import limits
+from .protocol.nesting import too_deep
+
 
 def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes:
     r"""Encode a value. A lone surrogate, as names of files may hold, becomes its escape in text: `\udc80`.
@@ -24,6 +27,21 @@ def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes
         return msgspec.json.encode(value, enc_hook=unknown)
     except UnicodeEncodeError:
         return msgspec.json.encode(_escaped(msgspec.to_builtins(value, enc_hook=unknown)))
+
+
+def check_limits(body: bytes) -> None:
+    """Check that the host takes a message: one beyond the protocol's limits would cost the connection.
+
+    Args:
+        body: the message as JSON.
+
+    Raises:
+        ValueError: it is too large or too deep; the text says by how much.
+    """
+    if len(body) >= limits.MAX_MESSAGE_BYTES:  # the newline behind it counts too
+        raise ValueError(f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}")
+    if too_deep(body):
+        raise ValueError(f"it is nested too deep, and a message may have {limits.MAX_DEPTH} levels")
 
 
 def _escaped(value: object) -> object:

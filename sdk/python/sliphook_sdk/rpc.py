@@ -11,23 +11,27 @@ import logging
 import sys
 from concurrent import futures
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Optional, Union
+from typing import TYPE_CHECKING, Any, Final, Literal, Optional, Union
 
 import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unused-ignore]
 from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
 
 from .call import Call
-from .encoding import to_json
+from .encoding import check_limits, to_json
 from .errors import HostRefused, RpcError
 from .framing import frame
-from .protocol import CancelParams, ErrorCode, limits
+from .protocol import CancelParams, ErrorCode, LogParams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 for _name in ("pylsp_jsonrpc", "pylsp_jsonrpc.endpoint"):
     logging.getLogger(_name).disabled = True  # it logs whole payloads, and every request that fails
+
+
+_LOG_CHARS: Final = 10_000
+"""What is kept of a line that cannot be sent whole."""
 
 
 class ErrorObject(msgspec.Struct, frozen=True):
@@ -187,12 +191,11 @@ class Peer:
 
     def _send(self, message: dict[str, Any]) -> None:
         if "method" in message:
-            self._write(frame(to_json(message, unknown=repr)))  # what a log line cannot hold is at least named
+            self._write(frame(_unasked(message)))
             return
         try:
             body = to_json(message)
-            if len(body) >= limits.MAX_MESSAGE_BYTES:
-                raise ValueError(f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}")
+            check_limits(body)
         except Exception as exc:  # whatever a value's own conversion raises
             what = f"the answer cannot be sent: {exc}"
             self.complain(what)
@@ -203,11 +206,29 @@ class Peer:
 
     def complain(self, what: str) -> None:
         """Write a line of the SDK's own to the plugin's log."""
-        self._endpoint.notify("host/log", {"level": "error", "message": what})
+        self._endpoint.notify("host/log", LogParams(level="error", message=what))
 
 
 def _mapped(error: RpcError) -> JsonRpcException:
     return JsonRpcException(error.message or "no reason given", int(error.code))
+
+
+def _unasked(message: dict[str, Any]) -> bytes:
+    """A request or a notification as JSON. One that the host would not take is the author's mistake; a line of the log is cut instead.
+
+    Raises:
+        ValueError: it is too large, too deep, or no JSON.
+    """
+    try:
+        body = to_json(message, unknown=repr)  # what a log line cannot hold is at least named
+        check_limits(body)
+    except Exception as exc:  # whatever a value's own conversion raises
+        params = message["params"]
+        if not isinstance(params, LogParams):
+            raise ValueError(f"{message['method']} cannot be sent: {exc}") from None
+        short = LogParams(level=params.level, message=params.message[:_LOG_CHARS], fields={"left_out": str(exc)})
+        body = to_json({**message, "params": short})
+    return body
 
 
 def _loop_runs() -> bool:

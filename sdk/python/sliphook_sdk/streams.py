@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 
+_taken: list[tuple[int, int]] = []
+
+
 def take_over() -> tuple[int, int]:
     """Move the protocol's streams out of everybody's reach.
 
     Standard output becomes standard error, the plugin's log, and standard input is empty, for this process and its children: a
-    `print` or a program that the plugin starts touches no message.
+    `print` or a program that the plugin starts touches no message. A second time it only says where the streams are.
 
     Returns:
         The private descriptors to read from and to write to.
@@ -24,6 +27,8 @@ def take_over() -> tuple[int, int]:
     Raises:
         OSError: standard input or output is closed.
     """
+    if _taken:
+        return _taken[0]
     try:
         os.fstat(2)
     except OSError:
@@ -33,6 +38,7 @@ def take_over() -> tuple[int, int]:
     os.dup2(2, 1)
     if sys.stdout is not None:  # it is None where the stream was closed at the start
         cast("TextIO", sys.stdout).reconfigure(line_buffering=True)  # type: ignore[attr-defined, unused-ignore]
+    _taken.append((incoming, outgoing))
     return incoming, outgoing
 
 

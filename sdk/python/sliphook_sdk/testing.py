@@ -12,6 +12,13 @@ Example:
 
 from __future__ import annotations
 
+import asyncio
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
@@ -38,7 +45,6 @@ from .service import Invocation, Service
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
-    from pathlib import Path
 
     from .plugin import Plugin
 
@@ -46,12 +52,41 @@ if TYPE_CHECKING:
 _RESULTS: Final[dict[str, dict[str, bool]]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": True}}
 
 
+def load_plugin(path: Path | str) -> Plugin[Any]:
+    """The plugin in a file, imported anew, without running it.
+
+    Args:
+        path: a Python file that makes one `Plugin` at its top level and calls `run()` only under `if __name__ == "__main__":`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        LookupError: there is no `Plugin` in it, or several.
+        RegistrationError: one of its handlers is wrong.
+    """
+    from .plugin import Plugin
+
+    file = Path(path).resolve()
+    name = f"plugin_{re.sub(r'[^a-zA-Z0-9]', '_', file.stem)}"
+    loader = SourceFileLoader(name, str(file))
+    module = module_from_spec(spec_from_loader(name, loader))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    sys.modules[name] = module  # msgspec looks there for what the annotations of a Struct mean
+    sys.path.insert(0, str(file.parent))  # as for a program
+    try:
+        loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.parent))
+    found: set[Plugin[Any]] = {value for value in vars(module).values() if isinstance(value, Plugin)}  # plugins are equal to themselves alone
+    if len(found) != 1:
+        raise LookupError(f"{path} has {len(found)} plugins at its top level, not one")
+    return found.pop()
+
+
 class PluginError(AssertionError):
     """The plugin would have answered an error. The message is what the host would have read; the handler's exception is the cause."""
 
 
 class Harness:
-    """Plays the host to one plugin.
+    """Plays the host to one plugin. In a test that is itself `async def` it works too; the event loop waits meanwhile.
 
     Attributes:
         plugin: the plugin.
@@ -185,8 +220,12 @@ class Harness:
     def _run(self, ready: Invocation | ToolResult) -> Any:
         if not isinstance(ready, Invocation):
             return ready
+        run = self._service.run
         try:
-            return self._service.run(ready)
+            if ready.handler.is_async and _loop_runs():
+                with ThreadPoolExecutor(1) as pool:  # an event loop cannot run inside another
+                    return pool.submit(run, ready).result()
+            return run(ready)
         except RpcError as exc:
             raise PluginError(exc.message) from exc.__context__
 
@@ -217,6 +256,14 @@ class _Link:
 
 def _call(method: str, params: dict[str, Any], request_id: int | None) -> Call:
     return Call(request_id, method, msgspec.Raw(msgspec.json.encode(params)))
+
+
+def _loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _payload(name: str) -> type[Payload]:
