@@ -54,7 +54,7 @@ def command(path: Path, as_json: bool, junit: Path | None) -> int:
 
 def _show(finding: Finding) -> None:
     took = "" if finding.elapsed_ms is None else f"{finding.elapsed_ms:9.1f} ms"
-    click.echo(f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {says(finding.note)}".rstrip())
+    click.echo(f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27} {says(finding.note)}".rstrip())
     if finding.sent:
         click.echo(f"           sent: {says(finding.sent)}")
         click.echo(f"           came: {says(finding.came)}")

@@ -26,7 +26,7 @@ _COMMANDS: Final = {
     "fire": _Lazy("fire", "Fire one hook or event at plugins, and see what they answer."),
     "call": _Lazy("call", "Call one tool of a plugin."),
     "check": _Lazy("check", "Run the conformance suite against a plugin in any language."),
-    "new": _Lazy("new", "Write a small plugin that works, to begin with."),
+    "new": _Lazy("new", "Begin a plugin: it works, and has a test and a README."),
     "events": _Lazy("events", "Show the hooks and events there are."),
 }
 """A command's module is imported when it is run: `sliphook --help` must not wait for what it does not need."""
