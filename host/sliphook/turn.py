@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 TurnOutcome = Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"]
+InputKind = Literal["approval", "max_iterations", "question"]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -129,10 +130,8 @@ class Turn:
                 self.session.interrupt("signal", "sigint")
             elif how in ("cancelled", "signal"):
                 self.session.close_turn(self, "interrupted")
-            elif how == "error":
-                self.session.close_turn(self, "failed")
             else:
-                self.session.close_turn(self, self._finish or "completed")
+                self.session.close_turn(self, "failed" if how == "error" else self._finish or "completed")
         if self.parent is not None and self in self.parent.children:
             self.parent.children.remove(self)
         return bool(self.scope.__exit__(kind, error, traceback))
@@ -278,14 +277,12 @@ class Turn:
         self._stop_count += 1
         return outcome.continue_with
 
-    def user_input_required(self, kind: Literal["approval", "max_iterations", "question"], prompt: str, call_id: str | None = None) -> None:
+    def user_input_required(self, kind: InputKind, prompt: str, call_id: str | None = None) -> None:
         """Tell that the loop pauses for a person."""
         if not self.ended:
             self.session.tell("user_input_required", self, kind=kind, call_id=call_id, prompt=prompt)
 
-    def user_input_received(
-        self, kind: Literal["approval", "max_iterations", "question"], choice: str, by: str, call_id: str | None = None
-    ) -> None:
+    def user_input_received(self, kind: InputKind, choice: str, by: str, call_id: str | None = None) -> None:
         """Tell that the loop goes on."""
         if not self.ended:
             self.session.tell("user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by)
