@@ -103,11 +103,14 @@ class Connection:
         self, method: str, params: msgspec.Raw, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False
     ) -> None:
         """Send a notification. One that may not be dropped and does not fit breaks the connection."""
+        self.tell(self._rpc.notify(method, params), method, session_id=session_id, droppable=droppable, urgent=urgent)
+
+    def tell(self, frame: bytes, method: str, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False) -> None:
+        """Send a notification that is encoded already; the same as `notify`."""
         if self.closed:
             return
-        item = Item(self._rpc.notify(method, params), method, session_id=session_id, droppable=droppable)
         try:
-            self._writer.send(item, urgent=urgent)
+            self._writer.send(Item(frame, method, session_id=session_id, droppable=droppable), urgent=urgent)
         except QueueFull:
             self._break("crashed", f"its queue is full and {method} may not be lost: it does not read what it is sent")
 
@@ -127,6 +130,8 @@ class Connection:
 
     def _take_back(self, calls: list[Call]) -> set[Call]:
         unwritten = [call for call in calls if not call.written]
+        if not unwritten:
+            return set()
         taken = self._writer.outbox.withdraw({call for call in unwritten if call.retell is None})
         for call in unwritten:
             if call.retell is not None:

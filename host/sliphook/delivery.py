@@ -8,6 +8,7 @@ from sliphook_sdk.protocol import Entry, Payload
 from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES
 
 from . import wire
+from .rpc import Rpc
 
 _ENVELOPE_BYTES = 256
 """Room for the header, the method and the id around the params."""
@@ -24,6 +25,7 @@ class Delivery:
         self._entry = entry
         self._payload: Payload | None = None
         self._forms: dict[tuple[frozenset[str], float | None], msgspec.Raw] = {}
+        self._events: dict[frozenset[str], bytes] = {}
 
     def params(self, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
         """The params for a plugin.
@@ -39,11 +41,20 @@ class Delivery:
         if payload is not self._payload:
             self._payload = payload
             self._forms.clear()
+            self._events.clear()
         form = (include, timeout_s)
         params = self._forms.get(form)
         if params is None:
             params = self._forms[form] = self._encode(payload, include, timeout_s)
         return params
+
+    def event(self, payload: Payload, include: frozenset[str]) -> bytes:
+        """The whole message to a plugin that is only told; arguments and errors are those of `params`."""
+        params = self.params(payload, include, None)
+        frame = self._events.get(include)
+        if frame is None:
+            frame = self._events[include] = Rpc.notify(f"event/{self._entry.name}", params)
+        return frame
 
     def _encode(self, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
         changes: dict[str, object] = {name: None for name in self._entry.heavy if name not in include}

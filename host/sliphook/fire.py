@@ -276,8 +276,8 @@ def tell(
 def tell_one(plugin: Plugin, entry: Entry, payload: Payload, include: frozenset[str], delivery: Delivery, *, urgent: bool = False) -> bool:
     """Tell one plugin; an event that does not fit even without its heavy fields is lost with a log line."""
     try:
-        params = delivery.params(payload, include, None)
+        frame = delivery.event(payload, include)
     except PayloadTooLarge as error:
         _log.warning("%s is not told: %s", plugin.name, error)
         return False
-    return plugin.tell(f"event/{entry.name}", params, session_id=payload.session_id, droppable=not entry.urgent, urgent=urgent)
+    return plugin.tell(frame, f"event/{entry.name}", session_id=payload.session_id, droppable=not entry.urgent, urgent=urgent)

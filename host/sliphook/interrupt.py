@@ -45,22 +45,28 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     stopped = session.stamp(
         _STOPPED.name, root, reason=reason, invalidation_reason=invalidation_reason, inflight=Inflight(llm=llm, tools=[], requests=[])
     )
-    for name, plugin in session.host.plugins_by_name.items():
-        written = withdraw(plugin, turn_ids)
-        connection = plugin.connection
-        if connection is not None:
-            connection.hasten(session.session_id)
-        if name in subscribers:
-            inflight = Inflight(llm=llm, tools=open_tools, requests=[call.id for call in written])
-            tell(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), (subscribers[name],), {name: plugin}, urgent=True)
-        if connection is not None:
-            for call in written:
-                connection.cancel(call, urgent=True)
-    for turn in turns:
-        _say_over(turn, urgent=True)
-    session.turn_closed(root)
-    for turn in turns:
-        turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
+    try:
+        for name, plugin in session.host.plugins_by_name.items():
+            written = withdraw(plugin, turn_ids)
+            connection = plugin.connection
+            if connection is not None:
+                connection.hasten(session.session_id)
+            if name in subscribers:
+                inflight = Inflight(llm=llm, tools=open_tools, requests=[call.id for call in written])
+                tell(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), (subscribers[name],), {name: plugin}, urgent=True)
+            if connection is not None:
+                for call in written:
+                    connection.cancel(call, urgent=True)
+        for turn in turns:
+            _say_over(turn, urgent=True)
+    finally:
+        # also where the agent's own reason cannot be sent, the turn is over
+        for plugin in session.host.plugins_by_name.values():
+            if plugin.connection is not None:
+                plugin.connection.flush()
+        session.turn_closed(root)
+        for turn in turns:
+            turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
 
 
 def close_turn(turn: Turn, outcome: str) -> None:

@@ -98,6 +98,8 @@ class Outbox:
         messages = len(self) + 1 - self._max_messages
         size = self._bytes + len(item.frame) - self._max_bytes
         victims: list[Item] = []
+        if messages <= 0 and size <= 0:
+            return victims
         droppable = (waiting for waiting in self._in_order() if waiting.droppable)
         while messages > len(victims) or size > 0:
             victim = next(droppable, None)

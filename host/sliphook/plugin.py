@@ -126,14 +126,12 @@ class Plugin:
         else:
             self._send(call, params)
 
-    def tell(
-        self, method: str, params: msgspec.Raw, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False
-    ) -> bool:
-        """Send a notification, if there is anyone to hear it."""
+    def tell(self, frame: bytes, method: str, *, session_id: str | None, droppable: bool, urgent: bool) -> bool:
+        """Send the frame of a notification, if there is anyone to hear it."""
         connection = self.connection
         if connection is None:
             return False
-        connection.notify(method, params, session_id=session_id, droppable=droppable, urgent=urgent)
+        connection.tell(frame, method, session_id=session_id, droppable=droppable, urgent=urgent)
         return True
 
     def cancel(self, call: Call) -> None:

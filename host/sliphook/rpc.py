@@ -87,15 +87,15 @@ class Rpc:
         self._waiting[self._next_id] = pending
         return self._next_id, self._sent
 
-    def notify(self, method: str, params: msgspec.Raw) -> bytes:
-        """The frame of a notification."""
-        self._endpoint.notify(method, params)
-        return self._sent
+    @staticmethod
+    def notify(method: str, params: msgspec.Raw) -> bytes:
+        """The frame of a notification: the same for everybody, as there is no id."""
+        return frame(wire.encode({"jsonrpc": "2.0", "method": method, "params": params}))
 
     def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
         """Settle a pending request here and now, as if the plugin had answered with an error; does nothing if it is settled."""
         if request_id in self._waiting:
-            self._consume_error(request_id, wire.ErrorObject(code=int(code), message=message))
+            self._settle(request_id, None, wire.ErrorObject(code=int(code), message=message))
 
     def is_in_flight(self, request_id: int | str) -> bool:
         """True where a request of the plugin's with this id has no reply yet."""
@@ -163,18 +163,15 @@ class Rpc:
                 return False
             raise Violation(f"a reply to the request {quote(repr(message.id), 40)}, which was never sent")
         error = message.error
-        if error is None:
-            self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "result": message.result})
-            self._waiting.pop(message.id).replied(message.result, None)
-        else:
-            self._consume_error(message.id, error if error.message else msgspec.structs.replace(error, message="(no message)"))
+        if error is not None and not error.message:
+            error = msgspec.structs.replace(error, message="(no message)")
+        self._settle(message.id, message.result, error)
         return True
 
-    def _consume_error(self, request_id: int, error: wire.ErrorObject) -> None:
-        # not the plugin's own words: Endpoint takes a code of 0 and an empty message for missing
-        stand_in = {"code": int(ErrorCode.INTERNAL_ERROR), "message": "an error"}
-        self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "error": stand_in})
-        self._waiting.pop(request_id).replied(None, error)
+    def _settle(self, request_id: int, result: msgspec.Raw | None, error: wire.ErrorObject | None) -> None:
+        # Endpoint only has to know that the request is over: nobody asks its future for more
+        self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "result": None})
+        self._waiting.pop(request_id).replied(result, error)
 
     def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
         try:

@@ -59,20 +59,20 @@ class PipeWriter:
 
         Args:
             item: the message.
-            urgent: before all that is not.
+            urgent: before all that is not. It is only queued: more follows, and then `flush`.
             join: others are likely to follow in this pass of the loop; leave it to the task, which writes them together.
 
         Raises:
             QueueFull: there is no room, and the message may not be dropped.
         """
-        idle = not self.outbox and not self._blocked
-        if idle and not join and self._write_through(item):
+        at_once = not (self.outbox or self._blocked or urgent or join)
+        if at_once and self._write_through(item):
             return
         for victim in self.outbox.put(item, urgent=urgent):
             self._owner.lost(victim)
-        if idle and not join:
+        if at_once:
             self.flush()
-        elif self.outbox:
+        elif self.outbox and not urgent:
             self._wake()
 
     def _write_through(self, item: Item) -> bool:
