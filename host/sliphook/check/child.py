@@ -46,6 +46,7 @@ class Child:
         assert process.stdout is not None
         assert process.stderr is not None
         self._process = process
+        self._writing = trio.Lock()
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._breach = breach
         self._news = trio.lowlevel.ParkingLot()
@@ -91,7 +92,8 @@ class Child:
     async def write(self, data: bytes) -> None:
         """Write bytes as they are. A plugin that does not read or is gone is noticed by what it fails to answer."""
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError), trio.move_on_after(ANSWER_S):
-            await self._stdin.send_all(data)
+            async with self._writing:  # the reader's task answers what the plugin asks, in the middle of anything
+                await self._stdin.send_all(data)
 
     async def tell(self, method: str, params: Any) -> None:
         """Send a notification."""
