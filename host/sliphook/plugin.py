@@ -190,15 +190,23 @@ class Plugin:
         try:
             while not (self._order is _Order.CLOSE and not self.state.waits):
                 self._nudge = trio.Event()
-                await self._step()
-        except Exception as error:
-            _log.exception("the supervision of the plugin %s failed", self.name)
-            self.state, self.why = State.FAILED, f"a fault of the host: {error!r}"
-            self._host.problem(self, f"{self.name}: supervision failed, a fault of the host: {error!r}")
+                try:
+                    await self._step()
+                except Exception as error:
+                    self._have_failed(error)
         finally:
             self.gone.set()
             self.settled.set()
             self.waiting.fail(self._not_there())
+
+    def _have_failed(self, error: Exception) -> None:
+        """The host itself is at fault; the plugin alone bears it, until it is started by hand."""
+        _log.exception("the supervision of the plugin %s failed", self.name)
+        self._start_asked = False
+        self.state, self.why = State.FAILED, f"a fault of the host: {error!r}"
+        self.waiting.fail(self._not_there())
+        self._host.state_changed(self)
+        self._host.problem(self, f"{self.name}: supervision failed, a fault of the host: {error!r}")
 
     async def _step(self) -> None:
         """One thing that is to be done now, or waiting for the next order."""

@@ -477,6 +477,26 @@ async def test_a_plugin_that_is_not_ready_holds_nothing(shop: Workshop) -> None:
 # -- what is left of it -----------------------------------------------------------------------------------------------
 
 
+async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> None:
+    """Its own mistake, arguments that are no JSON, comes out where it is told of them."""
+    probe = shop.program(hears=["agent_loop_stopped", "post_tool_call", "turn_end"])
+
+    async def own_tool(_: dict[str, Any]) -> str:
+        with pytest.raises(TypeError, match="object cannot be encoded"):
+            session.interrupt()
+        await trio.sleep_forever()
+        return "never"
+
+    async with conversation(probe) as (_, session):
+        async with session.turn("one") as turn:
+            await turn.call_tool("mine", {"handle": object()}, run=own_tool)
+        assert turn.interrupted
+        async with session.turn("two") as turn:
+            await turn.submit()
+        assert turn.outcome == "completed"
+    assert probe.names()[0] == "agent_loop_stopped"
+
+
 async def test_a_second_interrupt_says_nothing(shop: Workshop) -> None:
     probe = shop.program(hears=EVERYTHING)
     async with conversation(probe) as (_, session):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -247,6 +248,25 @@ async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Works
     assert probe.names() == ["session_start", "session_start", "user_prompt_submit"]
     seqs = [message["params"]["seq"] for message in probe.fired()]
     assert seqs == sorted(seqs)
+
+
+async def test_a_fault_of_the_host_costs_the_plugin_alone_and_is_no_dead_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    probe, other = shop.program(), shop.program("other", tools=["look"])
+    faults = [probe]
+
+    async def faulty(path: Path, **settings: Any) -> process.ChildProcess:
+        if path == probe.path and faults:
+            raise RuntimeError("boom")
+        return await process.spawn(path, **settings)
+
+    monkeypatch.setattr("sliphook.plugin.spawn", faulty)
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path, other.path]) as host:
+            status = await host.restart("probe")
+            assert (status.state, status.why) == ("failed", "a fault of the host: RuntimeError('boom')")
+            assert [tool.plugin for tool in host.tools()] == ["other"]
+            faults.clear()
+            assert (await host.restart("probe")).state == "ready"
 
 
 async def test_orders_that_cross_each_other_are_all_answered(shop: Workshop) -> None:
