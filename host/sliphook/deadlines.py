@@ -6,10 +6,12 @@ the heads have to be looked at. An entry that is removed in time leaves nothing 
 
 from __future__ import annotations
 
+import logging
 from typing import Protocol
 
 import trio
 
+_log = logging.getLogger("sliphook.deadlines")
 BLOCKED_LOOP_S = 0.25
 """A watchdog that wakes later than this found the loop blocked by the agent itself."""
 
@@ -63,7 +65,10 @@ class Deadlines:
                     if deadline > now:
                         break
                     self.remove(item, timeout_s)
-                    item.expired(now - deadline)
+                    try:
+                        item.expired(now - deadline)
+                    except Exception:  # a fault of the host: it must not end the watchdog, and with it the agent
+                        _log.exception("what a timeout should have done failed")
 
     async def _sleep(self) -> None:
         self._wakes_at = min((next(iter(queue.values())) for queue in self._queues.values()), default=float("inf"))

@@ -102,6 +102,22 @@ async def test_what_expires_may_add_and_remove_others(autojump_clock: trio.testi
     assert (actor.at, victim.at, follower.at) == ([(1.0, 0.0)], [], [(2.0, 0.0)])
 
 
+async def test_a_fault_in_one_holds_up_nobody_else(autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture) -> None:
+    deadlines = Deadlines()
+
+    def fault() -> None:
+        raise RuntimeError("boom")
+
+    faulty, behind, later = Watched(fault), Watched(), Watched()
+    async with watching(deadlines):
+        deadlines.add(faulty, 1.0)
+        deadlines.add(behind, 1.0)
+        deadlines.add(later, 2.0)
+        await trio.sleep(5)
+    assert (len(faulty.at), len(behind.at), len(later.at)) == (1, 1, 1)
+    assert [record.getMessage() for record in caplog.records] == ["what a timeout should have done failed"]
+
+
 async def test_what_expires_may_wait_again(autojump_clock: trio.testing.MockClock) -> None:
     deadlines = Deadlines()
     ticks = Watched(lambda: deadlines.add(ticks, 2.0))
