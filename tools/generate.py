@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tools import node, schema, tables, vectors
+from tools import framing_vectors, node, schema, tables, vectors
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
@@ -47,7 +47,9 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False) + "\n",
         document: rewrite(document.read_text(encoding="utf-8"), parts),
         root / "sdk" / "node" / "src" / "protocol.js": node.code(),
+        root / "sdk" / "node" / "src" / "samples.js": node.samples(),
         root / "sdk" / "node" / "types" / "protocol.d.ts": node.declarations(),
+        root / "tests" / "vectors" / "framing.json": framing_vectors.framing(),
         root / "tests" / "vectors" / "params.json": vectors.params(),
         root / "tests" / "vectors" / "results.json": vectors.results(),
     }

@@ -14,7 +14,7 @@ import msgspec
 
 from sliphook_sdk import protocol
 from sliphook_sdk.protocol import limits, shapes, string_fields
-from sliphook_sdk.protocol.describe import field_docs
+from sliphook_sdk.protocol.describe import example_of, field_docs
 
 _MADE: Final = "// Made from the definition of the protocol by `make generate`; edit that instead."
 
@@ -56,6 +56,13 @@ def code() -> str:
     return "\n\n".join([_MADE, *exports]) + "\n"
 
 
+def samples() -> str:
+    """The module `src/samples.js`: one sample of the params of every hook and event, of a tool call and of a command, for the harness."""
+    structs = {entry.name: entry.payload for entry in protocol.CATALOGUE.values()}
+    structs |= {"tool/call": protocol.ToolCallParams, "command/run": protocol.CommandRunParams}
+    return f"{_MADE}\n\nexport const SAMPLES = {_rows({name: example_of(struct) for name, struct in structs.items()})};\n"
+
+
 def declarations() -> str:
     """The module `types/protocol.d.ts`."""
     unions = {
@@ -83,7 +90,10 @@ def _rows(value: Any) -> str:
     """JSON with a line for each entry of an object, and none inside them."""
     if not isinstance(value, dict):
         return json.dumps(value)
-    rows = (f"  {name}: {json.dumps(inside)}," for name, inside in typing.cast("dict[str, Any]", value).items())
+    rows = (
+        f"  {name if name.isidentifier() else json.dumps(name)}: {json.dumps(inside)},"
+        for name, inside in typing.cast("dict[str, Any]", value).items()
+    )
     return "\n".join(["{", *rows, "}"])
 
 

@@ -17,8 +17,9 @@ def test_generated_files_are_fresh() -> None:
 
 
 def test_drift_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    vectors = ("tests/vectors/params.json", "tests/vectors/results.json")
-    for name in ("protocol.schema.json", "examples/guard.sh", "sdk/node/src/protocol.js", "sdk/node/types/protocol.d.ts", *vectors):
+    vectors = [f"tests/vectors/{name}.json" for name in ("params", "results", "framing")]
+    node = [f"sdk/node/{name}" for name in ("src/protocol.js", "src/samples.js", "types/protocol.d.ts")]
+    for name in ("protocol.schema.json", "examples/guard.sh", *node, *vectors):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((generate.ROOT / name).read_bytes())
     document = (generate.ROOT / "protocol.md").read_text(encoding="utf-8")

@@ -33,3 +33,14 @@ plugin.hook("pre_tool_call", { match: { arguments: "x" } }, () => null);
 plugin.hook("user_prompt_submit", { replaces: true }, () => replace({ text: 1 }));
 // @ts-expect-error turn_end has no heavy fields
 plugin.on("turn_end", { include: ["messages"] }, () => null);
+
+import { harness, PluginError } from "sliphook-sdk/testing";
+
+const played = await harness(plugin, { config: { city: "Oslo" }, granted: ["notify"] });
+const answer = await played.fire("pre_tool_call", { tool_name: "shell" });
+if (answer?.decision !== "deny") throw new PluginError(String(answer?.reason));
+const content: string = (await played.callTool("weather", { city: "Oslo" })).content;
+// @ts-expect-error: no such hook
+await played.fire("turn_end");
+// @ts-expect-error: no such field
+await played.tell("turn_end", { outcom: content });

@@ -2,7 +2,10 @@
 
 import { describe, HostRefused, RpcError } from "./errors.js";
 import { frame } from "./framing.js";
-import { ErrorCode, LIMITS } from "./protocol.js";
+import { beyondLimits } from "./limits.js";
+import { ErrorCode } from "./protocol.js";
+
+const LOG_CHARS = 10_000; // what is kept of a line that cannot be sent whole
 
 /** A message of the host on its way through a handler: a request, or a notification where `id` is undefined. */
 export class Call {
@@ -69,12 +72,13 @@ export class Peer {
     let body;
     try {
       body = JSON.stringify({ jsonrpc: "2.0", id: call.id, result: result ?? null });
-      if (Buffer.byteLength(body) >= LIMITS.MAX_MESSAGE_BYTES) throw new RangeError(`it is over ${LIMITS.MAX_MESSAGE_BYTES} bytes`);
     } catch (error) {
       this.#refuse(call.id, ErrorCode.INTERNAL_ERROR, `the answer cannot be sent: ${describe(error)}`);
       return;
     }
-    this.#write(frame(wellFormed(body)));
+    const why = beyondLimits(body);
+    if (why === undefined) this.#write(frame(wellFormed(body)));
+    else this.#refuse(call.id, ErrorCode.INTERNAL_ERROR, `the answer cannot be sent: ${why}`);
   }
 
   /** Answer a request with an error. */
@@ -92,12 +96,12 @@ export class Peer {
   ask(method, params) {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { resolve, reject });
       this.#send({ id, method, params });
+      this.#asked.set(id, { resolve, reject });
     });
   }
 
-  /** Write a line to the plugin's log. What JSON cannot hold is left out of the fields. */
+  /** Write a line to the plugin's log. What JSON or a message cannot hold is left out. */
   log(level, message, fields) {
     let held = fields;
     try {
@@ -105,7 +109,8 @@ export class Peer {
     } catch (error) {
       held = { fields: describe(error) };
     }
-    this.notify("host/log", { level, message, fields: held });
+    const why = beyondLimits(JSON.stringify({ jsonrpc: "2.0", method: "host/log", params: { level, message, fields: held } }));
+    this.notify("host/log", why === undefined ? { level, message, fields: held } : { level, message: `${message}`.slice(0, LOG_CHARS), fields: { left_out: why } });
   }
 
   /** The host is gone: whoever waits for it is told. */
@@ -131,11 +136,15 @@ export class Peer {
   }
 
   #refuse(id, code, message) {
-    this.#send({ id, error: { code, message } });
+    const why = beyondLimits(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }));
+    this.#send({ id, error: { code, message: why === undefined ? message : `the answer cannot be sent: ${why}` } });
   }
 
   #send(message) {
-    this.#write(frame(wellFormed(JSON.stringify({ jsonrpc: "2.0", ...message }))));
+    const json = JSON.stringify({ jsonrpc: "2.0", ...message });
+    const why = beyondLimits(json);
+    if (why !== undefined) throw new RangeError(`${message.method} cannot be sent: ${why}`);
+    this.#write(frame(wellFormed(json)));
   }
 }
 

@@ -259,3 +259,32 @@ Try it:
 `,
       );
     }));
+
+test("what the host would end the connection for is an error that says so, and the plugin lives on", () =>
+  withChild(
+    `const nested = (levels) => levels === 1 ? [] : [nested(levels - 1)];
+     plugin.tool("deep", ({ levels }) => ({ content: "c", data: nested(levels) }));
+     plugin.tool("large", () => "x".repeat(8_388_608));
+     plugin.hook("pre_tool_call", async (call, ctx) => {
+       const { how } = call.arguments;
+       if (how === "log") ctx.log("info", "x".repeat(9_000_000));
+       if (how === "fields") ctx.log("info", "deep", { value: nested(200) });
+       if (how === "raise") throw new Error("x".repeat(9_000_000));
+       if (how === "notify") await ctx.notify("info", "x".repeat(9_000_000));
+       return allow();
+     });`, { options: `{ uses: ["notify"] }` }, async (child) => {
+      await child.initialize();
+      const call = (name, args) => child.reply(child.request("tool/call", payload({ call_id: "c-1", name, timeout_s: 5, arguments: args })));
+      assert.equal((await call("deep", { levels: 126 })).result.content, "c"); // the envelope and the result are two more
+      assert.equal((await call("deep", { levels: 127 })).error.message, "the answer cannot be sent: it is nested too deep, and a message may have 128 levels");
+      assert.match((await call("large", {})).error.message, /^the answer cannot be sent: it has 8,388,\d+ bytes, and a message may have 8,388,608$/);
+      const ask = (how) => child.reply(child.request("hook/pre_tool_call", toolCall({ arguments: { how } })));
+      assert.deepEqual((await ask("log")).result, { decision: "allow" });
+      const cut = (await child.said("host/log")).params;
+      assert.equal(cut.message, "x".repeat(10_000));
+      assert.match(cut.fields.left_out, /^it has 9,000,/);
+      assert.deepEqual((await ask("fields")).result, { decision: "allow" });
+      assert.match((await child.said("host/log")).params.fields.left_out, /nested too deep/);
+      assert.match((await ask("raise")).error.message, /^the answer cannot be sent: it has 9,000,/);
+      assert.match((await ask("notify")).error.message, /host\/notify cannot be sent: it has 9,000,/);
+    }));

@@ -75,7 +75,7 @@ def load_plugin(path: Path | str) -> Plugin[Any]:
         loader.exec_module(module)
     finally:
         sys.path.remove(str(file.parent))
-    found: set[Plugin[Any]] = {value for value in vars(module).values() if isinstance(value, Plugin)}  # plugins are equal to themselves alone
+    found: set[Plugin[Any]] = {value for value in vars(module).values() if isinstance(value, Plugin)}
     if len(found) != 1:
         raise LookupError(f"{path} has {len(found)} plugins at its top level, not one")
     return found.pop()
