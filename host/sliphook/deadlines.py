@@ -7,6 +7,7 @@ the heads have to be looked at. An entry that is removed in time leaves nothing 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 import trio
@@ -81,3 +82,15 @@ class Deadlines:
         with trio.move_on_at(self._wakes_at):
             await trio.lowlevel.wait_task_rescheduled(give_up)
         self._sleeper = None
+
+
+class Timer:
+    """A deadline that calls a function."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self._action = action
+
+    def expired(self, late_s: float) -> None:
+        """The time is over (see `Deadlines`)."""
+        del late_s
+        self._action()

@@ -14,26 +14,16 @@ import trio
 
 from sliphook_sdk.protocol import Entry, Payload
 
-from .call import Call, CallStatus
+from .call import Call
 from .connection import Connection
-from .deadlines import Deadlines
+from .deadlines import Deadlines, Timer
 from .delivery import Delivery, PayloadTooLarge
 from .dispatch import Ask, Audience, Result, Round, Subscriber, Tell, dispatch
-from .outcome import Outcome, Status, cancelled_outcome
+from .outcome import Outcome, cancelled_outcome
 from .plugin import Plugin
 from .quoting import quote
-from .writer import Timer
 
 _log = logging.getLogger("sliphook.fire")
-
-_STATUS: dict[CallStatus, Status] = {
-    "timed_out": "timed_out",
-    "cancelled": "cancelled",
-    "crashed": "crashed",
-    "protocol_error": "protocol_error",
-    "queue_full": "queue_full",
-    "failed_to_start": "failed_to_start",
-}
 
 
 def result_of(call: Call) -> Result:
@@ -43,7 +33,7 @@ def result_of(call: Call) -> Result:
     if call.status is None or call.status == "error":
         why = f"it answered an error: {quote(call.error.message, 300)} ({call.error.code})" if call.error is not None else call.why
         return Result(status="refused_answer", error=why, elapsed_ms=call.elapsed_ms)
-    return Result(status=_STATUS[call.status], error=call.why, elapsed_ms=call.elapsed_ms)
+    return Result(status=call.status, error=call.why, elapsed_ms=call.elapsed_ms)
 
 
 class Fire:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .deadlines import Deadlines
-from .writer import Timer
+from .deadlines import Deadlines, Timer
 
 SUSPECT_S = 5.0
 """A request that is unanswered so long after its timeout or cancel makes its plugin suspect."""

@@ -15,9 +15,8 @@ import trio
 from sliphook_sdk.protocol.limits import MAX_UNASKED_BYTES_PER_SECOND, MAX_UNASKED_MESSAGES_PER_SECOND, MESSAGE_SILENCE_S
 
 from . import pipes
-from .deadlines import Deadlines
+from .deadlines import Deadlines, Timer
 from .framing import Body, FrameReader, FramingError, Stray
-from .writer import Timer
 
 READ_BYTES = 64 * 1024
 MESSAGES_PER_PASS = 100

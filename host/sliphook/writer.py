@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Protocol
 
 import trio
@@ -11,7 +10,7 @@ import trio
 from sliphook_sdk.protocol.limits import WRITE_STALL_S
 
 from . import pipes
-from .deadlines import Deadlines
+from .deadlines import Deadlines, Timer
 from .outbox import Item, Outbox
 
 DYING_S = 0.2
@@ -145,15 +144,3 @@ class PipeWriter:
     def _give_up(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
         self._task = None
         return trio.lowlevel.Abort.SUCCEEDED
-
-
-class Timer:
-    """A deadline that calls a function."""
-
-    def __init__(self, action: Callable[[], None]) -> None:
-        self._action = action
-
-    def expired(self, late_s: float) -> None:
-        """The time is over (see `Deadlines`)."""
-        del late_s
-        self._action()
