@@ -343,3 +343,32 @@ async def test_a_session_whose_meta_is_no_json_is_refused_at_once(shop: Workshop
                     pass
             async with host.session() as session, session.turn("hello"):
                 pass
+
+
+async def test_a_loop_that_the_agent_blocked_is_the_agents_fault(shop: Workshop, caplog: pytest.LogCaptureFixture) -> None:
+    """What can be read by then is read first: who answered in time has answered."""
+    hasty = [{"event": "user_prompt_submit", "timeout_s": 0.2}]
+    prompt = shop.program("prompt", subscriptions=hasty)
+    silent = shop.program("silent", subscriptions=hasty, on='return NOTHING if method == "hook/user_prompt_submit" else {}')
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([prompt.path, silent.path]) as host, host.session() as session, session.turn("hello") as turn:
+            fire = session.begin("user_prompt_submit", turn, source="user", text="hello")
+            await trio.lowlevel.checkpoint()  # it is written
+            time.sleep(0.8)  # noqa: ASYNC251 - this is what the agent does wrong
+            outcome = await fire.wait()
+    assert [(part.plugin, part.status) for part in outcome.parts] == [("prompt", "answered"), ("silent", "timed_out")]
+    said = [record.getMessage() for record in caplog.records if "blocked its own loop" in record.getMessage()]
+    assert len(said) == 1
+    assert said[0].endswith("; a timeout of the plugin silent was noticed late")
+
+
+@pytest.mark.parametrize("replaces", [False, True])
+async def test_the_agents_budget_ends_a_fire_as_a_whole(shop: Workshop, replaces: bool) -> None:
+    hangs = 'return NOTHING if method == "hook/user_prompt_submit" else {}'
+    subscriptions = [{"event": "user_prompt_submit", "replaces": replaces}]
+    programs = [shop.program(name, subscriptions=subscriptions, on=hangs) for name in ("one", "two")]
+    with trio.fail_after(WAIT_S / 4):
+        async with PluginHost([program.path for program in programs]) as host, host.session() as session, session.turn("hello") as turn:
+            outcome = await session.ask("user_prompt_submit", turn, budget_s=0.3, source="user", text="hello")
+            turn.finish("completed")
+    assert [(part.plugin, part.status) for part in outcome.parts] == [("one", "timed_out"), ("two", "timed_out")]

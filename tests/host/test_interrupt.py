@@ -485,7 +485,6 @@ async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> N
         with pytest.raises(TypeError, match="object cannot be encoded"):
             session.interrupt()
         await trio.sleep_forever()
-        return "never"
 
     async with conversation(probe) as (_, session):
         async with session.turn("one") as turn:

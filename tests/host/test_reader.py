@@ -1,0 +1,108 @@
+"""How much of one plugin's output is read: fair to everybody else, on a clock that jumps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+
+import pytest
+import trio
+import trio.testing
+
+from sliphook import pipes
+from sliphook.deadlines import Deadlines
+from sliphook.framing import Body, FramingError, Stray
+from sliphook.reader import PipeReader
+
+LINE = b'{"jsonrpc":"2.0","method":"x"}\n'
+
+
+class Owner:
+    """Notes when each message was handled."""
+
+    def __init__(self, *, asked: bool) -> None:
+        self.at: list[float] = []
+        self._asked = asked
+
+    def message(self, body: Body) -> bool:
+        self.at.append(trio.current_time())
+        return self._asked
+
+    def stray(self, stray: Stray) -> None:
+        self.at.append(trio.current_time())
+
+    def unreadable(self, error: FramingError) -> None:
+        raise AssertionError(str(error))
+
+
+@asynccontextmanager
+async def reading(owner: Owner) -> AsyncGenerator[int]:
+    """A reader at work; gives the descriptor to write to."""
+    out, into = os.pipe()
+    descriptor = pipes.take(out)
+    os.close(out)
+    os.set_blocking(into, False)
+    reader = PipeReader(descriptor, Deadlines(), owner)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(reader.run)
+            yield into
+            nursery.cancel_scope.cancel()
+    finally:
+        reader.close()
+        os.close(into)
+
+
+async def until_handled(owner: Owner, count: int) -> None:
+    while len(owner.at) < count:
+        await trio.lowlevel.checkpoint()
+
+
+async def write(into: int, data: bytes) -> None:
+    while data:
+        await trio.lowlevel.wait_writable(into)
+        data = data[os.write(into, data) :]
+
+
+@pytest.mark.parametrize(("messages", "asked", "goes_on_at"), [(1_000, False, 0.0), (1_001, False, 1.0), (1_001, True, 0.0)])
+async def test_above_a_thousand_messages_a_second_reading_rests_for_the_rest_of_it(
+    autojump_clock: trio.testing.MockClock, messages: int, asked: bool, goes_on_at: float
+) -> None:
+    """Answers that the host has asked for do not count."""
+    owner = Owner(asked=asked)
+    async with reading(owner) as into:
+        await write(into, LINE * messages)
+        await until_handled(owner, messages)
+        await write(into, LINE)
+        await trio.sleep(5)
+    assert owner.at == [0.0] * messages + [goes_on_at]
+
+
+@pytest.mark.parametrize(("mebibytes", "goes_on_at"), [(16, 0.0), (17, 1.0)])
+async def test_above_16_mib_a_second_the_pipe_pushes_back(
+    autojump_clock: trio.testing.MockClock, mebibytes: int, goes_on_at: float
+) -> None:
+    owner = Owner(asked=False)
+    frame = b'{"jsonrpc":"2.0","method":"x","params":{"text":"%b"}}\n'
+    message = frame % (b"x" * (1024 * 1024 - len(frame)))
+    async with reading(owner) as into:
+        for _ in range(mebibytes):
+            await write(into, message)
+        await until_handled(owner, mebibytes)
+        await write(into, LINE)
+        await trio.sleep(5)
+    assert owner.at == [0.0] * mebibytes + [goes_on_at]
+
+
+async def test_others_come_to_their_turn_after_a_hundred_messages(autojump_clock: trio.testing.MockClock) -> None:
+    owner = Owner(asked=True)
+    seen: list[int] = []
+    async with reading(owner) as into:
+        await write(into, LINE * 1_000)
+        while len(owner.at) < 1_000:
+            await trio.lowlevel.checkpoint()
+            seen.append(len(owner.at))
+    steps = [more - before for before, more in pairwise([0, *seen])]
+    assert max(steps) <= 200  # of two passes, the second may come first
