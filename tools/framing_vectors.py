@@ -67,7 +67,7 @@ def framing() -> str:
     host = [{"name": name, "stream": stream, "messages": messages} for name, stream, messages in _HOST]
     plugin = [{"name": name, "stream": stream, "messages": messages, "stray": stray} for name, stream, messages, stray in _PLUGIN]
     ending = [{"name": name, "stream_hex": stream.hex()} for name, stream in _ENDING]
-    parts = {"host_writes": host, "plugin_may_write": plugin, "ends_the_connection": ending}
+    parts: dict[str, list[dict[str, Any]]] = {"host_writes": host, "plugin_may_write": plugin, "ends_the_connection": ending}
     return "{\n" + ",\n".join(f"  {json.dumps(name)}: [\n{_lines(cases)}\n  ]" for name, cases in parts.items()) + "\n}\n"
 
 

@@ -46,6 +46,9 @@ ALL = [
     "no-process-left",
 ]
 
+PROTOCOL = (Path(__file__).resolve().parents[2] / "protocol.md").read_text(encoding="utf-8")
+HEADINGS = {line.lstrip("# ").replace("`", "") for line in PROTOCOL.splitlines() if line.startswith("#")}
+
 ONE_READ_ONE_MESSAGE = """
     def messages():
         while data := os.read(0, 65536):
@@ -240,3 +243,9 @@ async def test_a_fault_of_the_suite_is_not_the_plugins(tmp_path: Path, monkeypat
     assert named(report, "failed") == set()
     xml = ElementTree.fromstring(report.junit())
     assert (xml.get("tests"), xml.get("errors"), xml.get("failures")) == (str(len(report.findings)), "1", "0")
+
+
+async def test_every_finding_names_a_section_of_the_protocol(tmp_path: Path) -> None:
+    for report in (await checked(write(tmp_path)), await check_plugin(tmp_path / "nothing")):
+        assert report.findings
+        assert [finding for finding in report.findings if finding.section not in HEADINGS] == []

@@ -111,3 +111,12 @@ def test_the_embedding_snippet_runs(folder: Path) -> None:
     )
     assert done.stderr == ""
     assert done.stdout == "It is cold in Oslo, take a coat.\n"
+
+
+def test_check_and_new_as_typed(folder: Path) -> None:
+    done = sliphook(folder, *typed("check"))
+    assert done.returncode == 0, done.stdout
+    assert "FAILED" not in done.stdout
+    done = sliphook(folder, *typed("new"))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in (folder / "my-guard").iterdir()} == {"my-guard.sh", "test.sh", "README.md"}

@@ -32,7 +32,7 @@ console.log(JSON.stringify(cases.map(read)));
 """
 
 
-def named(part: str) -> Any:
+def named(part: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in VECTORS[part]])
 
 
