@@ -53,9 +53,10 @@ def written(sliphook: Sliphook, tmp_path: Path, language: str) -> tuple[Path, li
 def test_what_it_writes_passes_the_check_and_its_own_test(sliphook: Sliphook, tmp_path: Path, language: str) -> None:
     skip_without(language)
     file, _, test, _, _ = LANGUAGES[language]
+    (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\naddopts = ['--none-such']\n")
     folder, commands = written(sliphook, tmp_path, language)
     assert file in {path.name for path in folder.iterdir()}
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(folder.iterdir())) == (4 if language == "python" else 3)
     assert commands[-1] == test.replace(sys.executable, "python3").removesuffix(" -p no:cacheprovider")
     if language in ("c", "rust"):
         built = ran_in(folder, commands.pop(0))

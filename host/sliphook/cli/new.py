@@ -17,6 +17,10 @@ _GUARD: Final = "It keeps an agent's shell from deleting whole trees: `rm -rf` i
 _GATE: Final = "The agent may not stop before it has spoken of tests."
 _FIRE: Final = """ --payload '{"tool_name": "shell", "arguments": {"command": "rm -rf build"}}'"""
 _NO_SDK: Final = 'It needs no SDK; the section "Framing" of Sliphook\'s protocol.md says what such a small reader may rely on.'
+_SDK: Final = (
+    "The first `python3` on PATH runs both; it must have `sliphook-sdk`, and for the test `pytest`: `python3 -m pip install pytest`."
+)
+_PYTEST: Final = "[pytest]\n# This file is here so that pytest takes no settings from the folders above.\n"
 _CASES: Final = """\
 expect 'trees stay' '"decision":"deny"' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"rm -rf build"}}'
 expect 'the rest may run' '"result":null' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"ls"}}'"""
@@ -57,9 +61,7 @@ class _Language(NamedTuple):
 
 
 _LANGUAGES: Final = {
-    "python": _Language(
-        ".py", "python3", "test_plugin.py", "python3 -m pytest", "python_test", reads="Both use `sliphook-sdk`, and the test `pytest`."
-    ),
+    "python": _Language(".py", "python3", "test_plugin.py", "python3 -m pytest", "python_test", reads=_SDK),
     "node": _Language(".mjs", "node", "plugin.test.mjs", "node --test", "node_test"),
     "sh": _Language(".sh", "sh"),
     "c": _Language(".c", "cc", build="cc -O2 -o {0} {0}.c"),
@@ -127,7 +129,8 @@ def _texts(name: str, language: str, chosen: _Language) -> dict[str, str]:
         "TEST": f"$ {chosen.test}",
     }
     templates = {marks["FILE"]: language, chosen.test_file: chosen.template, "README.md": "readme"}
-    return {file: _filled(template, marks) for file, template in templates.items()}
+    texts = {file: _filled(template, marks) for file, template in templates.items()}
+    return texts | ({"pytest.ini": _PYTEST} if language == "python" else {})
 
 
 def _filled(template: str, marks: dict[str, str]) -> str:
