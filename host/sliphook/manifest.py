@@ -29,6 +29,7 @@ from sliphook_sdk.protocol import (
 )
 from sliphook_sdk.protocol.limits import (
     HOOK_TIMEOUT_S,
+    MAX_PATTERN_CHARS,
     MAX_PATTERNS,
     MAX_SCHEMA_BYTES,
     MAX_SUBSCRIPTIONS,
@@ -258,9 +259,13 @@ def _check_counts(wire: Manifest) -> None:
     subscriptions = wire.subscriptions or ()
     if len(subscriptions) > MAX_SUBSCRIPTIONS:
         raise ManifestError(f"it has {len(subscriptions):,} subscriptions; at most {MAX_SUBSCRIPTIONS} are allowed")
-    patterns = sum(len(globs) if isinstance(globs, list) else 1 for one in subscriptions for globs in (one.match or {}).values())
-    if patterns > MAX_PATTERNS:
-        raise ManifestError(f"its subscriptions match by {patterns:,} patterns; at most {MAX_PATTERNS:,} are allowed")
+    matches = [globs for one in subscriptions for globs in (one.match or {}).values() if globs is not None]
+    patterns = [glob for globs in matches for glob in ([globs] if isinstance(globs, str) else globs)]
+    if len(patterns) > MAX_PATTERNS:
+        raise ManifestError(f"its subscriptions match by {len(patterns):,} patterns; at most {MAX_PATTERNS:,} are allowed")
+    chars = sum(map(len, patterns))
+    if chars > MAX_PATTERN_CHARS:
+        raise ManifestError(f"the patterns of its subscriptions have {chars:,} characters; at most {MAX_PATTERN_CHARS:,} are allowed")
 
 
 def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pattern:

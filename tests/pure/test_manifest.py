@@ -457,6 +457,10 @@ def _manifest_with(**fields: object) -> bytes:
             {"subscriptions": [{"event": "pre_tool_call", "match": {"tool_name": ["a"] * 1001}}]},
             "its subscriptions match by 1,001 patterns; at most 1,000 are allowed",
         ),
+        (
+            {"subscriptions": [{"event": "pre_tool_call", "match": {"tool_name": ["*" * 4096, "a" * 4097]}}]},
+            "the patterns of its subscriptions have 8,193 characters; at most 8,192 are allowed",
+        ),
         ({"tools": [{"name": f"t{number}"} for number in range(513)]}, "it offers 513 tools; at most 512 are allowed"),
         (
             {"tools": [{"name": "deploy", "input_schema": {"description": "x" * 65_519}}]},

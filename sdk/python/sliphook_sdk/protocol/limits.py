@@ -26,6 +26,7 @@ TERM_GRACE_S: Final = 2.0
 
 MAX_SUBSCRIPTIONS: Final = 256
 MAX_PATTERNS: Final = 1_000
+MAX_PATTERN_CHARS: Final = 8 * 1024
 MAX_TOOLS: Final = 512
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 
@@ -73,7 +74,7 @@ LIMITS: Final = (
     Limit("a command", f"{COMMAND_TIMEOUT_S:g} s", "timed out: the user reads an error"),
     Limit("`timeout_s` of a subscription or a tool", f"{MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} s", "the plugin fails to start"),
     Limit("subscriptions of a plugin", f"{MAX_SUBSCRIPTIONS}", "the plugin fails to start"),
-    Limit("patterns in all its subscriptions", f"{MAX_PATTERNS:,}", "the plugin fails to start"),
+    Limit("patterns in all its subscriptions", f"{MAX_PATTERNS:,}, {MAX_PATTERN_CHARS:,} characters", "the plugin fails to start"),
     Limit("tools of a plugin in one scope", f"{MAX_TOOLS}", "the plugin fails to start; -32602 for `host/tools`"),
     Limit("`input_schema` of one tool", _mib(MAX_SCHEMA_BYTES), "the plugin fails to start; -32602 for `host/tools`"),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),
