@@ -207,3 +207,13 @@ async def test_cancelled_while_it_opens(shop: Workshop, monkeypatch: pytest.Monk
         async with PluginHost([slow.path]):
             pytest.fail("it has opened")
     assert scope.cancelled_caught
+
+
+async def test_one_that_has_not_declared_itself_is_sent_nothing_but_exit(shop: Workshop) -> None:
+    main = "receive()\nrequest('q', 'host/notify', level='info', message='x')\nwhile receive().get('method') != 'exit': pass\nreceive()"
+    slow = shop.program("slow", main=main)
+    with trio.fail_after(WAIT_S), trio.move_on_after(0.5):
+        async with PluginHost([slow.path]):
+            pytest.fail("it has opened")
+    assert slow.methods() == ["initialize", "exit", "EOF"]
+    assert slow.replies()["q"]["error"]["code"] == -32001
