@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -424,6 +425,14 @@ def test_no_pattern_can_hold_the_agent(glob: str) -> None:
     """With backtracking each of these would run for years."""
     route = subscribe("user_prompt_submit", match={"text": glob})
     assert not route.matches(payload("user_prompt_submit", text="a" * 3_000))
+
+
+def test_a_run_of_question_marks_costs_no_more_than_one() -> None:
+    """Looked for at every place, these would take a minute."""
+    route = subscribe("user_prompt_submit", match={"text": [f"*{'?' * 80}b*"] * 90})
+    began = time.process_time()
+    assert not route.matches(payload("user_prompt_submit", text="a" * 1_000_000))
+    assert time.process_time() - began < 5
 
 
 @given(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
@@ -32,28 +32,51 @@ class Globs:
         return text in self._exact or any(_fits(parts, text) for parts in self._parted)
 
 
-def _parts(glob: str) -> tuple[tuple[re.Pattern[str], int], ...]:
-    """The texts between the stars, in which `?` stands for any character, each with its length."""
-    return tuple(
-        (re.compile("".join("." if char == "?" else re.escape(char) for char in part), re.DOTALL), len(part)) for part in glob.split("*")
-    )
+class _Part(NamedTuple):
+    """A text between stars. `?` at its ends are only counted: to look for them at every place would take the product of both lengths."""
+
+    before: int
+    core: re.Pattern[str]
+    behind: int
+    length: int
+
+    def begins(self, text: str) -> int:
+        """Where it ends at the beginning of the text; -1 where it does not stand there."""
+        found = self.core.match(text, self.before)
+        return found.end() + self.behind if found is not None else -1
+
+    def next(self, text: str, at: int) -> int:
+        """Where the first one from `at` on ends; -1 where there is none."""
+        begin = at + self.before
+        found = self.core.search(text, begin) if begin <= len(text) else None
+        return found.end() + self.behind if found is not None else -1
 
 
-def _fits(parts: tuple[tuple[re.Pattern[str], int], ...], text: str) -> bool:
-    (first, _), *rest = parts
-    if not rest:
-        return first.fullmatch(text) is not None
-    begun = first.match(text)
-    if begun is None:
+def _parts(glob: str) -> tuple[_Part, ...]:
+    return tuple(_part(text) for text in glob.split("*"))
+
+
+def _part(text: str) -> _Part:
+    rest = text.lstrip("?")
+    core = rest.rstrip("?")
+    pattern = re.compile("".join("." if char == "?" else re.escape(char) for char in core), re.DOTALL)
+    return _Part(len(text) - len(rest), pattern, len(rest) - len(core), len(text))
+
+
+def _fits(parts: tuple[_Part, ...], text: str) -> bool:
+    first, *rest = parts
+    if len(text) < sum(part.length for part in parts):
         return False
-    at = begun.end()
-    *middle, (last, length) = rest
-    for part, _ in middle:
-        found = part.search(text, at)
-        if found is None:
+    if not rest:
+        return first.begins(text) == len(text)
+    at = first.begins(text)
+    *middle, last = rest
+    for part in middle:
+        if at < 0:
             return False
-        at = found.end()
-    return last.fullmatch(text, max(at, len(text) - length)) is not None
+        at = part.next(text, at)
+    start = len(text) - last.length
+    return 0 <= at <= start and last.begins(text[start:]) == last.length
 
 
 @cache
