@@ -12,6 +12,7 @@ import trio
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
+from . import wire
 from .outcome import Context, Outcome, Reason
 from .schemas import why_arguments_do_not_fit
 from .stamps import new_id
@@ -224,6 +225,8 @@ async def _decide_and_run(
 async def _run_own(run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]], tool: OpenTool) -> tuple[ToolStatus, ToolResult]:
     try:
         result = await run(tool.arguments)
+        if isinstance(result, ToolResult):
+            wire.encode(result.data)  # the plugins must be told of it
     except Exception as error:
         _log.exception("the agent's own tool %s failed", tool.name)
         return "error", ToolResult(content=f"the tool {tool.name} failed: {error}", is_error=True)

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from sliphook import HostError, PluginHost, Session, Turn, TurnOpen
-from sliphook_sdk.protocol import Message, Usage
+from sliphook_sdk.protocol import Message, ToolResult, Usage
 from tests.host.pairs import check_pairs
 from tests.host.plugins import EVERYTHING, WAIT_S, Program, Workshop
 
@@ -101,6 +101,18 @@ async def test_an_exception_in_a_tool_of_the_agents_own_is_a_result(probe: Progr
     assert (outcome.status, outcome.result.is_error) == ("error", True)
     assert [one["status"] for one in probe.params("hook/post_tool_call")] == ["error"]
     assert ends(probe) == (["completed"], ["exit"])
+
+
+async def test_a_result_of_the_agents_own_that_is_no_json_is_the_tools_failure(probe: Program) -> None:
+    async def own_tool(_: dict[str, object]) -> ToolResult:
+        return ToolResult(content="done", data=object())
+
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+            outcome = await turn.call_tool("mine", {}, run=own_tool)
+    assert outcome.status == "error"
+    assert outcome.result.content.startswith("the tool mine failed: Encoding objects of type object is unsupported")
+    assert [one["status"] for one in probe.params("hook/post_tool_call")] == ["error"]
 
 
 async def test_cancelled_inside_of_a_tool_of_the_agents_own(probe: Program) -> None:
