@@ -45,7 +45,7 @@ Tortures.
 Try it:
   sliphook fire pre_tool_call --plugin {path}
   sliphook call weather --args '{{"city": "...", "days": 1}}' --plugin {path}
-  sliphook install {path}
+  sliphook check {path}
 """
 
 

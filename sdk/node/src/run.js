@@ -75,7 +75,7 @@ export function explain(plugin, path) {
   ];
   const tries = [...asked, ...told].slice(0, 1).map((event) => `sliphook fire ${event} --plugin ${path}`);
   for (const tool of tools.slice(0, 1)) tries.push(`sliphook call ${tool.name} --args '${JSON.stringify(sample(tool.input_schema ?? {}))}' --plugin ${path}`);
-  tries.push(`sliphook install ${path}`);
+  tries.push(`sliphook check ${path}`);
   return [
     `${name}${version ? ` ${version}` : ""} is a plugin for agents; Sliphook starts it and speaks to it.`,
     ...(description ? [description] : []),

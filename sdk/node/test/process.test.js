@@ -255,7 +255,7 @@ Tortures.
 Try it:
   sliphook fire pre_tool_call --plugin FILE
   sliphook call weather --args '{"city":"...","days":1}' --plugin FILE
-  sliphook install FILE
+  sliphook check FILE
 `,
       );
     }));

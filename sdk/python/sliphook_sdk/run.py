@@ -66,7 +66,7 @@ def explain(plugin: Plugin[Any], path: str) -> str:
     for name, tool in list(plugin.tools.items())[:1]:
         sample = _sample(tool.spec.input_schema or {})
         tries.append(f"sliphook call {name} --args '{json.dumps(sample)}' --plugin {where}")
-    tries.append(f"sliphook install {where}")
+    tries.append(f"sliphook check {where}")
     return "\n".join([*lines, "", "Try it:", *(f"  {command}" for command in tries), ""])
 
 
