@@ -143,7 +143,7 @@ class Connection:
 
     def cancel(self, call: Call, *, urgent: bool = False) -> None:
         """Withdraw one call: tell the plugin if it has been sent, and settle it here and now."""
-        if call.status is not None or not self.withdraw([call]):
+        if call.status is not None or not (call.written or self.withdraw([call])):
             return
         params = msgspec.Raw(wire.encode(CancelParams(id=call.id)))
         self.notify("$/cancelRequest", params, session_id=call.session_id, urgent=urgent)
