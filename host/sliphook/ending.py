@@ -48,7 +48,8 @@ async def stop_ladder(
                 await _until_first(hurry.wait, process.exited)
             if not waiting.cancelled_caught and not hurry.is_set():
                 return
-            say(f"it did not end within {grace_s:g} s; {number.name} goes to its process group")
+            if waiting.cancelled_caught:
+                say(f"it did not end within {grace_s:g} s; {number.name} goes to its process group")
         process.signal_group(signal.SIGKILL if hurry.is_set() else number)
 
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=msgspec.Struct)
 _MESSAGE_CHARS = 2_000
+MAX_FIELD_LINES = 50
+"""At most so many lines of one field are logged."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +53,21 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     call_id: str | None
     message: str | None
     fraction: float | None
+
+
+def _short_fields(fields: dict[str, Any]) -> str:
+    """What stands beside a message, on its line."""
+    short = {name: value for name, value in fields.items() if not _is_long(value)}
+    return f" {quote(msgspec.json.encode(short), 500)}" if short else ""
+
+
+def _long_fields(fields: dict[str, Any]) -> list[str]:
+    """Texts of several lines, as a traceback is: each line on its own."""
+    return [f"  {line}" for value in fields.values() if _is_long(value) for line in str(value).splitlines()[:MAX_FIELD_LINES]]
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, str) and "\n" in value
 
 
 class CalledHost(Protocol):
@@ -122,8 +139,9 @@ class HostCalls:
             if left_out:
                 said = f"{left_out} of its log and progress messages were left out: it sent more than {MAX_LOG_PER_SECOND} in a second"
                 self._host.log_line(self._plugin, "warning", said)
-            fields = f" {quote(msgspec.json.encode(params.fields), 500)}" if params.fields else ""
-            self._host.log_line(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS) + fields)
+            self._host.log_line(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS) + _short_fields(params.fields or {}))
+            for line in _long_fields(params.fields or {}):
+                self._host.log_line(self._plugin, params.level, quote(line, _MESSAGE_CHARS))
 
     def _progress(self, params: ProgressParams) -> None:
         connection = self._plugin.connection

@@ -121,3 +121,19 @@ def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait(WAIT_S) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "says"),
+    [
+        ("sliphook events | head -1", 0, ""),
+        ("sliphook run hello >&-", 0, ""),
+        ("sliphook run hello 2>&-", 0, ""),
+        ("sliphook events >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
+        ("sliphook run hello >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
+    ],
+)
+def test_output_that_leads_nowhere_is_no_traceback(command: str, status: int, says: str) -> None:
+    shell = command.replace("sliphook", f"{sys.executable} -m sliphook", 1)
+    ran = subprocess.run(["sh", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    assert (ran.returncode, ran.stderr) == (status, says)

@@ -240,6 +240,8 @@ class Agent:
             async with trio.open_nursery() as nursery:
                 for at, call in enumerate(calls):
                     nursery.start_soon(call_one, at, call)
+                    # else trio begins them in any order; users and plugins see them in the model's
+                    await trio.lowlevel.checkpoint()
         finally:
             self.conversation.add_results(calls, texts)
 

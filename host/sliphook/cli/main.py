@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import click
 
@@ -89,9 +90,25 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as it should, 130 on Ctrl+C.
     """
+    # Whoever closed a stream before starting us wants to see nothing on it.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its number, not a traceback.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # pyright: ignore[reportAttributeAccessIssue]
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        return _run(args)
+    except OSError as error:
+        return _without_output(error)
+    except BaseExceptionGroup as group:
+        failed = group.subgroup(OSError)
+        if failed is None or group.split(OSError)[1] is not None:
+            raise
+        return _without_output(failed)
+
+
+def _run(args: Sequence[str] | None) -> int:
     try:
         status = _sliphook.main(args=None if args is None else list(args), prog_name="sliphook", standalone_mode=False)
         sys.stdout.flush()
@@ -106,10 +123,17 @@ def main(args: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")
         return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Who read our output has gone; the interpreter would complain again when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_FAILED
+
+
+def _without_output(error: BaseException) -> int:
+    """Nothing can be written to stdout any more: quietly where its reader has gone, else with the reason."""
+    if isinstance(error, BaseExceptionGroup):
+        return _without_output(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
+    # the interpreter would complain again when it flushes at its end
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    if not isinstance(error, BrokenPipeError):
+        _complain(f"cannot go on: {error.strerror if isinstance(error, OSError) else error}")
+    return EXIT_FAILED
 
 
 def _complain(message: str) -> None:
