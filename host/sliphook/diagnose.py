@@ -79,6 +79,13 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
     return None
 
 
+def advice_for(last_words: str) -> str | None:
+    """What to do about a program that died at its start with these words, where that is known."""
+    if "No module named 'sliphook_sdk'" in last_words:
+        return "the Python that its #! line finds has no sliphook-sdk; install it there, or activate the environment that has it"
+    return None
+
+
 def explain_spawn_error(path: Path, error: OSError) -> str:
     """One line for an error of the spawn itself, after `why_not_startable` found nothing."""
     shown = quote(str(path))

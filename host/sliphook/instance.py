@@ -16,6 +16,7 @@ from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECON
 from .call import Call, CallStatus
 from .connection import Connection
 from .deadlines import Deadlines
+from .diagnose import advice_for
 from .ending import NO_PARAMS, bury, drain, stop_ladder
 from .hang import HANG_S, HangWatch
 from .outbox import Item
@@ -204,7 +205,8 @@ class Instance:
                 self.why += f"; {cut_short}"
                 self._status = "crashed" if returncode is None or returncode < 0 else "protocol_error"
         if self._last_words is not None and not self.stopped:
-            self.why = f"{self.why}; its last line on stderr: {self._last_words}"
+            advice = advice_for(self._last_words)
+            self.why = f"{self.why}; its last line on stderr: {self._last_words}{f' ({advice})' if advice is not None else ''}"
         if self._witness is not None:
             self._witness.life("exit", note=self.why)
         self.connection.close(self._status, f"{self._owner.name} {self.why}")

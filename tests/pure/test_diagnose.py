@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sliphook.diagnose import explain_spawn_error, why_not_startable
+from sliphook.diagnose import advice_for, explain_spawn_error, why_not_startable
 
 
 def program(folder: Path, content: bytes, *, mode: int = 0o755, name: str = "plug in") -> Path:
@@ -167,3 +167,10 @@ def test_a_format_that_nobody_knows(tmp_path: Path) -> None:
 def test_other_errors_of_the_spawn(number: int, why: str) -> None:
     assert explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number))) == f"/plugin {why}"
     assert explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number), "/plugin")) == f"/plugin {why}"
+
+
+def test_a_missing_sdk_is_explained() -> None:
+    assert advice_for("ModuleNotFoundError: No module named 'sliphook_sdk'") == (
+        "the Python that its #! line finds has no sliphook-sdk; install it there, or activate the environment that has it"
+    )
+    assert advice_for("ModuleNotFoundError: No module named 'requests'") is None
