@@ -369,8 +369,8 @@ def deaf_until(flag: str) -> str:
     return f"reply(receive()['id'], MANIFEST)\nwait_for_file({flag!r})\nserve()"
 
 
-FULL = 70
-"""Notifications of 1,000 characters that more than fill a pipe."""
+FULL = 200
+"""Notifications of 1,000 characters that more than fill a pipe, and what a program reads ahead."""
 
 
 async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(shop: Workshop) -> None:
