@@ -22,6 +22,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "spec",
             "lifecycle",
             "supervisor",
+            "sessionhost",
             "deadlines",
             "pipes",
             "rates",

@@ -30,12 +30,15 @@ from .rpc import Handler
 from .tools import ToolTable
 
 if TYPE_CHECKING:
+    from .outcome import Outcome
     from .plugin import Plugin
     from .session import Session
     from .toolcall import Approver
     from .trace.record import TraceSink
 
 _log = logging.getLogger("sliphook")
+_UNNOTICED = frozenset({"timed_out", "refused_answer", "queue_full", "payload_too_large"})
+"""Ways for an answer to fail that leave the plugin alive, so nothing else tells of them."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +187,13 @@ class Backstage:
                 if first is None or first[0] != "hook/session_start":  # else it is told of the session all the same
                     payload = session.reload_payload(before=first[1] if first is not None else None)
                     tell(CATALOGUE["session_start"], payload, own, self._by_name)
+
+    def hook_answered(self, name: str, outcome: Outcome) -> None:
+        """A failed answer that counts as none would go unnoticed; one that denies says so itself, and a death is told as such."""
+        for part in outcome.parts:
+            plugin = self._by_name.get(part.plugin)
+            if part.error is not None and part.decision is None and part.status in _UNNOTICED and plugin is not None:
+                self.problem(plugin, f"{part.plugin} did not answer {name}: {part.error}; it counts as no opinion")
 
     def problem(self, plugin: Plugin, message: str) -> None:
         """Something that the user should read. The log gets the last lines on stderr with it, whatever the rate limit left out before."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import trio
@@ -13,7 +13,6 @@ from sliphook_sdk.protocol import CATALOGUE, AlertLevel, Payload, SessionInfo, U
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
 from . import wire
-from .dispatch import Subscriber
 from .fire import Fire, tell
 from .interrupt import close_turn, interrupt_turns
 from .outcome import Context, Outcome, cancelled_outcome
@@ -22,46 +21,11 @@ from .turn import Turn, exit_kind
 from .usage import add_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .deadlines import Deadlines
-    from .plugin import Plugin
-    from .toolcall import ToolHost
+    from .sessionhost import SessionHost
 
 EndReason = Literal["exit", "reset", "signal", "error", "shutdown"]
 StartSource = Literal["startup", "resume", "reset"]
 InterruptReason = Literal["user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"]
-
-
-class SessionHost(Protocol):
-    """What a session needs of the host."""
-
-    @property
-    def deadlines(self) -> Deadlines:
-        """The watchdog."""
-        ...
-
-    @property
-    def tool_host(self) -> ToolHost:
-        """The plugins' tools and commands."""
-        ...
-
-    @property
-    def plugins_by_name(self) -> Mapping[str, Plugin]:
-        """All plugins."""
-        ...
-
-    def subscribers(self, name: str) -> Sequence[Subscriber]:
-        """Who hears a hook or event."""
-        ...
-
-    def session_opened(self, session: Session, old_id: str | None) -> None:
-        """The session lives, under its id; `old_id` is the one that it had before."""
-        ...
-
-    def session_closed(self, session: Session) -> None:
-        """The session is over."""
-        ...
 
 
 class Session:
@@ -321,6 +285,7 @@ class Session:
             finally:
                 turn.fires.discard(fire)
         assert fire.outcome is not None
+        self.host.hook_answered(name, fire.outcome)
         return await _unless_ended(turn, fire.outcome)
 
     def turn_opened(self, turn: Turn) -> None:

@@ -337,3 +337,24 @@ async def test_a_plugin_may_interrupt_from_inside_its_own_hook(autojump_clock: M
         await turn.call_tool("shell", {"command": "ls"}, run=shell)
     assert turn.interrupted
     assert [payload.reason for payload in plugin.payloads("agent_loop_stopped")] == ["plugin"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (HANGS, ["slow did not answer stop: no answer within 5 s; it counts as no opinion"]),
+        (
+            {"decison": "deny"},
+            ["slow did not answer stop: the answer has an unknown field 'decison'; did you mean decision?; it counts as no opinion"],
+        ),
+        ({"continue_with": "more"}, []),
+        (None, []),
+    ],
+)
+async def test_a_failure_that_counts_as_none_is_said(autojump_clock: MockClock, answer: Any, says: list[str]) -> None:
+    problems: list[str] = []
+    slow = FakePlugin("slow", hooks={"stop": answer})
+    async with PluginHost([slow], on_problem=lambda _, message: problems.append(message)) as host, host.session() as session:
+        async with session.turn("hello") as turn:
+            await turn.stop()
+    assert problems == says

@@ -1,0 +1,50 @@
+"""What a session needs of the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .deadlines import Deadlines
+    from .dispatch import Subscriber
+    from .outcome import Outcome
+    from .plugin import Plugin
+    from .session import Session
+    from .toolcall import ToolHost
+
+
+class SessionHost(Protocol):
+    """What a session needs of the host."""
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """The watchdog."""
+        ...
+
+    @property
+    def tool_host(self) -> ToolHost:
+        """The plugins' tools and commands."""
+        ...
+
+    @property
+    def plugins_by_name(self) -> Mapping[str, Plugin]:
+        """All plugins."""
+        ...
+
+    def subscribers(self, name: str) -> Sequence[Subscriber]:
+        """Who hears a hook or event."""
+        ...
+
+    def session_opened(self, session: Session, old_id: str | None) -> None:
+        """The session lives, under its id; `old_id` is the one that it had before."""
+        ...
+
+    def session_closed(self, session: Session) -> None:
+        """The session is over."""
+        ...
+
+    def hook_answered(self, name: str, outcome: Outcome) -> None:
+        """All answers to a hook are there; the user may have to hear of those that failed."""
+        ...
