@@ -108,14 +108,22 @@ async def test_tools_of_one_answer_run_at_the_same_time_and_answer_in_order(auto
         result("id-slow", "slowly"),
         result("id-quick", "quickly"),
     ]
-    assert sorted(entry for entry in stage.session.log if entry[0] == "call_tool") == [
-        ("call_tool", "quick", {}, "id-quick", None),
+    assert [entry for entry in stage.session.log if entry[0] == "call_tool"] == [
         ("call_tool", "slow", {}, "id-slow", None),
+        ("call_tool", "quick", {}, "id-quick", None),
     ]
     assert [shown for shown in stage.display.shown if shown[0] == "ended"] == [
         ("ended", "quick", "ok", "quickly"),
         ("ended", "slow", "ok", "slowly"),
     ]
+
+
+async def test_tools_begin_in_the_order_of_the_model(autojump_clock: MockClock) -> None:
+    names = [f"tool{number}" for number in range(12)]
+    host = FakeHost(**{name: tool("done", after_s=1.0) for name in names})
+    stage = Stage(calling(*names), DONE, session=FakeSession(host))
+    assert await stage.run() == "completed"
+    assert [entry[1] for entry in stage.session.log if entry[0] == "call_tool"] == names
 
 
 async def test_a_denied_tool_call_is_shown_and_told_to_the_model() -> None:
