@@ -354,7 +354,10 @@ async def test_a_plugin_may_interrupt_from_inside_its_own_hook(autojump_clock: M
 async def test_a_failure_that_counts_as_none_is_said(autojump_clock: MockClock, answer: Any, says: list[str]) -> None:
     problems: list[str] = []
     slow = FakePlugin("slow", hooks={"stop": answer})
-    async with PluginHost([slow], on_problem=lambda _, message: problems.append(message)) as host, host.session() as session:
-        async with session.turn("hello") as turn:
-            await turn.stop()
+    async with (
+        PluginHost([slow], on_problem=lambda _, message: problems.append(message)) as host,
+        host.session() as session,
+        session.turn("hello") as turn,
+    ):
+        await turn.stop()
     assert problems == says
