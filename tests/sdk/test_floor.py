@@ -13,6 +13,7 @@ import pytest
 import sliphook_sdk
 
 FOLDER = Path(sliphook_sdk.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def unions(text: str) -> list[int]:
@@ -47,8 +48,8 @@ def test_the_check_itself(text: str, lines: list[int]) -> None:
 
 
 def test_the_distribution_says_the_same() -> None:
-    project = FOLDER.parent / "pyproject.toml"
+    project = ROOT / "sdk" / "python" / "pyproject.toml"
     assert 'requires-python = ">=3.9"' in project.read_text(encoding="utf-8")
-    root = (FOLDER.parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    root = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert '"sdk/python/**" = "py39"' in root
     assert '{ root = "sdk/python", pythonVersion = "3.9" }' in root
