@@ -82,8 +82,8 @@ async def passes(path: Path) -> None:
 
 
 @pytest.mark.parametrize("language", WITHOUT_SDK)
-async def test_without_an_sdk_it_keeps_to_the_protocol(built: Built, language: str) -> None:
-    await passes(built(language))
+def test_without_an_sdk_it_keeps_to_the_protocol(built: Built, language: str) -> None:
+    trio.run(passes, built(language))  # not async: a skip inside of a trio test loses its reason
 
 
 @pytest.mark.parametrize("file", WITH_SDK)
