@@ -9,7 +9,8 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sliphook import ApprovalRequest, Context, PluginHost, TurnOpen
+from sliphook import ApprovalRequest, Context, Outcome, PluginHost, TurnOpen
+from sliphook.fire import Fire
 from sliphook.session import Session
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
 from sliphook_sdk.protocol import Answer, Message, Usage
@@ -361,3 +362,45 @@ async def test_a_failure_that_counts_as_none_is_said(autojump_clock: MockClock, 
     ):
         await turn.stop()
     assert problems == says
+
+
+async def test_an_answer_that_an_interrupt_overtakes_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The turn ends after the last answer and before the task that waits for it can run; that task is outside of the turn's block."""
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "allow"}})
+    came: list[tuple[str | None, bool]] = []
+    finish = Fire._finish  # pyright: ignore[reportPrivateUsage]
+
+    with trio.fail_after(10):
+        async with PluginHost([guard]) as host, host.session() as session, trio.open_nursery() as nursery:
+
+            def finish_and_interrupt(fire: Fire, outcome: Outcome) -> None:
+                finish(fire, outcome)
+                if fire.entry.name == "pre_tool_call":
+                    session.interrupt()
+
+            monkeypatch.setattr(Fire, "_finish", finish_and_interrupt)
+            async with session.turn("x") as turn:
+
+                async def outside() -> None:
+                    call: dict[str, Any] = {"call_id": "c", "model_call_id": None, "tool_name": "shell", "origin": "agent", "arguments": {}}
+                    outcome = await session.ask("pre_tool_call", turn, **call)
+                    came.append((outcome.decision, outcome.cancelled))
+
+                nursery.start_soon(outside)
+                await trio.sleep_forever()
+    assert came == [("deny", True)]
+
+
+async def test_a_stale_turn_id_interrupts_nothing(autojump_clock: MockClock) -> None:
+    plugin = FakePlugin("budget", hears=["agent_loop_stopped"], uses=["interrupt"])
+    async with PluginHost([plugin]) as host, host.session() as session:
+        async with session.turn("one") as first:
+            pass
+        async with session.turn("two") as second:
+            asked = {"session_id": session.session_id, "reason": "the budget is spent"}
+            assert await plugin.ask("host/interrupt", turn_id=first.turn_id, **asked) == {"interrupted": False}
+            assert not second.ended
+            assert await plugin.ask("host/interrupt", turn_id=second.turn_id, **asked) == {"interrupted": True}
+        assert second.interrupted
+        assert await plugin.ask("host/interrupt", **asked) == {"interrupted": False}
+    assert plugin.names() == ["agent_loop_stopped"]
