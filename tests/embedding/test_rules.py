@@ -11,6 +11,7 @@ from trio.testing import MockClock
 
 from sliphook import ApprovalRequest, Context, Outcome, PluginHost, TurnOpen
 from sliphook.fire import Fire
+from sliphook.interrupt import interrupt_turns
 from sliphook.session import Session
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
 from sliphook_sdk.protocol import Answer, Message, Usage
@@ -410,3 +411,27 @@ async def test_a_stale_turn_id_interrupts_nothing() -> None:
                 await trio.sleep_forever()
     assert came == [{"interrupted": False}, {"interrupted": True}, {"interrupted": False}]
     assert plugin.names() == ["agent_loop_stopped"]
+
+
+async def test_an_interrupt_inside_of_an_interrupt_only_counts(autojump_clock: MockClock) -> None:
+    """As by a callback of the agent that interrupts, called while an interrupt is at work."""
+    plugin = FakePlugin("probe", hears=EVERYTHING)
+    async with PluginHost([plugin]) as host, host.session() as session:
+        async with session.turn("x") as turn:
+            session.interrupt()
+            interrupt_turns(turn, "user_stop", "again")
+        assert turn.interrupt_count == 2
+    assert plugin.names() == ["session_start", "turn_start", "agent_loop_stopped", "turn_end", "session_end"]
+
+
+async def test_a_text_of_several_lines_is_logged_line_by_line() -> None:
+    logged: list[tuple[str, str]] = []
+    plugin = FakePlugin("probe", uses=["notify"])
+    with trio.fail_after(10):
+        async with PluginHost([plugin], on_log=lambda _, level, message: logged.append((level, message))):
+            fields = {"where": "a.py:7", "traceback": "Traceback\n  \x1b[31mboom\n" + "deep\n" * 60}
+            await plugin.tell("host/log", level="error", message="it failed", fields=fields)
+            await plugin.ask("host/notify", level="info", message="behind the log")
+    lines = [message for level, message in logged if level == "error"]
+    assert lines[:3] == ['it failed {"where":"a.py:7"}', "  Traceback", "    \\x1b[31mboom"]
+    assert len(lines) == 51
