@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sliphook.session import Session
     from sliphook.turn import LlmGate, Turn
 
+    from .person import Person
+
 MAX_MODEL_CALLS: Final = 50
 """Model calls in one turn, unless the agent says otherwise."""
 
@@ -87,6 +89,7 @@ class Agent:
         tools: Sequence[AgentTool] = (),
         system: str | None = None,
         max_model_calls: int = MAX_MODEL_CALLS,
+        person: Person | None = None,
     ) -> None:
         """Bring the parts together; nothing begins yet.
 
@@ -97,7 +100,8 @@ class Agent:
             display: where things are shown as they happen; None is stdout and stderr.
             tools: the agent's own.
             system: the agent's own system text.
-            max_model_calls: in one turn.
+            max_model_calls: in one turn, before `person` is asked whether to go on.
+            person: who sits in front of the agent; None is nobody. Their `approve` is for the host's `approver`.
         """
         self.session = session
         self.conversation = Conversation(system)
@@ -106,6 +110,7 @@ class Agent:
         self._display: Display = display or PlainDisplay()
         self._tools = {tool.name: tool for tool in tools}
         self._max_model_calls = max_model_calls
+        self._person = person
 
     async def run(self, text: str) -> str:
         """Take one message of the user to its end.
