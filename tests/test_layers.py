@@ -82,6 +82,7 @@ PURE: Final = {
         "quoting",
         "trace.record",
         "trace.lines",
+        "trace.filter",
         "spec",
         "lifecycle",
         "wire",
