@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
@@ -24,6 +23,7 @@ from .hostcalls import HostCalls, Progress
 from .keeper import Keeper
 from .lifecycle import State
 from .manifest import PluginTool, ReadManifest
+from .places import data_home as user_data_home
 from .pluginlog import PluginLogs, default_folder, safe_name
 from .pluginwork import PluginWork
 from .rpc import Handler
@@ -140,7 +140,7 @@ class Backstage:
 
     def data_dir(self, plugin: Plugin) -> Path:
         """A folder that is the plugin's own."""
-        home = self._data_home or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "sliphook" / "data"
+        home = self._data_home or user_data_home() / "data"
         # a plugin that is only tried says its name when it starts; the folder must not move with that
         return home / safe_name(plugin.spec.name or plugin.spec.path.stem)
 

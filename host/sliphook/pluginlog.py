@@ -12,6 +12,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
+from .places import state_home
+
 FILE_BYTES: Final = 1024 * 1024
 OLD_FILES: Final = 3
 """`NAME.log` is renamed to `NAME.log.1` when it is full, and so on; what is older is deleted."""
@@ -25,7 +27,7 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": loggi
 
 def default_folder() -> Path:
     """`$XDG_STATE_HOME/sliphook/logs`."""
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "sliphook" / "logs"
+    return state_home() / "logs"
 
 
 def safe_name(plugin: str) -> str:

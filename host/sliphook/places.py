@@ -1,0 +1,27 @@
+"""Where Sliphook keeps its files: the folders of the XDG base directory specification, with `sliphook` below each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def data_home() -> Path:
+    """`$XDG_DATA_HOME/sliphook`: transcripts, what plugins keep."""
+    return _home("XDG_DATA_HOME", ".local/share")
+
+
+def state_home() -> Path:
+    """`$XDG_STATE_HOME/sliphook`: logs, histories."""
+    return _home("XDG_STATE_HOME", ".local/state")
+
+
+def config_home() -> Path:
+    """`$XDG_CONFIG_HOME/sliphook`: what the user writes."""
+    return _home("XDG_CONFIG_HOME", ".config")
+
+
+def _home(variable: str, default: str) -> Path:
+    set_to = os.environ.get(variable, "")
+    # a relative path is to be ignored, says the specification: the files would move with the current folder
+    return (Path(set_to) if os.path.isabs(set_to) else Path.home() / default) / "sliphook"
