@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # without `typing`: the command line begins here, and Ctrl+C may come at once
 if TYPE_CHECKING:
+    from typing import Any
+
     from .errors import HostError, TurnOpen
     from .host import PluginHost
     from .hostcalls import Progress

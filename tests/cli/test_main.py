@@ -35,6 +35,22 @@ def test_what_needs_no_host_does_not_wait_for_one(args: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.parametrize("module", ["signal", "click", "sliphook.cli.common"])
+def test_ctrl_c_while_it_is_still_being_imported(module: str) -> None:
+    code = f"""
+import sys
+class CtrlC:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}: raise KeyboardInterrupt
+sys.meta_path.insert(0, CtrlC())
+sys.modules.pop({module!r}, None)
+from sliphook.__main__ import main
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=WAIT_S, check=False, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "sliphook: interrupted\n")
+
+
 @pytest.mark.parametrize("command", ["demo", "run", "fire", "call", "check", "new", "events"])
 def test_every_command_has_help(sliphook: Sliphook, command: str) -> None:
     ran = sliphook(command, "--help")
