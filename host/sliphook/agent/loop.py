@@ -88,6 +88,7 @@ class Agent:
         display: Display | None = None,
         tools: Sequence[AgentTool] = (),
         system: str | None = None,
+        conversation: Conversation | None = None,
         max_model_calls: int = MAX_MODEL_CALLS,
         person: Person | None = None,
     ) -> None:
@@ -99,12 +100,13 @@ class Agent:
             model: asked with the whole conversation each time.
             display: where things are shown as they happen; None is stdout and stderr.
             tools: the agent's own.
-            system: the agent's own system text.
+            system: the agent's own system text, for a conversation that begins here.
+            conversation: one that is recorded, or goes on.
             max_model_calls: in one turn, before `person` is asked whether to go on.
             person: who sits in front of the agent; None is nobody. Their `approve` is for the host's `approver`.
         """
         self.session = session
-        self.conversation = Conversation(system)
+        self.conversation = conversation or Conversation(system)
         self._host = host
         self._model = model
         self._display: Display = display or PlainDisplay()
@@ -201,6 +203,7 @@ class Agent:
                 async for piece in pieces:
                     if isinstance(piece, TextDelta):
                         text.append(piece.text)
+                        await self.conversation.say(piece.text)
                         self._display.text(piece.text)
                     elif isinstance(piece, ToolCall):
                         calls.append(piece)
@@ -208,7 +211,10 @@ class Agent:
                         finish = piece
         except trio.Cancelled:
             if text:
-                self.conversation.add_answer(Message(role="assistant", content="".join(text)))
+                self.conversation.add_answer(Message(role="assistant", content="".join(text)), interrupted=True)
+            raise
+        except ModelError:
+            self.conversation.abandon_answer()
             raise
         finally:
             if text:
@@ -236,19 +242,18 @@ class Agent:
 
     async def _call_tools(self, turn: Turn, answer: _Answer, calls: Sequence[ToolCallRequest]) -> None:
         """Call all tools of one answer at the same time; their results go to the model in the order of the calls."""
-        texts: list[str | None] = [None] * len(calls)
 
-        async def call_one(at: int, call: ToolCallRequest) -> None:
-            texts[at] = await self._call_tool(turn, answer, call)
+        async def call_one(call: ToolCallRequest) -> None:
+            self.conversation.add_result(call, await self._call_tool(turn, answer, call))
 
         try:
             async with trio.open_nursery() as nursery:
-                for at, call in enumerate(calls):
-                    nursery.start_soon(call_one, at, call)
+                for call in calls:
+                    nursery.start_soon(call_one, call)
                     # else trio begins them in any order; users and plugins see them in the model's
                     await trio.lowlevel.checkpoint()
         finally:
-            self.conversation.add_results(calls, texts)
+            self.conversation.close_calls()
 
     async def _call_tool(self, turn: Turn, answer: _Answer, call: ToolCallRequest) -> str | None:
         """Call one tool and give the text for the model, None if it was interrupted; what the model got wrong is told to the model."""

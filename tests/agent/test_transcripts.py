@@ -1,0 +1,387 @@
+"""Transcripts: what is said is in the file, whatever becomes of the agent; and whatever becomes of the file, the agent goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+
+from sliphook.agent import transcripts as transcripts_module
+from sliphook.agent.conversation import Conversation
+from sliphook.agent.transcript_file import connect
+from sliphook.agent.transcripts import SessionRow, TranscriptError, Transcripts
+from sliphook_sdk.protocol import Message, ToolCallRequest
+
+CALL_1 = ToolCallRequest(call_id="c1", name="weather", arguments={"city": "Åre"})
+CALL_2 = ToolCallRequest(call_id="c2", name="time", arguments={})
+CALLING = Message(role="assistant", content="I look.", tool_calls=[CALL_1, CALL_2])
+
+
+def user(content: str) -> Message:
+    return Message(role="user", content=content)
+
+
+def assistant(content: str) -> Message:
+    return Message(role="assistant", content=content)
+
+
+def result(call_id: str, content: str) -> Message:
+    return Message(role="tool", content=content, call_id=call_id)
+
+
+def load(path: Path, session_id: str) -> list[Message]:
+    with Transcripts.open(path) as transcripts:
+        return transcripts.load(session_id)
+
+
+def sessions(path: Path) -> list[SessionRow]:
+    with Transcripts.open(path) as transcripts:
+        return transcripts.sessions()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "sliphook" / "transcripts.db"
+
+
+async def test_a_conversation_comes_back_as_it_was(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        said = Conversation(recorder=transcripts.begin("s-1"))
+        said.add_user("weather?\n\x00\u2028🥪")
+        await said.say("I ")
+        await said.say("look.")
+        said.add_answer(CALLING)
+        said.add_result(CALL_2, "noon")
+        said.add_result(CALL_1, "cold")
+        await said.say("Cold")
+        said.add_answer(assistant("Cold."))
+    expected = [user("weather?\n\x00\u2028🥪"), CALLING, result("c1", "cold"), result("c2", "noon"), assistant("Cold.")]
+    assert said.messages == expected
+    assert load(path, "s-1") == expected
+    assert load(path, "s-2") == []
+
+
+async def test_a_session_goes_on_and_is_recorded_in_the_same_place(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        Conversation(recorder=transcripts.begin("s-1", "main", "cli", "/project", "m-1")).add_user("one")
+        transcripts.end("s-1", "exit")
+    with Transcripts.open(path) as transcripts:
+        [ended] = transcripts.sessions()
+        again = Conversation(recorder=transcripts.begin("s-1", "main", "cli", "/project", "m-2"), messages=transcripts.load("s-1"))
+        again.add_user("two")
+        again.add_answer(assistant("both"))
+    assert (ended.end_reason, ended.model, ended.messages) == ("exit", "m-1", 1)
+    assert again.messages == [user("one\n\ntwo"), assistant("both")]
+    with Transcripts.open(path) as transcripts:
+        assert transcripts.load("s-1") == again.messages
+        [row] = transcripts.sessions()
+    assert (row.session_key, row.platform, row.cwd, row.model, row.prompt) == ("main", "cli", "/project", "m-2", "one")
+    assert (row.ended_at, row.end_reason, row.messages, row.began_at) == (None, None, 3, ended.began_at)
+
+
+async def test_an_interrupted_answer_stays_and_an_abandoned_one_does_not(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        said = Conversation(recorder=transcripts.begin("s-1"))
+        said.abandon_answer()
+        said.add_user("hello")
+        await said.say("I thi")
+        said.abandon_answer()
+        await said.say("I kn")
+        await said.say("ow")
+        said.abandon_answer()
+        await said.say("Yes, ")
+        said.add_answer(assistant("Yes, "), interrupted=True)
+        said.add_user("go on")
+        assert said.messages == [user("hello"), assistant("Yes, "), user("go on")]
+    with Transcripts.open(path) as transcripts:
+        assert transcripts.load("s-1") == said.messages
+        assert [(line.state, line.message) for line in transcripts.lines("s-1")] == [
+            ("whole", user("hello")),
+            ("abandoned", assistant("I thi")),
+            ("abandoned", assistant("I know")),
+            ("interrupted", assistant("Yes, ")),
+            ("whole", user("go on")),
+        ]
+        assert transcripts.sessions()[0].messages == 3
+
+
+async def test_broken_off_in_a_tool_call(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        said = Conversation(recorder=transcripts.begin("s-1"))
+        said.add_user("weather?")
+        said.add_answer(CALLING)
+        said.add_result(CALL_2, "noon")
+    resumed = load(path, "s-1")
+    assert resumed == [user("weather?"), CALLING, result("c1", "interrupted before it had finished"), result("c2", "noon")]
+    said.close_calls()  # the same happens to the conversation that lives on
+    assert said.messages == resumed
+
+
+SPEAKER = """
+import sys, trio
+from pathlib import Path
+from sliphook.agent.conversation import Conversation
+from sliphook.agent.transcripts import SessionRow, TranscriptError, Transcripts
+from sliphook_sdk.protocol import Message
+
+async def main():
+    said = Conversation(recorder=Transcripts.open(Path(sys.argv[1])).begin("s-1"))
+    said.add_user("count")
+    said.add_answer(Message(role="assistant", content="I count."))
+    said.add_user("go on")
+    number = 0
+    while True:
+        await said.say(f"{number} ")
+        print(number, flush=True)
+        number += 1
+
+trio.run(main)
+"""
+
+
+def test_a_killed_agent_loses_nothing_that_was_shown(path: Path) -> None:
+    speaker = subprocess.Popen([sys.executable, "-c", SPEAKER, str(path)], stdout=subprocess.PIPE)
+    assert speaker.stdout is not None
+    for _ in range(20):
+        speaker.stdout.readline()
+    speaker.send_signal(signal.SIGKILL)
+    shown = [*range(20), *map(int, speaker.stdout.read().split())]
+    assert speaker.wait(10) == -9
+    speaker.stdout.close()
+    messages = load(path, "s-1")
+    assert messages[:-1] == [user("count"), assistant("I count."), user("go on")]
+    assert messages[-1].role == "assistant"
+    stored = [int(number) for number in (messages[-1].content or "").split()]
+    assert stored[: len(shown)] == shown
+    assert len(stored) <= len(shown) + 1
+    [row] = sessions(path)
+    assert (row.messages, row.ended_at) == (4, None)
+
+
+async def test_the_files_are_for_the_user_alone(path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        with Transcripts.open(path) as transcripts:
+            await transcripts.begin("s-1").text("a")
+            files = sorted(path.parent.iterdir())
+            assert [file.name for file in files] == ["transcripts.db", "transcripts.db-shm", "transcripts.db-wal"]
+            assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+            assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    finally:
+        os.umask(mask)
+
+
+async def test_a_session_in_which_nothing_is_said_leaves_nothing(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        transcripts.begin("s-1")
+        transcripts.end("s-1", "exit")
+    with Transcripts.open(path) as transcripts:
+        assert transcripts.sessions() == []
+        with pytest.raises(TranscriptError, match="there is no session; `sliphook sessions` lists them"):
+            transcripts.find(None)
+
+
+async def test_the_session_that_is_meant(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        for session_id, platform, cwd in [("ab1", "cli", "/one"), ("ab2", "api", "/one"), ("b", "cli", "/two"), ("b1", "cli", "/three")]:
+            transcripts.begin(session_id, None, platform, cwd).message(user(session_id))
+    with Transcripts.open(path) as transcripts:
+        assert [row.session_id for row in transcripts.sessions()] == ["b1", "b", "ab2", "ab1"]
+        assert transcripts.find(None).session_id == "b1"
+        assert transcripts.find(None, cwd="/one").session_id == "ab2"
+        assert transcripts.find(None, cwd="/one", platform="cli").session_id == "ab1"
+        assert transcripts.find("ab2", cwd="/two").session_id == "ab2"
+        assert transcripts.find("b").session_id == "b"
+        wrong: list[tuple[str | None, str | None, str]] = [
+            ("ab", None, "2 sessions begin with 'ab': ab2, ab1; give more of it"),
+            ("c%", None, "there is no session that begins with 'c%'; `sliphook sessions` lists them"),
+            (None, "/four", "there is no session in /four; `sliphook sessions` lists them"),
+        ]
+        for prefix, folder, complaint in wrong:
+            with pytest.raises(TranscriptError) as caught:
+                transcripts.find(prefix, cwd=folder)
+            assert str(caught.value) == complaint
+
+
+async def test_a_removed_session_is_gone_though_its_agent_still_speaks(path: Path) -> None:
+    problems: list[str] = []
+    with Transcripts.open(path, problems.append) as transcripts:
+        recorder, other = transcripts.begin("s-1"), transcripts.begin("s-2")
+        recorder.message(user("one"))
+        await recorder.text("a")
+        transcripts.remove("s-1")
+        await recorder.text("b")
+        recorder.message(assistant("ab"))
+        other.message(user("two"))
+    assert problems == []
+    assert [row.session_id for row in sessions(path)] == ["s-2"]
+    assert load(path, "s-1") == []
+
+
+async def test_several_agents_write_at_once(path: Path) -> None:
+    problems: list[str] = []
+    with trio.fail_after(30):
+        agents = [Transcripts.open(path, problems.append) for _ in range(4)]
+
+        async def speak(transcripts: Transcripts, session_id: str) -> None:
+            said = Conversation(recorder=transcripts.begin(session_id))
+            for number in range(25):
+                await said.say("x")
+                said.add_answer(assistant(str(number)))
+
+        async with trio.open_nursery() as nursery:
+            for number, transcripts in enumerate(agents):
+                nursery.start_soon(speak, transcripts, f"s-{number}")
+        for transcripts in agents:
+            transcripts.close()
+    assert problems == []
+    for number in range(4):
+        assert load(path, f"s-{number}") == [assistant(str(number)) for number in range(25)]
+
+
+def test_several_agents_make_the_file_at_once(path: Path) -> None:
+    failures: list[Exception] = []
+    barrier = threading.Barrier(6)
+
+    def begin() -> None:
+        barrier.wait(10)
+        try:
+            connect(path).close()
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=begin) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert failures == []
+    assert sessions(path) == []
+
+
+async def test_a_locked_file_holds_nobody_and_loses_nothing(path: Path) -> None:
+    problems: list[str] = []
+    with Transcripts.open(path, problems.append) as transcripts:
+        recorder = transcripts.begin("s-1")
+        recorder.message(user("one"))
+        await recorder.text("a")
+        holder = connect(path)
+        holder.execute("BEGIN IMMEDIATE")
+        began_s = trio.current_time()
+        for letter in "bcdefgh":
+            await recorder.text(letter)
+        assert trio.current_time() - began_s < 1.0  # one wait, not seven
+        holder.execute("ROLLBACK")
+        holder.close()
+    assert problems == []
+    assert load(path, "s-1") == [user("one"), assistant("abcdefgh")]
+
+
+async def test_a_file_that_stays_locked_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sliphook.agent.transcript_writer.BUSY_TIMEOUT_S", 0.05)
+    problems: list[str] = []
+    transcripts = Transcripts.open(path, problems.append)
+    holder = connect(path)
+    holder.execute("BEGIN IMMEDIATE")
+    recorder = transcripts.begin("s-1")
+    for _ in range(3):
+        recorder.message(user("one"))
+        await recorder.text("a")
+    transcripts.close()
+    assert problems == [
+        f"cannot use the transcripts in {path}: database is locked; another program holds it; the conversation goes on unrecorded"
+    ]
+    holder.close()
+
+
+async def test_a_full_disk_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def small(path: Path) -> sqlite3.Connection:
+        connection = connect(path)
+        connection.execute("PRAGMA max_page_count = 10")
+        return connection
+
+    monkeypatch.setattr(transcripts_module, "connect", small)
+    problems: list[str] = []
+    with Transcripts.open(path, problems.append) as transcripts:
+        recorder = transcripts.begin("s-1")
+        recorder.message(user("one"))
+        await recorder.text("a")
+        recorder.message(assistant("x" * 100_000))
+        await recorder.text("b")
+        recorder.message(user("two"))
+    assert problems == [
+        f"cannot use the transcripts in {path}: database or disk is full; free some space; the conversation goes on unrecorded"
+    ]
+    assert load(path, "s-1") == [user("one"), assistant("a")]
+
+
+async def test_a_message_that_is_no_json_is_told_and_holds_nobody(path: Path) -> None:
+    problems: list[str] = []
+    with Transcripts.open(path, problems.append) as transcripts:
+        said = Conversation(recorder=transcripts.begin("s-1"))
+        said.add_user("half a character: \ud800")
+        await said.say("b")
+    assert len(problems) == 1
+    assert problems[0].startswith(f"a message cannot be recorded in {path}: ")
+    assert problems[0].endswith("; the conversation goes on unrecorded")
+
+
+def _no_database(path: Path) -> None:
+    path.write_bytes(b"no database at all, but long " * 50)
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+def _foreign(path: Path) -> None:
+    other = sqlite3.connect(path)
+    other.execute("CREATE TABLE session (mine TEXT)")
+    other.close()
+
+
+def _newer(path: Path) -> None:
+    other = connect(path)
+    other.execute("PRAGMA user_version = 2")
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (_no_database, "file is not a database; repair it"),
+        (_foreign, "is no file of Sliphook's; it is left alone"),
+        (_newer, "has format 2, and this Sliphook knows format 1; it is left alone: update Sliphook"),
+        (_folder, "cannot open the transcripts in"),
+    ],
+)
+def test_a_file_that_is_not_ours_is_named_and_left_alone(path: Path, make: Callable[[Path], None], complaint: str) -> None:
+    path.parent.mkdir(parents=True)
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(TranscriptError) as caught:
+        Transcripts.open(path)
+    assert complaint in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_a_message_that_cannot_be_read_is_an_error_of_ours(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        transcripts.begin("s-1").message(user("one"))
+    db = connect(path)
+    db.execute("UPDATE message SET body = '{'")
+    db.close()
+    with Transcripts.open(path) as transcripts:
+        for read in (transcripts.sessions, lambda: transcripts.load("s-1")):
+            with pytest.raises(TranscriptError, match="holds a message that cannot be read"):
+                read()
