@@ -33,7 +33,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "signals",
             "trace.record",
         ),
-        ("trace", "pluginlog", "wire", "diagnose", "stderr", "outcome", "manifest", "schemas"),
+        ("trace", "pluginlog", "wire", "diagnose", "sandbox", "stderr", "outcome", "manifest", "schemas"),
         ("framing", "rpc", "call", "dispatch", "overrides", "portal", "process", "tools"),
         ("openblock", "delivery", "outbox", "witness"),
         ("writer",),

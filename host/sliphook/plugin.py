@@ -21,7 +21,7 @@ from .instance import Instance
 from .lifecycle import Happening, RestartPolicy, State, move
 from .manifest import ManifestError, Route, read_manifest
 from .overrides import apply_overrides, recorded_manifest
-from .process import CannotStart, Process, plugin_environment, spawn
+from .process import CannotStart, Process, Refused, plugin_environment, spawn
 from .quoting import quote
 from .spec import PluginSpec, PluginStatus
 from .stderr import StderrTail
@@ -229,7 +229,7 @@ class Plugin:
         try:
             process = await self._spawn()
         except CannotStart as error:
-            self._fail(Happening.CANNOT_START, str(error))
+            self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, str(error))
             return
         instance = Instance(process, self, self._host.deadlines, self._host.handlers(self), self._stderr, self._witness)
         self._instance = instance
@@ -256,7 +256,7 @@ class Plugin:
         if self.spec.start is not None:
             return await self.spec.start()
         env = plugin_environment(os.environ, self.spec.env)
-        return await spawn(self.spec.path, cwd=self._host.data_dir(self), env=env, keeper=self._host.keeper)
+        return await spawn(self.spec.path, cwd=self._host.data_dir(self), env=env, keeper=self._host.keeper, sandbox=self.spec.sandbox)
 
     async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"

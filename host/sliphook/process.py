@@ -25,6 +25,7 @@ from . import pipes
 from .diagnose import explain_spawn_error, why_not_startable
 from .keeper import Keeper
 from .quoting import quote
+from .sandbox import command_for, status_of, why_no_sandbox
 
 ALLOWED_ENVIRONMENT = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL")
 _NEVER_GRANTED = ("LD_", "DYLD_", "PYTHONPATH", "NODE_OPTIONS")
@@ -40,6 +41,10 @@ _waits = trio.CapacityLimiter(math.inf)
 
 class CannotStart(Exception):
     """The program could not be started; trying again will not help. str() is one line that says what to do."""
+
+
+class Refused(CannotStart):
+    """The program is not to be started as things are."""
 
 
 def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -> dict[str, str]:
@@ -78,12 +83,13 @@ class Process(Protocol):
 class ChildProcess:
     """A living or dead child. `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
+    def __init__(self, popen: subprocess.Popen[bytes], keeper: Keeper, *, sandboxed: bool = False) -> None:
         assert popen.stdin is not None
         assert popen.stdout is not None
         assert popen.stderr is not None
         self._popen = popen
         self._keeper = keeper
+        self._sandboxed = sandboxed
         self.pid = popen.pid
         self.returncode: int | None = None
         # duplicates: Popen's own file objects would close them again when they are collected
@@ -140,7 +146,8 @@ class ChildProcess:
                 return None
             self.signal_group(signal.SIGKILL)
             self._keeper.remove(self.pid)
-            self.returncode = self._popen.wait()
+            returncode = self._popen.wait()
+            self.returncode = status_of(returncode) if self._sandboxed else returncode
         return self.returncode
 
 
@@ -157,8 +164,9 @@ def describe_exit(returncode: int) -> str:
 class _Handover:
     """A child on its way from the thread that started it to a task that may have been cancelled meanwhile."""
 
-    def __init__(self, keeper: Keeper) -> None:
+    def __init__(self, keeper: Keeper, sandboxed: bool) -> None:
         self._keeper = keeper
+        self._sandboxed = sandboxed
         self._lock = threading.Lock()
         self._popen: subprocess.Popen[bytes] | None = None
         self._abandoned = False
@@ -184,7 +192,7 @@ class _Handover:
 
     def take(self) -> ChildProcess:
         assert self._popen is not None
-        return ChildProcess(self._popen, self._keeper)
+        return ChildProcess(self._popen, self._keeper, sandboxed=self._sandboxed)
 
 
 def _destroy(popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
@@ -196,15 +204,23 @@ def _destroy(popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
             pipe.close()
 
 
-async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper) -> ChildProcess:
+async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper, sandbox: bool = False) -> ChildProcess:
     """Start `path` without arguments and without a shell. Runs in a thread; if the caller is cancelled, what was started is killed.
 
+    Args:
+        path: the executable.
+        cwd: its folder; it is made where it is missing.
+        env: its whole environment.
+        keeper: is told of its process group.
+        sandbox: start it without a network and with `cwd` alone to write to (see `sandbox`), or not at all.
+
     Raises:
+        Refused: it cannot have the sandbox that it is to be in.
         CannotStart: with the reason; a file that is being written is waited for, at most `TEXT_BUSY_S`.
     """
-    handover = _Handover(keeper)
+    handover = _Handover(keeper, sandbox)
     try:
-        await trio.to_thread.run_sync(partial(_spawn, path, cwd, dict(env), handover), abandon_on_cancel=True, limiter=_spawns)
+        await trio.to_thread.run_sync(partial(_spawn, path, cwd, dict(env), handover, sandbox), abandon_on_cancel=True, limiter=_spawns)
     except BaseException:
         handover.abandon()
         raise
@@ -215,7 +231,7 @@ async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper
         raise CannotStart(explain_spawn_error(path, error)) from None
 
 
-def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover) -> None:
+def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover, sandbox: bool) -> None:
     why = why_not_startable(path)
     if why is not None:
         raise CannotStart(why)
@@ -223,11 +239,14 @@ def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover) -> N
         cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise CannotStart(f"its data folder {quote(str(cwd))} cannot be made: {error.strerror}") from None
+    if sandbox and (why := why_no_sandbox(cwd)) is not None:
+        raise Refused(f"it is to run in a sandbox: {why}")
+    command = command_for(path, cwd) if sandbox else [str(path.absolute())]
     give_up = time.monotonic() + TEXT_BUSY_S
     while not handover.abandoned:
         try:
             popen = subprocess.Popen(
-                [str(path.absolute())],
+                command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

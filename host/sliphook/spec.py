@@ -43,6 +43,7 @@ class PluginSpec:
         recorded: the manifest that was approved when it was installed. Whenever the plugin is not there (starting, failed,
             refused, self-disabled), the closed subscriptions in it count and fail, and its names are taken; None: nothing is
             known of the plugin before it has started.
+        sandbox: no network, and a file system that it can only read but for its data directory; where that cannot be had it is refused.
         start: starts it otherwise than as an executable; tests put an in-memory plugin there (see `sliphook.testing`).
     """
 
@@ -54,6 +55,7 @@ class PluginSpec:
     timeout_cap_s: float | None = None
     overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
     recorded: Manifest | None = None
+    sandbox: bool = False
     start: Callable[[], Awaitable[Process]] | None = None
 
 

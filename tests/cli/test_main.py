@@ -9,19 +9,22 @@ import pytest
 
 from .conftest import WAIT_S, Sliphook
 
+COMMANDS = """
+    demo
+    run
+    fire
+    call
+    check
+    new
+    events
+    completion
+"""
+
 
 def test_help_names_every_command(sliphook: Sliphook) -> None:
     ran = sliphook("--help")
     assert ran.status == 0
-    assert [line.split()[0] for line in ran.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()] == [
-        "demo",
-        "run",
-        "fire",
-        "call",
-        "check",
-        "new",
-        "events",
-    ]
+    assert [line.split()[0] for line in ran.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()] == COMMANDS.split()
     assert ran.err == ""
 
 
@@ -51,7 +54,7 @@ sys.exit(main())
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "sliphook: interrupted\n")
 
 
-@pytest.mark.parametrize("command", ["demo", "run", "fire", "call", "check", "new", "events"])
+@pytest.mark.parametrize("command", COMMANDS.split())
 def test_every_command_has_help(sliphook: Sliphook, command: str) -> None:
     ran = sliphook(command, "--help")
     assert ran.status == 0

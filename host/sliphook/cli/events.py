@@ -12,10 +12,11 @@ from sliphook_sdk.protocol import CATALOGUE, Entry
 from sliphook_sdk.protocol.describe import field_docs
 
 from .common import EXIT_OK, find_entry, json_option, print_json
+from .names import event_names
 
 
 @click.command("events")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=event_names)
 @json_option
 def command(name: str | None, as_json: bool) -> int:
     """Show the hooks and events there are, or all about the one called NAME.

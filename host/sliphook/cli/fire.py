@@ -23,6 +23,7 @@ from .common import (
     timeout_option,
     trace_options,
 )
+from .names import event_names
 from .report import AS_IT_SHOULD, FAILED_TO_START, in_the_report, log_to_stderr, says, why_not_started
 from .sample import sample
 
@@ -45,7 +46,7 @@ class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @click.command("fire")
-@click.argument("event")
+@click.argument("event", shell_complete=event_names)
 @click.option("--payload", metavar="JSON|@FILE", help="Some fields of the payload; the others get sample values.")
 @plugin_option
 @timeout_option

@@ -7,13 +7,16 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import click
 
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+__all__ = ["main", "sliphook"]
 
 
 class _Lazy(NamedTuple):
@@ -29,6 +32,7 @@ _COMMANDS: Final = {
     "check": _Lazy("check", "Run the conformance suite against a plugin in any language."),
     "new": _Lazy("new", "Begin a plugin: it works, and has a test and a README."),
     "events": _Lazy("events", "Show the hooks and events there are."),
+    "completion": _Lazy("completion", "Make your shell complete commands and names: bash, zsh or fish."),
 }
 """A command's module is imported when it is run: `sliphook --help` must not wait for what it does not need."""
 
@@ -46,12 +50,19 @@ class _Group(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in _COMMANDS and not name.startswith("-"):
+        if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             import difflib
 
             close = difflib.get_close_matches(name.lower(), list(_COMMANDS), n=1)
             ctx.fail(f"there is no command {name!r}{f'; did you mean {close[0]!r}?' if close else ''}")
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands from the table: click would import each of them for its line of help."""
+        from click.shell_completion import CompletionItem
+
+        items = [CompletionItem(name, help=lazy.help) for name, lazy in _COMMANDS.items() if name.startswith(incomplete)]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -74,7 +85,7 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 )
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version and exit.")
 @click.pass_context
-def _sliphook(ctx: click.Context) -> None:
+def sliphook(ctx: click.Context) -> None:
     """Plugins for LLM agents that run outside the agent and cannot hold it."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
@@ -110,7 +121,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _run(args: Sequence[str] | None) -> int:
     try:
-        status = _sliphook.main(args=None if args is None else list(args), prog_name="sliphook", standalone_mode=False)
+        status = sliphook.main(args=None if args is None else list(args), prog_name="sliphook", standalone_mode=False)
         sys.stdout.flush()
         return int(status or 0)
     except click.UsageError as error:

@@ -1,0 +1,27 @@
+"""What a shell offers behind TAB for names. Nothing here may fail or be slow: a person is in the middle of typing."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from sliphook import places
+
+if TYPE_CHECKING:
+    import click
+
+__all__ = ["event_names", "plugin_names"]
+
+
+def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The installed plugins. By the names of their files alone, which are not opened: a broken one is to be repaired by its name too."""
+    with suppress(OSError, RuntimeError):
+        return sorted(file.stem for file in (places.data_home() / "plugins").glob("*.toml") if file.stem.startswith(incomplete))
+    return []
+
+
+def event_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The hooks and events, as the command line reads them: case does not matter, and `-` may stand for `_`."""
+    from sliphook_sdk.protocol import CATALOGUE
+
+    return [name for name in CATALOGUE if name.startswith(incomplete.lower().replace("-", "_"))]
