@@ -18,7 +18,7 @@ from .outbox import Item, QueueFull
 from .quoting import quote
 from .reader import PipeReader
 from .rpc import Handler, Rpc, Violation
-from .witness import Witness
+from .witness import Witness, body_of
 from .writer import PipeWriter
 
 
@@ -203,13 +203,13 @@ class Connection:
             self._unsent_replies -= 1
             self._rpc.answered(item.reply_to)
         if self._witness is not None:
-            self._witness.sent(item.frame, item.method, item.call.id if item.call is not None else item.reply_to, item.call)
+            self._witness.sent(body_of(item.frame), item.method, item.call.id if item.call is not None else item.reply_to, item.call)
 
     def lost(self, item: Item) -> None:
         """An event had to go, the queue is full."""
         self._owner.dropped(item)
         if self._witness is not None:
-            self._witness.oddity("drop", item.frame, f"{item.method} was lost, the queue is full")
+            self._witness.dropped(body_of(item.frame), item.method, "the queue is full")
 
     def cannot_write(self, why: str) -> None:
         """The plugin does not read any more."""

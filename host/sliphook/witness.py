@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import Final, TypeVar
 
-import msgspec
 import trio
 
 from . import wire
 from .call import Call
-from .trace.record import Kind, TraceRecord, TraceSink
+from .trace.record import Direction, Kind, TraceRecord, TraceSink
 
+_V = TypeVar("_V")
 
-class _Place(msgspec.Struct, frozen=True):
-    """Where in a session a message belongs."""
-
-    session_id: str | None = None
-    turn_id: str | None = None
-    seq: int | None = None
+MAX_REMEMBERED: Final = 1_000
+"""Requests of which something may still come, remembered for each plugin; the oldest is forgotten first."""
 
 
 class Witness:
@@ -26,23 +23,39 @@ class Witness:
     def __init__(self, sink: TraceSink, plugin: str) -> None:
         self._sink = sink
         self.plugin = plugin
+        self._given_up: dict[int | str, Call] = {}
+        self._asked_s: dict[int | str, float] = {}
 
-    def sent(self, frame: bytes, method: str, request_id: int | str | None, call: Call | None) -> None:
-        """The host wrote a message."""
-        body = frame[frame.index(b"\r\n\r\n") + 4 :].rstrip(b"\n")
-        self._message("to_plugin", body, method, request_id, call, None)
+    def sent(self, body: bytes, method: str, request_id: int | str | None, call: Call | None) -> None:
+        """The host wrote a message; a `request_id` without a call is that of the plugin's request that it answers."""
+        asked_s = self._asked_s.pop(request_id, None) if call is None and request_id is not None else None
+        self._record(
+            "message",
+            direction="to_plugin",
+            body=body,
+            size=len(body),
+            method=method,
+            id=request_id,
+            elapsed_ms=None if asked_s is None else (trio.current_time() - asked_s) * 1000,
+            session_id=None if call is None else call.session_id,
+            turn_id=None if call is None else call.turn_id,
+        )
 
     def received(self, body: bytes, message: wire.Message, call: Call | None) -> None:
         """The plugin wrote a valid message; `call` is what a reply answers."""
         if isinstance(message, wire.Reply):
-            verdict = f"error {message.error.code}" if message.error is not None else _decision(message.result)
-            self._message("from_plugin", body, call.method if call is not None else None, message.id, call, verdict)
-        else:
-            request_id = message.id if isinstance(message, wire.Request) else None
-            self._message("from_plugin", body, message.method, request_id, call, None)
+            verdict = f"error {message.error.code}" if message.error is not None else None
+            self._answer("message", body, message.id, call, verdict=verdict)
+            return
+        request_id = message.id if isinstance(message, wire.Request) else None
+        if request_id is not None:
+            _remember(self._asked_s, request_id, trio.current_time())
+        self._record("message", direction="from_plugin", body=body, size=len(body), method=message.method, id=request_id)
 
     def settled(self, call: Call) -> None:
         """The host ended a call without a reply: timed out, cancelled, crashed."""
+        if call.written:
+            _remember(self._given_up, call.id, call)
         self._record(
             "settled",
             method=call.method,
@@ -56,58 +69,78 @@ class Witness:
 
     def late(self, body: bytes, request_id: int | str) -> None:
         """An answer to a request that has ended already."""
-        self._record("late", direction="from_plugin", body=body, size=len(body), id=request_id, note="the request has ended already")
+        self._answer("late", body, request_id, self._given_up.pop(request_id, None), note="the request has ended already")
+
+    def dropped(self, body: bytes, method: str, why: str) -> None:
+        """A message was given up before it was written."""
+        self._record("drop", direction="to_plugin", method=method, body=body, size=len(body), note=why)
 
     def oddity(self, kind: Kind, body: bytes, note: str) -> None:
-        """Something was stray, refused, dropped or came late."""
-        self._record(kind, direction="to_plugin" if kind == "drop" else "from_plugin", body=body, size=len(body), note=note)
+        """Something that the plugin wrote was stray or was refused."""
+        self._record(kind, direction="from_plugin", body=body, size=len(body), note=note)
 
     def life(self, kind: Kind, *, verdict: str | None = None, note: str | None = None, body: bytes | None = None) -> None:
         """The process or its state changed, or it wrote to stderr."""
         self._record(kind, verdict=verdict, note=note, body=body)
 
-    def _message(
-        self, direction: str, body: bytes, method: str | None, request_id: int | str | None, call: Call | None, verdict: str | None
+    def _answer(
+        self, kind: Kind, body: bytes, request_id: int | str, call: Call | None, *, verdict: str | None = None, note: str | None = None
     ) -> None:
-        place = _Place()
-        if method is not None and direction == "to_plugin":
-            place = _place_of(body)
         self._record(
-            "message",
-            direction=direction,
+            kind,
+            direction="from_plugin",
             body=body,
             size=len(body),
-            method=method,
+            method=None if call is None else call.method,
             id=request_id,
             verdict=verdict,
-            elapsed_ms=call.so_far_ms() if call is not None and direction == "from_plugin" else None,
-            session_id=call.session_id if call is not None else place.session_id,
-            turn_id=call.turn_id if call is not None else place.turn_id,
-            seq=place.seq,
+            note=note,
+            elapsed_ms=None if call is None else call.so_far_ms(),
+            session_id=None if call is None else call.session_id,
+            turn_id=None if call is None else call.turn_id,
         )
 
-    def _record(self, kind: Kind, **fields: object) -> None:
-        record = TraceRecord(kind=kind, wall_s=time.time(), mono_s=trio.current_time(), plugin=self.plugin, **fields)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-        self._sink.record(record)
+    def _record(
+        self,
+        kind: Kind,
+        *,
+        direction: Direction | None = None,
+        body: bytes | None = None,
+        size: int | None = None,
+        method: str | None = None,
+        id: int | str | None = None,
+        verdict: str | None = None,
+        note: str | None = None,
+        elapsed_ms: float | None = None,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+    ) -> None:
+        self._sink.record(
+            TraceRecord(
+                kind=kind,
+                wall_s=time.time(),
+                mono_s=trio.current_time(),
+                plugin=self.plugin,
+                direction=direction,
+                method=method,
+                id=id,
+                size=size,
+                elapsed_ms=elapsed_ms,
+                verdict=verdict,
+                body=body,
+                note=note,
+                session_id=session_id,
+                turn_id=turn_id,
+            )
+        )
 
 
-class _Params(msgspec.Struct, frozen=True):
-    params: _Place = _Place()
+def body_of(frame: bytes) -> bytes:
+    """What a frame carries, without its header and the line end behind it."""
+    return frame[frame.index(b"\r\n\r\n") + 4 :].rstrip(b"\n")
 
 
-def _place_of(body: bytes) -> _Place:
-    try:
-        return msgspec.json.decode(body, type=_Params).params
-    except msgspec.DecodeError:
-        return _Place()
-
-
-class _Verdict(msgspec.Struct, frozen=True):
-    decision: str | None = None
-
-
-def _decision(result: msgspec.Raw | None) -> str | None:
-    try:
-        return msgspec.json.decode(result, type=_Verdict).decision if result is not None else None
-    except msgspec.DecodeError:
-        return None
+def _remember(kept: dict[int | str, _V], key: int | str, value: _V) -> None:
+    if len(kept) >= MAX_REMEMBERED:
+        del kept[next(iter(kept))]
+    kept[key] = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,9 @@ class Wire:
             self.methods.append(record.method)
             if record.method == "tool/call":
                 self.sent.set()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        pass
 
 
 @asynccontextmanager

@@ -26,7 +26,8 @@ def test_everything_happens(sliphook: Sliphook, tmp_path: Path) -> None:
     assert len(held) == 7
     assert all(line.startswith("yes  ") for line in held)
     assert re.search(r"sleeper hung, and [0-9.]+ ms after the interrupt the agent was free", ran.out)
-    records = [json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()]
+    header, *records = (json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines())
+    assert header["kind"] == "header"
     assert {record["plugin"] for record in records} == {"guard", "weather", "sleeper", "fragile"}
     methods = [(record["plugin"], record.get("method")) for record in records]
     before_the_end = methods[: methods.index(("guard", "shutdown"))]

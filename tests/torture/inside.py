@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -72,6 +72,9 @@ class Sightings:
             self.pids.append(int(record.note.split()[1].rstrip(":")))
         self.dropped += record.kind == "drop"
         self.late += record.kind == "late"
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Nothing of it is shown."""
 
 
 async def comes(done: Callable[[], object], within_s: float) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,6 @@ import pytest
 from sliphook.trace.file import FileTrace
 from sliphook.trace.lines import decode_line
 from sliphook.trace.record import Tee, TraceRecord
-from sliphook.trace.redact import Redactor
 
 WAIT_S = 10.0
 
@@ -22,14 +24,23 @@ def record(number: int, body: bytes | None = None) -> TraceRecord:
 
 
 def ids(path: Path) -> list[int | str | None]:
-    return [decode_line(line).id for line in path.read_bytes().splitlines()]
+    """The ids of the records behind the header."""
+    header, *records = (decode_line(line) for line in path.read_bytes().splitlines())
+    assert header.kind == "header"
+    return [record.id for record in records]
+
+
+def part(path: Path) -> int:
+    body: bytes = decode_line(path.read_bytes().splitlines()[0]).body or b""
+    return int(json.loads(body)["part"])
 
 
 def test_every_record_is_a_line_of_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "trace"
     path.write_text("from the last time\n")
     path.chmod(0o644)
-    trace = FileTrace(path, Redactor(["tok-123"]))
+    trace = FileTrace(path)
+    trace.hide(["tok-123"])
     Tee([trace]).record(record(1, b'{"key":"tok-123"}'))
     trace.record(record(2))
     assert trace.close(WAIT_S) is None
@@ -64,7 +75,8 @@ def test_a_line_torn_by_a_full_disk_spoils_no_other(tmp_path: Path, monkeypatch:
     assert trace._write([record(1), record(2)]) == 1  # pyright: ignore[reportPrivateUsage]
     assert trace._write([record(3)]) == 0  # pyright: ignore[reportPrivateUsage]
     assert trace.close(WAIT_S) is None
-    first, torn, third = path.read_bytes().splitlines()
+    header, first, torn, third = path.read_bytes().splitlines()
+    assert decode_line(header).kind == "header"
     assert decode_line(first).id == 1
     with pytest.raises(ValueError, match=r"^no line of a trace"):
         decode_line(torn)
@@ -95,3 +107,95 @@ def test_a_pipe_that_is_not_drained_loses_records(tmp_path: Path) -> None:
 def test_a_folder_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         FileTrace(tmp_path)
+
+
+def write_batches(trace: FileTrace, *batches: list[int]) -> None:
+    for batch in batches:
+        assert trace._write([record(number) for number in batch]) == 0  # pyright: ignore[reportPrivateUsage]
+
+
+def test_the_first_line_says_what_the_file_is(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    trace.record(TraceRecord(kind="message", wall_s=5.0, mono_s=6.0, plugin="guard"))
+    assert trace.close(WAIT_S) is None
+    header = json.loads(path.read_bytes().splitlines()[0])
+    assert header == {
+        "kind": "header",
+        "wall_s": 5.0,
+        "mono_s": 6.0,
+        "plugin": "",
+        "body": {"format": 1, "sliphook": "0.1.0", "part": 1},
+    }
+
+
+def test_a_full_file_becomes_an_old_one_and_the_oldest_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    trace = FileTrace(link, max_bytes=1)
+    write_batches(trace, [1, 2], [3], [4], [5], [6])
+    assert trace.close(WAIT_S) is None
+    assert link.is_symlink()
+    names = ["trace", "trace.1", "trace.2", "trace.3"]
+    assert sorted(found.name for found in tmp_path.iterdir()) == ["link", *names]
+    assert [(part(tmp_path / name), ids(tmp_path / name)) for name in names] == [(5, [6]), (4, [5]), (3, [4]), (2, [3])]
+    assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
+
+
+def test_a_file_that_is_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    write_batches(trace, [1])
+    path.rename(tmp_path / "moved")
+    write_batches(trace, [2])
+    path.unlink()
+    write_batches(trace, [3])
+    assert trace.close(WAIT_S) is None
+    assert ids(tmp_path / "moved") == [1]
+    assert (part(path), ids(path)) == (3, [3])
+
+
+def test_without_a_descriptor_for_a_new_file_the_old_one_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path, max_bytes=1)
+    write_batches(trace, [1])
+
+    def no_more(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sliphook.trace.file.os.open", no_more)
+        write_batches(trace, [2], [3])
+    write_batches(trace, [4])
+    assert trace.close(WAIT_S) is None
+    assert (ids(tmp_path / "trace.1"), ids(path)) == ([1, 2, 3], [4])
+
+
+def test_what_was_lost_stands_in_the_file_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    write = os.write
+    full = threading.Event()
+    tried = threading.Event()
+
+    def sometimes_full(fd: int, data: memoryview) -> int:
+        if full.is_set():
+            tried.set()
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(fd, data)
+
+    monkeypatch.setattr("sliphook.trace.file.os.write", sometimes_full)
+    full.set()
+    trace.record(record(1))
+    trace.record(record(2))
+    assert tried.wait(WAIT_S)
+    deadline_s = time.monotonic() + WAIT_S
+    while trace._writer.lost < 2 and time.monotonic() < deadline_s:  # pyright: ignore[reportPrivateUsage]
+        time.sleep(0.001)
+    full.clear()
+    trace.record(record(3))
+    assert trace.close(WAIT_S) == f"the trace in {path} is not complete: 2 records lost (No space left on device)"
+    header, lost, third = map(decode_line, path.read_bytes().splitlines())
+    assert (header.kind, lost.kind, third.id) == ("header", "lost", 3)
+    assert json.loads(lost.body or b"") == {"count": 2, "why": "No space left on device"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import pty
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sliphook.trace.filter import parse_filter
 from sliphook.trace.live import LiveTrace
 from sliphook.trace.record import TraceRecord
-from sliphook.trace.redact import Redactor
-from sliphook.trace.render import Style, duration, render_line, size
+from sliphook.trace.render import Style, duration, render_body, render_line, size
 
 WAIT_S = 10.0
 PLAIN = Style()
@@ -70,6 +71,32 @@ def test_without_unicode_the_arrows_are_ascii() -> None:
     assert line == "01:01:01.250 > guard        ping"
 
 
+def test_on_a_terminal_the_line_fits_and_a_narrow_one_keeps_the_verdict() -> None:
+    answer = record(direction="from_plugin", method="hook/pre_tool_call", id=3, size=58, elapsed_ms=0.8123, verdict="deny", note="x" * 99)
+    wide = render_line(answer, Style(width=110))
+    assert wide == "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms deny xxxxxxxxxxxxxxxxxxxxxxxx…"
+    assert render_line(answer, Style(width=80)) == "01:01:01.250 ← guard        hook/pre_tool_call          0.81 ms deny xxxxxxxxxx…"
+    assert render_line(answer, Style(width=3)) == "01:01:01.250 ← guar…"
+
+
+def test_a_body_is_pretty_and_cut() -> None:
+    assert render_body(record(body=rb'{"a":{"b":[1,"\u001b[2J"]}}'), Style(width=40)) == [
+        "               {",
+        '                 "a": {',
+        '                   "b": [',
+        "                     1,",
+        r'                     "\u001b[2J"',
+        "                   ]",
+        "                 }",
+        "               }",
+    ]
+    assert render_body(record(body=b'"' + b"x" * 99 + b'"'), Style(width=40)) == ['               "xxxxxxxxxxxxxxxxxxxxxxx…']
+    long = render_body(record(body=b"[" + b",".join([b"1"] * 100) + b"]"), Style())
+    assert (len(long), long[-1]) == (40, "               … and 63 more lines")
+    assert render_body(record(kind="refused", body=b"\x1b\xff{"), Style()) == ["               \\x1b\\xff{"]
+    assert render_body(record(kind="stderr", body=b"x"), Style()) == []
+
+
 def test_colour_is_only_added() -> None:
     line = render_line(record(direction="from_plugin", method="ping", verdict="timed_out"), Style(colour=True))
     assert "\x1b[31mtimed_out\x1b[0m" in line
@@ -109,7 +136,8 @@ def opened(path: Path, encoding: str = "utf-8") -> TextIO:
 
 def test_records_are_shown_as_they_pass_and_no_secret_with_them(tmp_path: Path) -> None:
     with opened(tmp_path / "err") as stream:
-        trace = LiveTrace(stream, Redactor(["tok-123"]))
+        trace = LiveTrace(stream)
+        trace.hide(["tok-123"])
         trace.record(record(direction="to_plugin", method="ping", note="tok-123"))
         assert trace.close(WAIT_S) is None
     assert (tmp_path / "err").read_text().splitlines() == [
@@ -133,3 +161,40 @@ def test_a_closed_pipe_loses_records_and_says_how_many() -> None:
         trace.record(record())
         trace.record(record())
         assert trace.close(WAIT_S) == "2 records of the trace could not be shown"
+
+
+def test_only_what_is_wanted_is_shown_with_its_body_by_whoever_writes(tmp_path: Path) -> None:
+    shown: list[str] = []
+    with opened(tmp_path / "err") as stream:
+        trace = LiveTrace(stream, write=shown.append, bodies=True, wanted=parse_filter("plugin=guard"))
+        trace.record(record(direction="to_plugin", method="ping", body=b'{"id":1}'))
+        trace.record(record(plugin="weather", direction="to_plugin", method="ping"))
+        assert trace.close(WAIT_S) is None
+    assert "".join(shown) == '01:01:01.250 → guard        ping\n               {\n                 "id": 1\n               }\n'
+    assert (tmp_path / "err").read_text() == ""
+
+
+def test_a_callback_that_raises_loses_the_records(tmp_path: Path) -> None:
+    def write(text: str) -> None:
+        raise RuntimeError("the screen is gone")
+
+    with opened(tmp_path / "err") as stream:
+        trace = LiveTrace(stream, write=write)
+        trace.record(record())
+        assert trace.close(WAIT_S) == "1 record of the trace could not be shown"
+
+
+def test_a_terminal_that_nobody_reads_loses_records_and_holds_nobody() -> None:
+    master, slave = pty.openpty()
+    try:
+        with os.fdopen(slave, "w", encoding="utf-8", closefd=False) as stream:
+            trace = LiveTrace(stream)
+            for _ in range(5_000):
+                trace.record(record(note="x" * 100))
+            began_s = time.monotonic()
+            said = trace.close(0.2)
+            assert time.monotonic() - began_s < 2.0
+        assert said == "5000 records of the trace could not be shown"
+    finally:
+        os.close(master)  # the thread's write fails, and it ends
+        os.close(slave)

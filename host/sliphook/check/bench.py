@@ -12,11 +12,13 @@ import trio
 from sliphook import wire
 from sliphook.manifest import ManifestError, ReadManifest, read_manifest
 from sliphook.quoting import quote
+from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .child import Child
 from .finding import Fault, Skip
 from .samples import initialize_params
+from .watched import Watched
 
 
 class Bench:
@@ -29,13 +31,14 @@ class Bench:
         answers_ping: false once it did not; a ping is how most checks see that it lives and reads on.
     """
 
-    def __init__(self, path: Path, data_dir: Path, nursery: trio.Nursery) -> None:
+    def __init__(self, path: Path, data_dir: Path, nursery: trio.Nursery, trace: TraceSink | None = None) -> None:
         self.path = path.absolute()  # the process starts in another folder
         self.data_dir = data_dir
         self.manifest: ReadManifest | None = None
         self.breaches: list[tuple[str, str]] = []
         self.answers_ping = True
         self._nursery = nursery
+        self._trace = trace
         self._spare: Child | None = None
 
     @property
@@ -110,8 +113,10 @@ class Bench:
             await spare.end()
 
     async def _start(self) -> Child:
+        name = self.manifest.name if self.manifest is not None else quote(self.path.stem, 64)
+        watched = Watched(self._trace, name) if self._trace is not None else None
         try:
-            return await Child.start(self.path, self.data_dir, self._breach, self._nursery)
+            return await Child.start(self.path, self.data_dir, self._breach, self._nursery, watched)
         except OSError as error:
             raise Fault("nothing", f"it cannot be started: {error.strerror or error}", "make it a program that runs here") from None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +24,7 @@ from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
 from .finding import Fault
 from .samples import message
+from .watched import Watched
 
 ANSWER_S: Final = 5.0
 """How long a plugin may take for what needs no work."""
@@ -41,7 +42,7 @@ Breach = Callable[[str, str], None]
 class Child:
     """A living plugin. Whoever has started it calls `end`."""
 
-    def __init__(self, process: trio.Process, breach: Breach) -> None:
+    def __init__(self, process: trio.Process, breach: Breach, watched: Watched | None = None) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -49,6 +50,7 @@ class Child:
         self._writing = trio.Lock()
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._breach = breach
+        self._watched = watched
         self._news = trio.lowlevel.ParkingLot()
         self._replies: dict[int, tuple[wire.Reply, float]] = {}
         self._sent: dict[int, float] = {}
@@ -59,7 +61,7 @@ class Child:
         self.uses: frozenset[str] = frozenset()
 
     @classmethod
-    async def start(cls, path: Path, data_dir: Path, breach: Breach, nursery: trio.Nursery) -> Child:
+    async def start(cls, path: Path, data_dir: Path, breach: Breach, nursery: trio.Nursery, watched: Watched | None) -> Child:
         """Start the executable.
 
         Raises:
@@ -74,7 +76,9 @@ class Child:
             env=plugin_environment(os.environ, {}),
             start_new_session=True,
         )
-        child = cls(process, breach)
+        child = cls(process, breach, watched)
+        if watched is not None:
+            watched.witness.life("spawn", note=f"pid {process.pid}: {path}")
         nursery.start_soon(child._read)
         nursery.start_soon(child._drain)
         return child
@@ -94,6 +98,8 @@ class Child:
         with suppress(trio.BrokenResourceError, trio.ClosedResourceError), trio.move_on_after(ANSWER_S):
             async with self._writing:  # the reader's task answers what the plugin asks, in the middle of anything
                 await self._stdin.send_all(data)
+                if self._watched is not None:
+                    self._watched.wrote(data)
 
     async def tell(self, method: str, params: Any) -> None:
         """Send a notification."""
@@ -154,6 +160,9 @@ class Child:
             self._kill()
             with trio.move_on_after(EXIT_GRACE_S):
                 await self._process.wait()
+            if self._watched is not None:
+                status = self._process.returncode
+                self._watched.witness.life("exit", note=None if status is None else describe_exit(status))
             for stream in (self._stdin, self._stdout, self._stderr):
                 await stream.aclose()
 
@@ -178,8 +187,14 @@ class Child:
     async def _drain(self) -> None:
         with suppress(trio.ClosedResourceError, trio.BrokenResourceError):
             while data := await self._stderr.receive_some(_READ_BYTES):
-                self._tail.feed(bytes(data), trio.current_time())
-        self._tail.close(trio.current_time())
+                self._say(self._tail.feed(bytes(data), trio.current_time()))
+        self._say(self._tail.close(trio.current_time()))
+
+    def _say(self, lines: Sequence[str]) -> None:
+        if self._watched is None:
+            return
+        for line in lines:
+            self._watched.witness.life("stderr", body=line.encode())
 
     async def _read(self) -> None:
         reader = FrameReader()
@@ -198,6 +213,8 @@ class Child:
 
     async def _take(self, reader: FrameReader) -> None:
         while (piece := reader.next()) is not None:
+            if self._watched is not None:
+                self._watched.read(piece)
             if isinstance(piece, Stray):
                 self._breach("stdout", piece.why)
                 continue

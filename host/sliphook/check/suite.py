@@ -12,6 +12,7 @@ import trio
 
 from sliphook.diagnose import why_not_startable
 from sliphook.manifest import ReadManifest, Route
+from sliphook.trace.record import TraceSink
 
 from . import call_rules, end_rules, wire_rules
 from .bench import Bench
@@ -62,12 +63,15 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
 """What is watched through all checks: name, section, verdict where it was seen, advice."""
 
 
-async def check_plugin(path: Path, *, on_finding: Callable[[Finding], object] = lambda finding: None) -> Report:
+async def check_plugin(
+    path: Path, *, on_finding: Callable[[Finding], object] = lambda finding: None, trace: TraceSink | None = None
+) -> Report:
     """Run the suite against an executable. It is started several times, and its tools and commands are really called.
 
     Args:
         path: the executable.
         on_finding: told of each finding as it is made.
+        trace: where the messages are recorded, or None.
     """
     findings: list[Finding] = []
 
@@ -81,7 +85,7 @@ async def check_plugin(path: Path, *, on_finding: Callable[[Finding], object] = 
         return Report(path=str(path), name=None, findings=tuple(findings))
     with tempfile.TemporaryDirectory(prefix="sliphook-check-", ignore_cleanup_errors=True) as folder:
         async with trio.open_nursery() as nursery:
-            bench = Bench(path, Path(folder), nursery)
+            bench = Bench(path, Path(folder), nursery, trace)
             found(await _run(_START, bench))
             manifest = bench.manifest
             if manifest is not None:

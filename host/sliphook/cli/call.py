@@ -16,15 +16,14 @@ from .common import (
     EXIT_OK,
     EXIT_PLUGIN,
     json_option,
-    open_trace,
     plugin_option,
     print_json,
     read_object,
     timeout_option,
-    trace_options,
 )
 from .report import FAILED_TO_START, in_the_report, log_to_stderr, says, why_not_started
 from .sample import sample
+from .tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
     from sliphook.host import PluginHost
@@ -59,8 +58,7 @@ def command(
     plugins: tuple[Path, ...],
     timeout_s: float | None,
     as_json: bool,
-    trace: bool,
-    trace_file: Path | None,
+    tracing: Tracing,
 ) -> int:
     """Call the tool called TOOL, once, and see what it answers.
 
@@ -80,7 +78,7 @@ def command(
     from .running import Running, run_trio
 
     async def call(running: Running) -> int:
-        with open_trace(trace, trace_file) as sink:
+        with tracing.open() as sink:
             running.host = host = PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink)
             async with host:
                 statuses = host.plugins

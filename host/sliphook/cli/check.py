@@ -10,6 +10,7 @@ import click
 
 from .common import EXIT_FAILED, EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
 from .report import says
+from .tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
     from sliphook.check import Finding
@@ -21,7 +22,8 @@ _MARKS = {"passed": "ok", "warned": "warning", "failed": "FAILED", "skipped": "s
 @click.argument("path", type=click.Path(path_type=Path))
 @json_option
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the findings to FILE as JUnit XML.")
-def command(path: Path, as_json: bool, junit: Path | None) -> int:
+@trace_options
+def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> int:
     """Check that the executable at PATH keeps to the protocol, whatever language it is written in.
 
     Starts it several times, feeds it as a host would and as no host should have to, fires every hook and event it subscribes to
@@ -36,7 +38,8 @@ def command(path: Path, as_json: bool, junit: Path | None) -> int:
 
     async def check(running: Running) -> int:
         show: Callable[[Finding], object] = _nothing if as_json else _show
-        report = await check_plugin(path, on_finding=show)
+        with tracing.open() as sink:
+            report = await check_plugin(path, on_finding=show, trace=sink)
         if junit is not None:
             _write(junit, report.junit())
         counts = {verdict: report.count(verdict) for verdict in ("passed", "warned", "failed", "skipped", "broken")}

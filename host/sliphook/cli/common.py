@@ -1,19 +1,15 @@
-"""What the commands share: options, JSON on both sides, the trace, and how a failure is told."""
+"""What the commands share: options, JSON on both sides, and how a failure is told."""
 
 from __future__ import annotations
 
-import contextlib
 import math
 import signal
-import sys
-from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
 if TYPE_CHECKING:
-    from sliphook.trace.record import TraceSink
     from sliphook_sdk.protocol import Entry
 
 __all__ = [
@@ -25,12 +21,10 @@ __all__ = [
     "Failed",
     "find_entry",
     "json_option",
-    "open_trace",
     "plugin_option",
     "print_json",
     "read_object",
     "timeout_option",
-    "trace_options",
 ]
 
 EXIT_OK: Final = 0
@@ -38,8 +32,6 @@ EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_PLUGIN: Final = 3
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class Failed(click.ClickException):
@@ -77,56 +69,6 @@ timeout_option = click.option(
     "--timeout", "timeout_s", type=_Seconds(), metavar="S", help="Seconds that a plugin has to answer, whatever it asks for itself."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-
-
-def trace_options(command: _F) -> _F:
-    """Adds `--trace` and `--trace-file FILE`, as the parameters `trace` and `trace_file`."""
-    in_file = click.option(
-        "--trace-file",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Write every message to FILE as JSON lines; what it held before is gone.",
-    )
-    live = click.option("--trace", is_flag=True, help="Show every message on stderr as it passes.")
-    return live(in_file(command))
-
-
-@contextlib.contextmanager
-def open_trace(live: bool, path: Path | None, secrets: tuple[str, ...] = ()) -> Generator[TraceSink | None]:
-    """The sink that the options ask for, or None. At the end it tells on stderr what was lost.
-
-    Args:
-        live: Show the messages on stderr.
-        path: Write them to this file.
-        secrets: Texts to hide in both.
-
-    Raises:
-        Failed: the file cannot be written.
-    """
-    if not live and path is None:
-        yield None
-        return
-    from sliphook.trace.file import FileTrace
-    from sliphook.trace.live import LiveTrace
-    from sliphook.trace.record import Tee
-    from sliphook.trace.redact import Redactor
-
-    redactor = Redactor(secrets)
-    sinks: list[FileTrace | LiveTrace] = []
-    if path is not None:
-        try:
-            sinks.append(FileTrace(path, redactor))
-        except OSError as error:
-            raise Failed(f"cannot write the trace to {path}: {error.strerror or error}") from None
-    if live:
-        sinks.append(LiveTrace(sys.stderr, redactor))
-    try:
-        yield sinks[0] if len(sinks) == 1 else Tee(sinks)
-    finally:
-        for sink in sinks:
-            lost = sink.close()
-            if lost is not None:
-                click.echo(f"sliphook: {lost}", err=True)
 
 
 def find_entry(name: str) -> Entry:

@@ -16,16 +16,15 @@ from .common import (
     EXIT_PLUGIN,
     find_entry,
     json_option,
-    open_trace,
     plugin_option,
     print_json,
     read_object,
     timeout_option,
-    trace_options,
 )
 from .names import event_names
 from .report import AS_IT_SHOULD, FAILED_TO_START, in_the_report, log_to_stderr, says, why_not_started
 from .sample import sample
+from .tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
     from sliphook.outcome import Outcome, Part
@@ -52,9 +51,7 @@ class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
 @timeout_option
 @json_option
 @trace_options
-def command(
-    event: str, payload: str | None, plugins: tuple[Path, ...], timeout_s: float | None, as_json: bool, trace: bool, trace_file: Path | None
-) -> int:
+def command(event: str, payload: str | None, plugins: tuple[Path, ...], timeout_s: float | None, as_json: bool, tracing: Tracing) -> int:
     """Fire the hook or event called EVENT at plugins, once, and see what they answer.
 
     Starts only the plugins that are named here. `sliphook events EVENT` shows the fields of its payload.
@@ -72,7 +69,7 @@ def command(
     from .running import Running, run_trio
 
     async def fire(running: Running) -> int:
-        with open_trace(trace, trace_file) as sink:
+        with tracing.open() as sink:
             running.host = host = PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink)
             async with host:
                 statuses = host.plugins

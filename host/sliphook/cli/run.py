@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .common import Failed, open_trace, plugin_option, trace_options
+from .common import Failed, plugin_option
+from .tracing import Tracing, trace_options
 
 
 @click.command("run")
@@ -15,7 +16,7 @@ from .common import Failed, open_trace, plugin_option, trace_options
 @click.option("--base-url", metavar="URL", help="An OpenAI-compatible server, such as http://127.0.0.1:8080/v1.")
 @plugin_option
 @trace_options
-def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], trace: bool, trace_file: Path | None) -> int:
+def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], tracing: Tracing) -> int:
     """Give PROMPT to an agent and print what the model says.
 
     Without --model it is the scripted model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY or
@@ -39,7 +40,7 @@ def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple
 
     from .one_turn import run_one_turn
 
-    with open_trace(trace, trace_file) as sink:
+    with tracing.open() as sink:
         try:
             return trio.run(run_one_turn, prompt, model, base_url, plugins, sink)
         except (HostError, ModelError, ScriptError) as error:

@@ -4,39 +4,64 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Final
 
-from .lines import encode_line
+from .complete import complete
+from .lines import encode_line, header_line, lost_line
 from .record import TraceRecord
 from .redact import Redactor
 from .writer import CLOSE_S, RecordWriter
 
 __all__ = ["FileTrace"]
 
+FILE_BYTES: Final = 100_000_000
+"""Where the file has grown over this, it becomes `FILE.1`, and a new one begins."""
+
+OLD_FILES: Final = 3
+"""So many old files are kept; `FILE.1` is the newest of them."""
+
 
 class FileTrace:
     """A trace in a file, mode 0600. A disk that is full or slow loses records, never the host's time.
 
+    A file that somebody moves or deletes meanwhile is begun anew under its name.
+
     Args:
-        path: The file; what it held before is gone.
-        redactor: Hides secrets.
+        path: The file; what it held before is gone. Pipes and devices do, too; those are never moved.
+        max_bytes: Begin another file where it has grown over this; None: `FILE_BYTES`.
 
     Raises:
         OSError: the file cannot be opened for writing.
     """
 
-    def __init__(self, path: Path, redactor: Redactor | None = None) -> None:
+    def __init__(self, path: Path, *, max_bytes: int | None = None) -> None:
         self.path = path
-        self._redactor = redactor or Redactor()
+        self._real = Path(os.path.realpath(path))  # a link stays where it is when the file is moved
+        self._max_bytes = max_bytes or FILE_BYTES
+        self._redactor = Redactor()
         self._why: str | None = None
-        self._torn = False
         self._fd = _open_private(path)
+        self._node = os.fstat(self._fd)
+        self._is_file = stat.S_ISREG(self._node.st_mode)
+        self._part = 1
+        self._begin()
+        self._told_lost = 0
         self._writer = RecordWriter(self._write, name="sliphook-trace-file")
+
+    def _begin(self) -> None:
+        self._size = 0
+        self._torn = False
+        self._headed = False
 
     def record(self, record: TraceRecord) -> None:
         """Queue one record. Never blocks, never raises."""
         self._writer.record(record)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Write these no more."""
+        self._redactor.add(secrets)
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Write what is left, and close.
@@ -49,24 +74,84 @@ class FileTrace:
             os.close(self._fd)
             return None
         # The descriptor stays open here: the thread may still be writing to it.
-        why = self._why or "it could not be written as fast as it came"
+        why = self._why or _TOO_FAST
         return f"the trace in {self.path} is not complete: {lost} record{'s' if lost != 1 else ''} lost ({why})"
 
+    # -- in the writer's thread --------------------------------------------------------------------------------------
+
     def _write(self, batch: Sequence[TraceRecord]) -> int:
-        lines = [encode_line(self._redactor.record(record)) for record in batch]
+        self._attend()
+        own = self._own_lines(batch[0])
+        lines = own + [encode_line(complete(self._redactor.record(record))) for record in batch]
+        whole = self._append(lines)
+        if whole >= len(own) and own:
+            self._headed = True
+            self._told_lost = self._writer.lost
+        return len(lines) - max(whole, len(own))
+
+    def _own_lines(self, first: TraceRecord) -> list[bytes]:
+        """What the file has to say of itself before the next record: what it is, and what is missing."""
+        lines: list[bytes] = []
+        if not self._headed:
+            lines.append(header_line(first, part=self._part))
+        lost = self._writer.lost - self._told_lost
+        if lost:
+            lines.append(lost_line(first, count=lost, why=self._why or _TOO_FAST))
+        return lines
+
+    def _append(self, lines: Sequence[bytes]) -> int:
+        """Write the lines; returns how many of them are whole in the file."""
         data = (b"\n" if self._torn else b"") + b"".join(lines)  # a torn line ends here, and spoils no other
         left = memoryview(data)
         try:
             while left:
-                left = left[os.write(self._fd, left) :]
+                count = os.write(self._fd, left)
+                self._size += count
+                left = left[count:]
         except OSError as error:
             self._why = error.strerror or str(error)
             written = bytes(data[: len(data) - len(left)])
+            whole = written.count(b"\n") - (1 if self._torn and written else 0)
             self._torn = self._torn if not written else not written.endswith(b"\n")
-            whole = written.count(b"\n") - (1 if data.startswith(b"\n") and written else 0)
-            return len(lines) - whole
+            return whole
         self._torn = False
-        return 0
+        return len(lines)
+
+    def _attend(self) -> None:
+        """Begin another file where this one is full, or is not there any more. Where that fails, this one goes on."""
+        if not self._is_file:
+            return
+        try:
+            if self._is_gone():
+                self._reopen()
+            elif self._size >= self._max_bytes:
+                for number in range(OLD_FILES, 0, -1):
+                    old = self._numbered(number - 1)
+                    if old.exists():
+                        old.replace(self._numbered(number))
+                self._reopen()
+        except OSError as error:
+            self._why = error.strerror or str(error)
+
+    def _is_gone(self) -> bool:
+        try:
+            node = self._real.stat()
+        except OSError:
+            return True
+        return (node.st_dev, node.st_ino) != (self._node.st_dev, self._node.st_ino)
+
+    def _reopen(self) -> None:
+        fd = _open_private(self._real)
+        os.close(self._fd)
+        self._fd, self._node = fd, os.fstat(fd)
+        self._part += 1
+        self._begin()
+
+    def _numbered(self, number: int) -> Path:
+        return self._real.with_name(f"{self._real.name}.{number}") if number else self._real
+
+
+_TOO_FAST: Final = "it could not be written as fast as it came"
 
 
 def _open_private(path: Path) -> int:

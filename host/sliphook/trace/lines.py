@@ -1,21 +1,67 @@
 """The format of a trace file: one JSON object a line, its fields those of `TraceRecord`.
 
-`body` is the message itself where it is JSON, `text` a line of stderr, and `raw` (base64) the bytes of everything else.
+`body` is the message itself where it is JSON, `text` a line of stderr, and `raw` (base64) the bytes of everything else. The first line
+of each file is a `header`, and where records were lost a `lost` line stands in their place.
 """
 
 from __future__ import annotations
 
 import base64
-from typing import Any
+from importlib import metadata
+from typing import Any, Final, Literal
 
 import msgspec
 
 from .record import TraceRecord
 
-__all__ = ["decode_line", "encode_line"]
+__all__ = ["FORMAT", "Header", "Lost", "decode_line", "encode_line", "header_line", "lost_line"]
+
+FORMAT: Final = 1
+"""The version of the format. Fields and kinds may be added to it; another number means that old ones have changed."""
 
 _encoder = msgspec.json.Encoder()
 _any_json = msgspec.json.Decoder(msgspec.Raw)
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of a `header`.
+
+    Args:
+        format: The version of the format.
+        sliphook: The version of the host that wrote the file.
+        part: From 1; it rises where a trace goes on in another file.
+    """
+
+    format: int
+    sliphook: str
+    part: int
+
+
+class Lost(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of a `lost` line.
+
+    Args:
+        count: How many records are missing here.
+        why: What kept them from being written.
+    """
+
+    count: int
+    why: str
+
+
+def header_line(first: TraceRecord, *, part: int) -> bytes:
+    """The first line of a file; its time is that of the first record behind it."""
+    return _own_line("header", first, Header(format=FORMAT, sliphook=metadata.version("sliphook"), part=part))
+
+
+def lost_line(next_one: TraceRecord, *, count: int, why: str) -> bytes:
+    """A line in the place of records that were lost; its time is that of the next one."""
+    return _own_line("lost", next_one, Lost(count=count, why=why))
+
+
+def _own_line(kind: Literal["header", "lost"], beside: TraceRecord, body: Header | Lost) -> bytes:
+    record = TraceRecord(kind=kind, wall_s=beside.wall_s, mono_s=beside.mono_s, plugin="", body=_encoder.encode(body))
+    return encode_line(record)
 
 
 def encode_line(record: TraceRecord) -> bytes:

@@ -63,6 +63,10 @@ class TraceSink(Protocol):
         """Take one record. Called from the host's own loop: never blocks, never raises, and is cheap."""
         ...
 
+    def hide(self, secrets: Iterable[str]) -> None:
+        """From now on keep these texts out of whatever leaves the process. Called from the host's own loop, before they are sent."""
+        ...
+
 
 class Tee:
     """Hands each record to several sinks, in order."""
@@ -74,3 +78,9 @@ class Tee:
         """Hand `record` to every sink."""
         for sink in self._sinks:
             sink.record(record)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Have every sink hide `secrets`."""
+        kept = tuple(secrets)
+        for sink in self._sinks:
+            sink.hide(kept)

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+import msgspec
 
 from sliphook.quoting import quote
 
 from .record import TraceRecord
 
-__all__ = ["Style", "duration", "render_line", "size"]
+__all__ = ["Style", "duration", "render_body", "render_line", "size"]
 
 _NAME_CHARS: Final = 64
 _METHOD_CHARS: Final = 48
 _VERDICT_CHARS: Final = 40
 _TEXT_CHARS: Final = 160
+
+_NAME_COLUMN: Final = 12
+_METHOD_COLUMN: Final = 26
+_ROOMY: Final = 100
+"""A terminal with fewer columns has no room for everything."""
+
+_INDENT: Final = " " * 15
+_BODY_LINES: Final = 40
+_BODY_CHARS: Final = 200
+_LEAST_CHARS: Final = 20
 
 _DIM: Final = "2"
 _RED: Final = "31"
@@ -28,29 +42,45 @@ _DOUBTFUL: Final = frozenset({"deny", "ask", "cancelled", "late", "stopping", "s
 
 
 class Style(NamedTuple):
-    """What the terminal can show."""
+    """What the terminal can show; `width` is how many characters fit on a line, None where it is no terminal."""
 
     colour: bool = False
     unicode: bool = True
+    width: int | None = None
 
 
 def render_line(record: TraceRecord, style: Style) -> str:
     """One line without its line break: clock, arrow, plugin, method, id, size, duration on answers, verdict, and what there is to say.
 
-    Everything that a plugin can choose is quoted: no text of its own can break the line or move the cursor.
+    Everything that a plugin can choose is quoted: no text of its own can break the line or move the cursor. On a terminal the line is
+    cut to its width, and on a narrow one id and size are left out before the verdict is.
     """
     what = quote(record.method, _METHOD_CHARS) if record.method is not None else record.kind
-    cells = [
-        _paint(_clock(record.wall_s), _DIM, style),
-        _arrow(record, style),
-        _paint(quote(record.plugin, _NAME_CHARS).ljust(12), _CYAN, style),
-        what.ljust(26),
-        _id(record.id).rjust(5),
-        size(record.size).rjust(8),
-        ("" if record.elapsed_ms is None else duration(record.elapsed_ms)).rjust(8),
-        *_words(record, style),
-    ]
-    return " ".join(cells).rstrip()
+    line = _Line(style)
+    line.add(_clock(record.wall_s), _DIM)
+    line.add(*_arrow(record, style))
+    line.add(quote(record.plugin, _NAME_CHARS).ljust(_NAME_COLUMN), _CYAN)
+    line.add(what.ljust(_METHOD_COLUMN))
+    if style.width is None or style.width >= _ROOMY:
+        line.add(_id(record.id).rjust(5))
+        line.add(size(record.size).rjust(8))
+    line.add(("" if record.elapsed_ms is None else duration(record.elapsed_ms)).rjust(8))
+    for word, colour in _words(record):
+        line.add(word, colour)
+    return line.text()
+
+
+def render_body(record: TraceRecord, style: Style) -> list[str]:
+    """The body under the record's line, pretty where it is JSON, each line indented; cut to a size that can be read."""
+    if record.body is None or record.kind in ("stderr", "stray"):  # the line itself shows those
+        return []
+    lines = _pretty(record.body)
+    shown = lines if len(lines) <= _BODY_LINES else lines[: _BODY_LINES - 1]
+    width = max(_LEAST_CHARS, (style.width or _BODY_CHARS) - len(_INDENT))
+    rendered = [f"{_INDENT}{_paint(quote(line, width), _DIM, style)}" for line in shown]
+    if len(shown) < len(lines):
+        rendered.append(f"{_INDENT}{_paint(f'… and {len(lines) - len(shown)} more lines'[:width], _DIM, style)}")
+    return rendered
 
 
 def duration(elapsed_ms: float) -> str:
@@ -75,12 +105,31 @@ def _clock(wall_s: float) -> str:
     return f"{time.strftime('%H:%M:%S', time.localtime(wall_s))}.{int(wall_s % 1 * 1000):03d}"
 
 
-def _arrow(record: TraceRecord, style: Style) -> str:
+class _Line:
+    """Words with their colours, until the line is full."""
+
+    def __init__(self, style: Style) -> None:
+        self._style = style
+        self._left = sys.maxsize if style.width is None else max(_LEAST_CHARS, style.width - 1)
+        self._words: list[str] = []
+
+    def add(self, word: str, colour: str | None = None) -> None:
+        if self._left <= 0:
+            return
+        cut = word if len(word) <= self._left else f"{word[: self._left - 1]}…" if self._style.unicode else word[: self._left]
+        self._left -= len(cut) + 1
+        self._words.append(cut if colour is None else _paint(cut, colour, self._style))
+
+    def text(self) -> str:
+        return " ".join(self._words).rstrip()
+
+
+def _arrow(record: TraceRecord, style: Style) -> tuple[str, str]:
     if record.direction == "to_plugin":
-        return _paint("→" if style.unicode else ">", _BLUE, style)
+        return "→" if style.unicode else ">", _BLUE
     if record.direction == "from_plugin":
-        return _paint("←" if style.unicode else "<", _GREEN, style)
-    return _paint("·" if style.unicode else "-", _DIM, style)
+        return "←" if style.unicode else "<", _GREEN
+    return "·" if style.unicode else "-", _DIM
 
 
 def _id(request_id: int | str | None) -> str:
@@ -89,17 +138,22 @@ def _id(request_id: int | str | None) -> str:
     return f"#{request_id}" if isinstance(request_id, int) else f"#{quote(request_id, 24)}"
 
 
-def _words(record: TraceRecord, style: Style) -> list[str]:
-    words: list[str] = []
+def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
     if record.kind not in ("message", "outcome") and record.method is not None:
-        words.append(_paint(record.kind, _YELLOW, style))
+        yield record.kind, _YELLOW
     if record.verdict is not None:
-        words.append(_paint(quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict), style))
+        yield quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict)
     if record.note is not None:
-        words.append(quote(record.note, _TEXT_CHARS))
+        yield quote(record.note, _TEXT_CHARS), None
     if record.kind in ("stderr", "stray", "refused") and record.body is not None:
-        words.append(_paint(quote(record.body, _TEXT_CHARS), _DIM, style))
-    return words
+        yield quote(record.body, _TEXT_CHARS), _DIM
+
+
+def _pretty(body: bytes) -> list[str]:
+    try:
+        return msgspec.json.format(body, indent=2).decode("utf-8", "surrogateescape").split("\n")
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return [body[: _BODY_LINES * _BODY_CHARS].decode("utf-8", "surrogateescape")]
 
 
 def _verdict_colour(verdict: str) -> str:

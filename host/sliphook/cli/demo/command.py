@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from sliphook.cli.common import EXIT_FAILED, EXIT_OK, open_trace, trace_options
+from sliphook.cli.common import EXIT_FAILED, EXIT_OK
+from sliphook.cli.tracing import Tracing, trace_options
 
 
 @click.command("demo")
 @trace_options
-def command(trace: bool, trace_file: Path | None) -> int:
+def command(tracing: Tracing) -> int:
     """Watch an agent whose plugins deny, answer, hang and crash: about ten seconds.
 
     Real plugin processes, a real agent loop, and a model that follows a script, so no network and no key. It checks itself: the
@@ -25,7 +24,7 @@ def command(trace: bool, trace_file: Path | None) -> int:
     from .timeline import failures, summary
 
     async def demo(running: Running) -> int:
-        with set_stage() as stage, open_trace(trace, trace_file) as sink:
+        with set_stage() as stage, tracing.open() as sink:
             story = await play(stage, sink, Narrator(), running)
         click.echo(summary(story))
         missing = failures(story)

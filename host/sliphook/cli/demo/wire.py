@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import trio
 
+from sliphook.trace.complete import complete
 from sliphook.trace.record import TraceRecord
 
 __all__ = ["Wire"]
@@ -24,8 +25,11 @@ class Wire:
 
     def record(self, record: TraceRecord) -> None:
         """Keep one record."""
-        self.records.append(record)
+        self.records.append(complete(record))
         self._more.set()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Nothing of it is shown."""
 
     def find(self, wanted: Callable[[TraceRecord], bool], *, after: int = 0) -> TraceRecord | None:
         """The first record that is wanted, from the one with the index `after` on; None where there is none."""

@@ -1,0 +1,151 @@
+"""The options that show and keep the trace, the same for every command that starts plugins."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+import click
+
+from .common import Failed
+
+if TYPE_CHECKING:
+    from sliphook.trace.filter import TraceFilter
+    from sliphook.trace.record import TraceSink
+
+__all__ = ["FilterType", "Tracing", "trace_options"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_SIZE: Final = re.compile(r"(\d+)(KB|MB|GB)", re.IGNORECASE)
+_UNITS: Final = {"KB": 1000, "MB": 1000**2, "GB": 1000**3}
+
+
+class FilterType(click.ParamType["TraceFilter"]):
+    """What `--trace-filter` takes."""
+
+    name = "filter"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> TraceFilter:
+        """The filter that the text means; a usage error where it means none."""
+        from sliphook.trace.filter import FilterError, parse_filter
+
+        try:
+            return parse_filter(str(value))
+        except FilterError as error:
+            self.fail(str(error), param, ctx)
+
+
+class _SizeType(click.ParamType[int]):
+    """A number of bytes, as `100MB`."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = _SIZE.fullmatch(str(value))
+        if found is None or not int(found[1]):
+            self.fail(f"{value!r} is no size; say it like 100MB", param, ctx)
+        return int(found[1]) * _UNITS[found[2].upper()]
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """What was asked for.
+
+    Attributes:
+        live: show the messages as they pass.
+        bodies: show their bodies, too.
+        wanted: show these alone; None: all.
+        file: write all of them to this file.
+        file_bytes: begin another file where it has grown to this; None: the usual size.
+    """
+
+    live: bool = False
+    bodies: bool = False
+    wanted: TraceFilter | None = None
+    file: Path | None = None
+    file_bytes: int | None = None
+
+    @contextlib.contextmanager
+    def open(self, write: Callable[[str], object] | None = None) -> Generator[TraceSink | None]:
+        """The sink for the host, or None where no trace was asked for. At the end it tells on stderr what was lost.
+
+        Args:
+            write: takes what is shown, whole lines, from a thread of the trace's own; None: it goes to stderr. For a program that
+                draws on the terminal itself.
+
+        Raises:
+            Failed: the file cannot be written.
+        """
+        if not self.live and self.file is None:
+            yield None
+            return
+        from sliphook.trace.file import FileTrace
+        from sliphook.trace.live import LiveTrace
+        from sliphook.trace.record import Tee
+
+        sinks: list[FileTrace | LiveTrace] = []
+        if self.file is not None:
+            try:
+                sinks.append(FileTrace(self.file, max_bytes=self.file_bytes))
+            except OSError as error:
+                raise Failed(f"cannot write the trace to {self.file}: {error.strerror or error}") from None
+        if self.live:
+            sinks.append(LiveTrace(sys.stderr, write=write, bodies=self.bodies, wanted=self.wanted))
+        try:
+            yield sinks[0] if len(sinks) == 1 else Tee(sinks)
+        finally:
+            for sink in sinks:
+                lost = sink.close()
+                if lost is not None:
+                    click.echo(f"sliphook: {lost}", err=True)
+
+
+def trace_options(command: _F) -> _F:
+    """Adds `--trace` and its kin; the command gets them as one parameter, `tracing: Tracing`."""
+
+    @wraps(command)
+    def with_tracing(
+        *args: Any,
+        trace: bool,
+        verbose: bool,
+        trace_filter: TraceFilter | None,
+        trace_file: Path | None,
+        trace_file_size: int | None,
+        **others: Any,
+    ) -> Any:
+        live = trace or verbose or trace_filter is not None
+        return command(*args, tracing=Tracing(live, verbose, trace_filter, trace_file, trace_file_size), **others)
+
+    options = (
+        click.option("--trace", is_flag=True, help="Show every message on stderr as it passes."),
+        click.option("--verbose", "-v", is_flag=True, help="The trace with the messages' bodies."),
+        click.option(
+            "--trace-filter",
+            type=FilterType(),
+            metavar="KEY=VALUE,…",
+            help="The trace of some messages only: plugin=, method=, event= (patterns, several with |) and slow=50ms.",
+        ),
+        click.option(
+            "--trace-file",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Write every message to FILE as JSON lines; what it held before is gone.",
+        ),
+        click.option(
+            "--trace-file-size",
+            type=_SizeType(),
+            metavar="SIZE",
+            help="Where FILE grows over SIZE, it becomes FILE.1 and a new one begins; three old ones are kept.  [default: 100MB]",
+        ),
+    )
+    wrapped: Any = with_tracing
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return cast("_F", wrapped)
