@@ -75,7 +75,7 @@ def test_on_a_terminal_the_line_fits_and_a_narrow_one_keeps_the_verdict() -> Non
     answer = record(direction="from_plugin", method="hook/pre_tool_call", id=3, size=58, elapsed_ms=0.8123, verdict="deny", note="x" * 99)
     wide = render_line(answer, Style(width=110))
     assert wide == "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms deny xxxxxxxxxxxxxxxxxxxxxxxx…"
-    assert render_line(answer, Style(width=80)) == "01:01:01.250 ← guard        hook/pre_tool_call          0.81 ms deny xxxxxxxxxx…"
+    assert render_line(answer, Style(width=80)) == "01:01:01.250 ← guard        hook/pre_tool_call          0.81 ms deny xxxxxxxxx…"
     assert render_line(answer, Style(width=3)) == "01:01:01.250 ← guar…"
 
 
