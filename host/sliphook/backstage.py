@@ -23,6 +23,7 @@ from .hostcalls import HostCalls, Progress
 from .keeper import Keeper
 from .lifecycle import State
 from .manifest import PluginTool, ReadManifest
+from .observer import Observer
 from .places import data_home as user_data_home
 from .pluginlog import PluginLogs, default_folder, safe_name
 from .pluginwork import PluginWork
@@ -78,6 +79,7 @@ class Backstage:
         log_dir: Path | None,
     ) -> None:
         self.trace = trace
+        self.observer = Observer(trace) if trace is not None else None
         self.timeout_cap_s = timeout_cap_s
         self.deadlines = Deadlines()
         self.keeper = Keeper()

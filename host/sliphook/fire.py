@@ -19,6 +19,7 @@ from .connection import Connection
 from .deadlines import Deadlines, Timer
 from .delivery import Delivery, PayloadTooLarge
 from .dispatch import Ask, Audience, Result, Round, Subscriber, Tell, dispatch
+from .observer import HookWatch
 from .outcome import Outcome, cancelled_outcome
 from .plugin import Plugin
 from .quoting import quote
@@ -47,6 +48,7 @@ class Fire:
         deadlines: the host's watchdog.
         turn_id: the turn it belongs to, or None.
         budget_s: the most that all of it may take; None: the largest timeout among the subscriptions.
+        watch: who looks on, or None.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Fire:
         *,
         turn_id: str | None = None,
         budget_s: float | None = None,
+        watch: HookWatch | None = None,
     ) -> None:
         self.entry = entry
         self.seq = payload.seq
@@ -69,6 +72,7 @@ class Fire:
         self._plugins = plugins
         self._deadlines = deadlines
         self._turn_id = turn_id
+        self._watch = watch
         self._policy = dispatch(entry, payload, subscribers)
         self._delivery = Delivery(entry)
         self._waiters: list[trio.lowlevel.Task] = []
@@ -236,6 +240,8 @@ class Fire:
 
     def _finish(self, outcome: Outcome) -> None:
         self.outcome = outcome
+        if self._watch is not None:
+            self._watch.over(outcome)
         if self._timer is not None:
             self._deadlines.remove(self._timer, self._budget_s)
         waiters, self._waiters = self._waiters, []

@@ -262,7 +262,9 @@ class PluginHost:
         if entry.kind == "event":
             told = tell(entry, payload, subscribers, self._stage.plugins_by_name)
             return Outcome(payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told))
-        fire = Fire(entry, payload, subscribers, self._stage.plugins_by_name, self._stage.deadlines)
+        observer = self._stage.observer
+        watch = observer.hook(name, payload) if observer is not None else None
+        fire = Fire(entry, payload, subscribers, self._stage.plugins_by_name, self._stage.deadlines, watch=watch)
         fire.begin()
         return await fire.wait()
 

@@ -259,14 +259,17 @@ class Session:
     @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: Turn | None, *, budget_s: float | None = None, **fields: Any) -> Fire:
         """Put a hook to all who subscribed."""
+        payload = self.stamp(name, turn, **fields)
+        observer = self.host.observer
         fire = Fire(
             CATALOGUE[name],
-            self.stamp(name, turn, **fields),
+            payload,
             self.host.subscribers(name),
             self.host.plugins_by_name,
             self.host.deadlines,
             turn_id=turn.turn_id if turn is not None else None,
             budget_s=budget_s,
+            watch=observer.hook(name, payload) if observer is not None else None,
         )
         fire.begin()
         return fire

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from .deadlines import Deadlines
     from .dispatch import Subscriber
+    from .observer import Observer
     from .outcome import Outcome
     from .plugin import Plugin
     from .session import Session
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
 
 class SessionHost(Protocol):
     """What a session needs of the host."""
+
+    @property
+    def observer(self) -> Observer | None:
+        """Who looks on while hooks are fired, or None."""
+        ...
 
     @property
     def deadlines(self) -> Deadlines:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from sliphook_sdk.protocol import CATALOGUE, nearest
 from sliphook_sdk.protocol.globs import Globs
 
+from .bodies import OutcomeBody
 from .record import TraceRecord
 
 __all__ = ["FilterError", "Sieve", "TraceFilter", "parse_filter"]
@@ -47,7 +50,7 @@ class TraceFilter:
         """True where everything but the duration fits. The file's own records, which are of no plugin, always do."""
         if record.kind in ("header", "lost"):
             return True
-        if self._plugin is not None and not self._plugin.fits(record.plugin):
+        if self._plugin is not None and not any(self._plugin.fits(plugin) for plugin in _plugins_of(record)):
             return False
         if self._method is not None and not (record.method is not None and self._method.fits(record.method)):
             return False
@@ -140,6 +143,15 @@ def _milliseconds(value: str) -> float:
     if found is None:
         raise FilterError(f"slow={value} is no duration; say it like slow=50ms or slow=1.5s")
     return float(found[1]) * (1000.0 if found[2] == "s" else 1.0)
+
+
+def _plugins_of(record: TraceRecord) -> Sequence[str]:
+    if record.kind != "outcome" or record.body is None:
+        return (record.plugin,)
+    try:
+        return [part.plugin for part in msgspec.json.decode(record.body, type=OutcomeBody).parts]
+    except msgspec.DecodeError:
+        return ()
 
 
 def _event_of(record: TraceRecord) -> str | None:

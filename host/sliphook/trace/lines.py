@@ -12,41 +12,16 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from .bodies import Header, Lost
 from .record import TraceRecord
 
-__all__ = ["FORMAT", "Header", "Lost", "decode_line", "encode_line", "header_line", "lost_line"]
+__all__ = ["FORMAT", "decode_line", "encode_line", "header_line", "lost_line"]
 
 FORMAT: Final = 1
 """The version of the format. Fields and kinds may be added to it; another number means that old ones have changed."""
 
 _encoder = msgspec.json.Encoder()
 _any_json = msgspec.json.Decoder(msgspec.Raw)
-
-
-class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a `header`.
-
-    Args:
-        format: The version of the format.
-        sliphook: The version of the host that wrote the file.
-        part: From 1; it rises where a trace goes on in another file.
-    """
-
-    format: int
-    sliphook: str
-    part: int
-
-
-class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a `lost` line.
-
-    Args:
-        count: How many records are missing here.
-        why: What kept them from being written.
-    """
-
-    count: int
-    why: str
 
 
 def header_line(first: TraceRecord, *, part: int) -> bytes:

@@ -11,6 +11,7 @@ import msgspec
 
 from sliphook.quoting import quote
 
+from .bodies import OutcomeBody
 from .record import TraceRecord
 
 __all__ = ["Style", "duration", "render_body", "render_line", "size"]
@@ -37,7 +38,7 @@ _YELLOW: Final = "33"
 _BLUE: Final = "34"
 _CYAN: Final = "36"
 
-_GOOD: Final = frozenset({"ok", "allow", "answered", "ready", "told", "abstain"})
+_GOOD: Final = frozenset({"ok", "allow", "answered", "ready", "told", "none"})
 _DOUBTFUL: Final = frozenset({"deny", "ask", "cancelled", "late", "stopping", "stopped", "starting"})
 
 
@@ -127,6 +128,8 @@ class _Line:
 def _arrow(record: TraceRecord, style: Style) -> tuple[str, str]:
     if record.direction == "to_plugin":
         return "→" if style.unicode else ">", _BLUE
+    if record.kind == "outcome":
+        return "=", _BLUE
     if record.direction == "from_plugin":
         return "←" if style.unicode else "<", _GREEN
     return "·" if style.unicode else "-", _DIM
@@ -141,12 +144,27 @@ def _id(request_id: int | str | None) -> str:
 def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
     if record.kind not in ("message", "outcome") and record.method is not None:
         yield record.kind, _YELLOW
-    if record.verdict is not None:
+    if record.kind == "outcome":
+        yield "none" if record.verdict is None else quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict or "none")
+        yield from _parts(record.body)
+    elif record.verdict is not None:
         yield quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict)
     if record.note is not None:
         yield quote(record.note, _TEXT_CHARS), None
     if record.kind in ("stderr", "stray", "refused") and record.body is not None:
         yield quote(record.body, _TEXT_CHARS), _DIM
+
+
+def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
+    """Who had what part in an outcome."""
+    try:
+        parts = msgspec.json.decode(body or b"", type=OutcomeBody).parts
+    except (msgspec.DecodeError, UnicodeError):
+        return
+    for part in parts:
+        word = part.decision or ("none" if part.status == "answered" else part.status)
+        failed = "" if part.error is None or part.decision is None else f" ({part.status})"
+        yield f"{quote(part.plugin, _NAME_CHARS)}: {quote(word, _VERDICT_CHARS)}{failed}", _DIM if not part.error else _RED
 
 
 def _pretty(body: bytes) -> list[str]:
