@@ -27,6 +27,7 @@ class _Lazy(NamedTuple):
 _COMMANDS: Final = {
     "demo": _Lazy("demo.command", "Ten seconds of an agent whose plugins deny, answer, hang and crash."),
     "run": _Lazy("run", "Run an agent on one prompt."),
+    "sessions": _Lazy("sessions", "List, show and remove recorded conversations."),
     "fire": _Lazy("fire", "Fire one hook or event at plugins, and see what they answer."),
     "call": _Lazy("call", "Call one tool of a plugin."),
     "check": _Lazy("check", "Run the conformance suite against a plugin in any language."),
