@@ -22,7 +22,7 @@ from .fire import tell
 if TYPE_CHECKING:
     from .call import Call
     from .plugin import Plugin
-    from .turn import Turn
+    from .turn import Turn, TurnOutcome
 
 _STOPPED = CATALOGUE["agent_loop_stopped"]
 
@@ -69,7 +69,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
             turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
 
 
-def close_turn(turn: Turn, outcome: str) -> None:
+def close_turn(turn: Turn, outcome: TurnOutcome) -> None:
     """End a turn that was not interrupted: children that are open, requests that nobody waits for any more, then `turn_end`."""
     turns = turn.family()
     for one in turns:

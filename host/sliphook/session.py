@@ -17,7 +17,7 @@ from .fire import Fire, tell
 from .interrupt import close_turn, interrupt_turns
 from .outcome import Context, Outcome, cancelled_outcome
 from .stamps import new_id, now
-from .turn import Turn, exit_kind
+from .turn import Turn, TurnOutcome, exit_kind
 from .usage import add_usage
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ class Session:
         if self.open_turn is turn:
             self.open_turn = None
 
-    def close_turn(self, turn: Turn, outcome: str) -> None:
+    def close_turn(self, turn: Turn, outcome: TurnOutcome) -> None:
         """Say that a turn is over, without an interrupt (see `Turn`)."""
         close_turn(turn, outcome)
 

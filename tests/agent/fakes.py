@@ -81,7 +81,7 @@ class FakeSession:
         self.log: list[tuple[Any, ...]] = []
         self.turns: list[FakeTurn] = []
 
-    def turn(self, text: str) -> FakeTurn:
+    def turn(self, text: str, *, source: str = "user") -> FakeTurn:
         self.turns.append(FakeTurn(self, text))
         return self.turns[-1]
 

@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from sliphook import HostError, PluginHost
-from sliphook.agent.commands import run_slash
+from sliphook.agent.commands import parse_slash, run_slash
 from sliphook.testing import CRASHES, FakePlugin
 
 DEPLOYS = FakePlugin(
@@ -22,7 +22,8 @@ DEPLOYS = FakePlugin(
 async def typed(text: str) -> str | None:
     with trio.fail_after(10):
         async with PluginHost([DEPLOYS]) as host, host.session() as session:
-            return await run_slash(host, session, text)
+            slash = parse_slash(text)
+            return None if slash is None else await run_slash(host, session, slash)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,11 @@ async def typed(text: str) -> str | None:
         ("/deploys web now", "deployed: web now"),
         ("  /deploys  ", "deployed: nothing"),
         ("/paint", "a\\x1b[31mred\nline"),
-        ("/help", "/help  these commands\n/crash  (deploys)\n/deploys  (deploys)\n/paint  (deploys)"),
+        ("/plugins", "deploys  ready"),
+        (
+            "/help",
+            "/plugins  the plugins, and how they are\n/help  these commands\n/crash  (deploys)\n/deploys  (deploys)\n/paint  (deploys)",
+        ),
         ("tell me of /deploys", None),
         ("/etc/hosts is broken", None),
         ("/", None),

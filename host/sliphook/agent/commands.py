@@ -1,9 +1,10 @@
-"""Slash commands: `/help`, and those of the plugins."""
+"""Slash commands: the agent's own, written down once, and those of the plugins."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS
@@ -12,32 +13,69 @@ if TYPE_CHECKING:
     from sliphook.host import PluginHost
     from sliphook.session import Session
 
+COMMANDS: Final = {
+    "stop": "interrupt the turn, and drop the messages that wait",
+    "new": "begin a new session, which remembers nothing of this one",
+    "reset": "the same as /new",
+    "plugins": "the plugins, and how they are",
+    "help": "these commands",
+}
+"""The commands of a gateway. Give them to the host as `reserved_commands`, so that no plugin has one."""
+
+LEAVING: Final = {"quit": "leave", "exit": "the same as /quit"}
+"""The commands of a program that can be left."""
+
+ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("plugins", "help")}
+"""Those that mean something where there is one prompt only."""
+
 _SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
 _LINE_CHARS: Final = 2_000
 
 
-async def run_slash(host: PluginHost, session: Session, text: str) -> str | None:
-    """Run what the user typed, if it is a slash command.
+class Slash(NamedTuple):
+    """A slash command as it was typed.
+
+    Attributes:
+        name: without the slash.
+        arguments: what stands behind it, without white space around it.
+    """
+
+    name: str
+    arguments: str
+
+
+def parse_slash(text: str) -> Slash | None:
+    """What the user typed as a command; None where it is a message, such as one that begins with a path."""
+    typed = _SLASH.fullmatch(text.strip())
+    return Slash(typed[1], (typed[2] or "").strip()) if typed is not None else None
+
+
+async def run_slash(host: PluginHost, session: Session, slash: Slash, own: Mapping[str, str] = ONE_PROMPT) -> str:
+    """Run a command that only says something: `/help`, `/plugins` or a plugin's.
 
     Returns:
-        What the user reads, each line safe for a terminal; None where the text is no command but a message.
+        What the user reads, each line safe for a terminal.
 
     Raises:
         HostError: there is no such command, or its plugin failed; str() is one line.
     """
-    typed = _SLASH.fullmatch(text.strip())
-    if typed is None:
-        return None
-    name, arguments = typed[1], (typed[2] or "").strip()
-    if name == "help":
-        return help_text(host)
-    said = await session.run_command(name, arguments)
+    if slash.name == "help":
+        return help_text(host, own)
+    if slash.name == "plugins":
+        return plugins_text(host)
+    said = await session.run_command(slash.name, slash.arguments)
     return "\n".join(quote(line, _LINE_CHARS) for line in said.splitlines())
 
 
-def help_text(host: PluginHost) -> str:
+def help_text(host: PluginHost, own: Mapping[str, str]) -> str:
     """The commands that there are, one a line, those of plugins with the plugin's name."""
-    lines = ["/help  these commands"]
+    lines = [f"/{name}  {does}" for name, does in own.items()]
     for offer in sorted(host.commands(), key=lambda offer: offer.name):
         lines.append(f"/{offer.name}  {quote(offer.description, 100)}{' ' if offer.description else ''}({offer.plugin})")
     return "\n".join(lines)
+
+
+def plugins_text(host: PluginHost) -> str:
+    """The plugins, one a line: the name, the state, and why it is not ready."""
+    lines = [f"{quote(plugin.name, 64)}  {plugin.state}{f': {quote(plugin.why, 300)}' if plugin.why else ''}" for plugin in host.plugins]
+    return "\n".join(lines) or "there are no plugins"

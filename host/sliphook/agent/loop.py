@@ -6,7 +6,7 @@ This is all that an agent needs in order to host plugins; copy from it.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 import trio
@@ -21,7 +21,7 @@ from .model import MAX_QUOTED_CHARS, Finish, Model, ModelError, TextDelta, ToolC
 if TYPE_CHECKING:
     from sliphook.host import PluginHost
     from sliphook.session import Session
-    from sliphook.turn import LlmGate, Turn
+    from sliphook.turn import LlmGate, Turn, TurnOutcome
 
     from .person import Person
 
@@ -114,13 +114,17 @@ class Agent:
         self._max_model_calls = max_model_calls
         self._person = person
 
-    async def run(self, text: str) -> str:
+    async def run(self, text: str, *, source: Literal["user", "command", "queued"] = "user") -> TurnOutcome:
         """Take one message of the user to its end.
+
+        Args:
+            text: what the user wrote.
+            source: how it came; `queued` where it had to wait for the turn before.
 
         Returns:
             How the turn ended, in the words of `turn_end.outcome`; `interrupted` where `session.interrupt()` was called meanwhile.
         """
-        async with self.session.turn(text) as turn:
+        async with self.session.turn(text, source=source) as turn:
             await self._converse(turn)
         assert turn.outcome is not None, "a turn whose block was left has ended"
         return turn.outcome

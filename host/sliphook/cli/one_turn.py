@@ -14,7 +14,7 @@ import trio
 
 from sliphook import HostError, PluginHost, Session
 from sliphook.agent.choice import choose_model
-from sliphook.agent.commands import run_slash
+from sliphook.agent.commands import parse_slash, run_slash
 from sliphook.agent.display import Display, PlainDisplay
 from sliphook.agent.loop import Agent
 from sliphook.agent.model import Model
@@ -93,13 +93,14 @@ class _Run:
 
     async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:
         """Run the prompt as a slash command, if it is one."""
+        slash = parse_slash(prompt)
+        if slash is None:
+            return False
         try:
-            said = await run_slash(host, session, prompt)
+            click.echo(await run_slash(host, session, slash))
         except HostError as error:
             raise Failed(str(error)) from None
-        if said is not None:
-            click.echo(said)
-        return said is not None
+        return True
 
     def _notify(self, plugin: str, level: str, message: str) -> None:
         self._display.notice(cast(AlertLevel, level), f"{plugin}: {message}")

@@ -1,0 +1,77 @@
+"""What becomes of a message that a user sent: the reply, the wait for it, and the display that collects it."""
+
+from __future__ import annotations
+
+import io
+from typing import Literal
+
+import msgspec
+import trio
+
+from sliphook.turn import TurnOutcome
+from sliphook_sdk.protocol import ToolCallRequest
+
+from .display import PlainDisplay
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a message came to.
+
+    Attributes:
+        text: what the user reads. Where the agent shows things on a display of its own, this is only what was not shown there.
+        outcome: how its turn ended; `command` for a slash command, `answer` for the answer to a question, `dropped` where it waited and
+            was given up, `refused` where it was not taken at all.
+    """
+
+    text: str
+    outcome: TurnOutcome | Literal["command", "answer", "dropped", "refused"]
+
+
+class Pending:
+    """A message that was taken.
+
+    Attributes:
+        text: what the user wrote.
+        queued: it had to wait for another one's turn.
+        reply: what it came to; None until then.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.queued = False
+        self.reply: Reply | None = None
+        self._replied = trio.Event()
+
+    async def wait(self) -> Reply:
+        """Wait for the reply. To give up waiting does not give up the message."""
+        await self._replied.wait()
+        assert self.reply is not None
+        return self.reply
+
+    def settle(self, reply: Reply) -> None:
+        """Say what it came to; the first word counts."""
+        if self.reply is None:
+            self.reply = reply
+            self._replied.set()
+
+
+class ReplyDisplay(PlainDisplay):
+    """Keeps what the user is to read, instead of showing it: the model's text, denials, warnings. Tool calls are left out."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._kept = io.StringIO()
+        super().__init__(self._kept, self._kept)
+
+    def tool_started(self, call: ToolCallRequest) -> None:
+        """See `Display`."""
+
+    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+        """See `Display`."""
+
+    def take(self) -> str:
+        """What has come since the last time, without the white space around it."""
+        kept = self._kept.getvalue().strip()
+        self._kept.seek(0)
+        self._kept.truncate()
+        return kept
