@@ -57,6 +57,8 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
             if connection is not None:
                 for call in written:
                     connection.cancel(call, urgent=True)
+        if not subscribers and session.host.observer is not None:
+            session.host.observer.unheard(_STOPPED.name, stopped)
         for turn in turns:
             _say_over(turn, urgent=True)
     finally:

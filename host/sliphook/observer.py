@@ -7,8 +7,9 @@ import time
 import msgspec
 import trio
 
-from sliphook_sdk.protocol import Payload
+from sliphook_sdk.protocol import CATALOGUE, Payload
 
+from . import wire
 from .outcome import Outcome, Part
 from .trace.bodies import OutcomeBody, PartBody
 from .trace.record import TraceRecord, TraceSink
@@ -36,7 +37,8 @@ class HookWatch:
     def over(self, outcome: Outcome) -> None:
         """All answers are there, or nobody waits for them any more."""
         if not outcome.parts and not outcome.cancelled:
-            return  # nobody heard of it
+            _record_unheard(self._trace, self._name, self._payload)
+            return
         now_s = trio.current_time()
         payload = self._payload
         self._trace.record(
@@ -69,6 +71,33 @@ class Observer:
     def hook(self, name: str, payload: Payload) -> HookWatch:
         """A hook is about to be put to the plugins."""
         return HookWatch(name, payload, self._trace)
+
+    def unheard(self, name: str, payload: Payload) -> None:
+        """An event, or a hook that was only to be told, reached no plugin."""
+        _record_unheard(self._trace, name, payload)
+
+
+def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
+    """Without it a trace would not tell of a turn that no plugin was told of."""
+    entry = CATALOGUE[name]
+    method = f"{entry.kind}/{name}"
+    try:
+        body = wire.encode({"jsonrpc": "2.0", "method": method, "params": msgspec.structs.replace(payload, **dict.fromkeys(entry.heavy))})
+    except TypeError:  # what the agent put in has no form in JSON
+        body = None
+    trace.record(
+        TraceRecord(
+            kind="unheard",
+            wall_s=time.time(),
+            mono_s=trio.current_time(),
+            plugin="",
+            method=method,
+            body=body,
+            session_id=payload.session_id,
+            turn_id=payload.turn_id,
+            seq=payload.seq,
+        )
+    )
 
 
 def _body(outcome: Outcome) -> OutcomeBody:

@@ -253,8 +253,9 @@ class Session:
         """Put an event, or a hook that nobody may answer any more, to all who subscribed."""
         payload = self.stamp(name, turn, **fields)
         subscribers = self.host.subscribers(name)
-        if subscribers:
-            tell(CATALOGUE[name], payload, subscribers, self.host.plugins_by_name, urgent=urgent)
+        told = tell(CATALOGUE[name], payload, subscribers, self.host.plugins_by_name, urgent=urgent) if subscribers else []
+        if not told and self.host.observer is not None:
+            self.host.observer.unheard(name, payload)
 
     @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: Turn | None, *, budget_s: float | None = None, **fields: Any) -> Fire:

@@ -10,7 +10,7 @@ import msgspec
 __all__ = ["Direction", "Kind", "Tee", "TraceRecord", "TraceSink"]
 
 Kind = Literal[
-    "message", "lifecycle", "spawn", "exit", "stderr", "stray", "refused", "drop", "late", "settled", "outcome", "header", "lost"
+    "message", "lifecycle", "spawn", "exit", "stderr", "stray", "refused", "drop", "late", "settled", "outcome", "header", "lost", "unheard"
 ]
 Direction = Literal["to_plugin", "from_plugin"]
 
@@ -21,11 +21,11 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     Args:
         kind: `message` for what went over the wire as the protocol means it; `stray` and `refused` for bytes that did not; `late` for
             an answer to a request that was already settled; `drop` for messages that were given up; `settled` for a request that the
-            host ended without an answer; `outcome` for what all answers to one fire came to; `header` and `lost` for what the trace
-            says of itself; the others are the process's life.
+            host ended without an answer; `outcome` for what all answers to one fire came to; `unheard` for a hook or
+            event that reached no plugin; `header` and `lost` for what the trace says of itself; the others are the process's life.
         wall_s: Seconds since the epoch.
         mono_s: Seconds of the host's own clock, for durations: the wall clock may jump.
-        plugin: The plugin's name.
+        plugin: The plugin's name; empty where it is about none.
         direction: Which way the message went; None where nothing went.
         method: The message's method; on replies the method of the request.
         id: The request's id, on requests and replies.
