@@ -43,6 +43,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("instance",),
         ("plugin",),
         ("fire", "admission"),
+        ("lonefire",),
         ("interrupt", "toolcall", "hostcalls", "pluginwork"),
         ("turn",),
         ("session",),

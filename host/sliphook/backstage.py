@@ -193,8 +193,10 @@ class Backstage:
     def hook_answered(self, name: str, outcome: Outcome) -> None:
         """A failed answer that counts as none would go unnoticed; one that denies says so itself, and a death is told as such."""
         for part in outcome.parts:
+            if part.error is None or part.decision is not None or part.status not in _UNNOTICED:
+                continue
             plugin = self._by_name.get(part.plugin)
-            if part.error is not None and part.decision is None and part.status in _UNNOTICED and plugin is not None:
+            if plugin is not None:
                 self.problem(plugin, f"{part.plugin} did not answer {name}: {part.error}; it counts as no opinion")
 
     def problem(self, plugin: Plugin, message: str) -> None:

@@ -89,7 +89,7 @@ class Call:
     def start_clock(self, deadlines: Deadlines) -> None:
         """Let the timeout begin; it covers all waiting, also that for a plugin that is not ready."""
         self._deadlines = deadlines
-        deadlines.add(self, self.timeout_s)
+        deadlines.add(self, self.timeout_s, self._began_s)
 
     def replied(self, result: msgspec.Raw | None, error: ErrorObject | None) -> None:
         """The plugin's reply has come, or the engine has let go of a call that the host has settled (see `Rpc`)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 import msgspec
@@ -13,6 +13,7 @@ from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS
 from . import wire
 from .call import Call, CallStatus
 from .deadlines import BLOCKED_LOOP_S, Deadlines
+from .delivery import told_instead
 from .framing import Body, FramingError, Stray
 from .outbox import Item, QueueFull
 from .quoting import quote
@@ -93,6 +94,25 @@ class Connection:
             return
         call.connection = self
         call.id, frame = self._rpc.request(call.method, params, call)
+        self._send(call, frame)
+        self._reader.attend()
+
+    def ask(self, call: Call, params: msgspec.Raw) -> bool:
+        """Send a request, for the fast path.
+
+        Returns:
+            True where the caller has to read the answer (`read_for`) before anybody else runs; False where others are under way, so
+            the reader's task reads for all.
+        """
+        alone = not self._calls
+        call.connection = self
+        call.id, frame = self._rpc.ask(call.method, params, call)
+        self._send(call, frame)
+        if not alone:
+            self._reader.attend()
+        return alone
+
+    def _send(self, call: Call, frame: bytes) -> None:
         self._calls[call.id] = call
         try:
             self._writer.send(Item(frame, call.method, call=call, session_id=call.session_id), join=len(self._calls) > 1)
@@ -136,7 +156,7 @@ class Connection:
         for call in unwritten:
             if call.retell is not None:
                 method = call.method.replace("hook/", "event/", 1)
-                item = Item(self._rpc.notify(method, _without_timeout(call.retell)), method, session_id=call.session_id)
+                item = Item(self._rpc.notify(method, told_instead(call.retell)), method, session_id=call.session_id)
                 if self._writer.outbox.swap(call, item):
                     taken.add(call)
         return taken
@@ -181,9 +201,9 @@ class Connection:
         return self._calls.get(request_id)
 
     @property
-    def under_way(self) -> int:
-        """Requests without a reply."""
-        return len(self._calls)
+    def is_owed(self) -> bool:
+        """Some request has no reply yet."""
+        return bool(self._calls)
 
     # -- writing (see WriterOwner) -------------------------------------------------------------------------------
 
@@ -233,9 +253,9 @@ class Connection:
         """The reader's task: returns at the end of the stream, or when the connection is closed."""
         await self._reader.run()
 
-    async def read_until(self, done: Callable[[], bool]) -> None:
-        """Read in the caller's own task (see `PipeReader.read_until`)."""
-        await self._reader.read_until(done)
+    async def read_for(self, call: Call) -> None:
+        """Read in the caller's own task (see `PipeReader.read_for`)."""
+        await self._reader.read_for(call)
 
     @property
     def cut_short(self) -> str | None:
@@ -266,24 +286,31 @@ class Connection:
         """Handle one message; False where nobody asked for it."""
         self._owner.heard()
         message = body.message
-        if isinstance(message, wire.InvalidMessage):
-            self._handle_invalid(body.data, message)
-            return False
-        call = self._calls.pop(message.id, None) if isinstance(message, wire.Reply) and isinstance(message.id, int) else None
-        if self._witness is not None:
-            if isinstance(message, wire.Reply) and call is None and self._rpc.was_issued(message.id):
-                self._witness.late(body.data, message.id)
-            else:
-                self._witness.received(body.data, message, call)
-        busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
-        if busy and isinstance(message, wire.Request) and not self._rpc.is_in_flight(message.id):
-            self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
-            return False
         try:
+            if isinstance(message, wire.Reply):
+                return self._handle_reply(body.data, message)
+            if isinstance(message, wire.InvalidMessage):
+                self._handle_invalid(body.data, message)
+                return False
+            if self._witness is not None:
+                self._witness.received(body.data, message, None)
+            busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
+            if busy and isinstance(message, wire.Request) and not self._rpc.is_in_flight(message.id):
+                self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
+                return False
             return self._rpc.consume(message)
         except Violation as violation:
             self._violation(body.data, str(violation), fatal=violation.fatal)
             return False
+
+    def _handle_reply(self, data: bytes, reply: wire.Reply) -> bool:
+        call = self._calls.pop(reply.id, None) if isinstance(reply.id, int) else None
+        if self._witness is not None:
+            if call is None and self._rpc.was_issued(reply.id):
+                self._witness.late(data, reply.id)
+            else:
+                self._witness.received(data, reply, call)
+        return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: wire.InvalidMessage) -> None:
         call = self._calls.get(error.id) if (error.is_reply or error.may_be_reply) and isinstance(error.id, int) else None
@@ -320,10 +347,3 @@ class Connection:
         self._rpc.close()
         self._writer.close()
         self._reader.close()
-
-
-def _without_timeout(params: msgspec.Raw) -> msgspec.Raw:
-    """The params of a hook's request as those of the event that tells the same."""
-    fields = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
-    fields.pop("timeout_s", None)
-    return msgspec.Raw(wire.encode(fields))

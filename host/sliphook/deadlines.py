@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from math import inf
 from typing import Protocol
 
 import trio
@@ -30,20 +31,25 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._queues: dict[float, dict[Expiring, float]] = {}
-        self._sleeper: trio.lowlevel.Task | None = None
-        self._wakes_at = float("inf")
+        self._sleep = trio.CancelScope()
+        self._wakes_at = inf
 
-    def add(self, item: Expiring, timeout_s: float) -> None:
-        """Have `item.expired` called in `timeout_s` seconds, unless it is removed before; added again, it waits anew."""
-        deadline = trio.current_time() + timeout_s
+    def add(self, item: Expiring, timeout_s: float, now: float | None = None) -> None:
+        """Have `item.expired` called in `timeout_s` seconds, unless it is removed before; added again, it waits anew.
+
+        Args:
+            item: what expires.
+            timeout_s: in how many seconds.
+            now: `trio.current_time()`, where the caller has just asked for it.
+        """
+        deadline = (trio.current_time() if now is None else now) + timeout_s
         queue = self._queues.get(timeout_s)
         if queue is None:
             queue = self._queues[timeout_s] = {}
         queue.pop(item, None)  # its old place would hold up those behind it
         queue[item] = deadline
-        if deadline < self._wakes_at and self._sleeper is not None:
-            trio.lowlevel.reschedule(self._sleeper)
-            self._sleeper = None
+        if deadline < self._wakes_at:
+            self._wakes_at = self._sleep.deadline = deadline
 
     def remove(self, item: Expiring, timeout_s: float) -> None:
         """Forget `item`; does nothing if it has expired or was never added."""
@@ -57,7 +63,9 @@ class Deadlines:
     async def run(self) -> None:
         """The watchdog; runs until it is cancelled."""
         while True:
-            await self._sleep()
+            self._wakes_at = min((next(iter(queue.values())) for queue in self._queues.values()), default=inf)
+            with trio.CancelScope(deadline=self._wakes_at) as self._sleep:
+                await trio.sleep_forever()
             now = trio.current_time()
             for timeout_s in list(self._queues):
                 # looked up each time: what expires may remove and add others, and the queue with them
@@ -70,18 +78,6 @@ class Deadlines:
                         item.expired(now - deadline)
                     except Exception:  # a fault of the host: it must not end the watchdog, and with it the agent
                         _log.exception("what a timeout should have done failed")
-
-    async def _sleep(self) -> None:
-        self._wakes_at = min((next(iter(queue.values())) for queue in self._queues.values()), default=float("inf"))
-        self._sleeper = trio.lowlevel.current_task()
-
-        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._sleeper = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        with trio.move_on_at(self._wakes_at):
-            await trio.lowlevel.wait_task_rescheduled(give_up)
-        self._sleeper = None
 
 
 class Timer:

@@ -45,7 +45,7 @@ class Delivery:
         form = (include, timeout_s)
         params = self._forms.get(form)
         if params is None:
-            params = self._forms[form] = self._encode(payload, include, timeout_s)
+            params = self._forms[form] = encode_params(self._entry, payload, include, timeout_s)
         return params
 
     def event(self, payload: Payload, include: frozenset[str]) -> bytes:
@@ -56,18 +56,27 @@ class Delivery:
             frame = self._events[include] = Rpc.notify(f"event/{self._entry.name}", params)
         return frame
 
-    def _encode(self, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
-        changes: dict[str, object] = {name: None for name in self._entry.heavy if name not in include}
-        if timeout_s is not None:
-            changes["timeout_s"] = timeout_s
-        shaped = msgspec.structs.replace(payload, **changes) if changes else payload
-        body = wire.encode(shaped)
-        if len(body) <= MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
-            return msgspec.Raw(body)
-        cut = [name for name in self._entry.heavy if getattr(shaped, name) is not None]
-        if cut:
-            shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
-            body = wire.encode(shaped)
-        if len(body) > MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
-            raise PayloadTooLarge(f"{self._entry.name} is {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+
+def encode_params(entry: Entry, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
+    """The params for a plugin; arguments and errors are those of `Delivery.params`."""
+    changes: dict[str, object] = {name: None for name in entry.heavy if name not in include}
+    if timeout_s is not None:
+        changes["timeout_s"] = timeout_s
+    shaped = msgspec.structs.replace(payload, **changes) if changes else payload
+    body = wire.encode(shaped)
+    if len(body) <= MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
         return msgspec.Raw(body)
+    cut = [name for name in entry.heavy if getattr(shaped, name) is not None]
+    if cut:
+        shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
+        body = wire.encode(shaped)
+    if len(body) > MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
+        raise PayloadTooLarge(f"{entry.name} is {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+    return msgspec.Raw(body)
+
+
+def told_instead(params: msgspec.Raw) -> msgspec.Raw:
+    """The params of a hook's request as those of the event that tells the same."""
+    fields = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
+    fields.pop("timeout_s", None)
+    return msgspec.Raw(wire.encode(fields))

@@ -100,6 +100,7 @@ class AnswerError(Exception):
 
 _ANSWER = msgspec.json.Decoder(Answer | None)
 _ABSTAINED = Answer()
+_NULL = msgspec.Raw(b"null")
 
 
 def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) -> Policy:
@@ -110,25 +111,10 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     subscriptions that matches the payload at its turn.
     """
     audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
-    if audience.is_one_asked:
-        return _ask_one(entry, payload, *audience.in_turn[0])
-    return _ask_all(entry, payload, audience)
-
-
-def _ask_one(entry: Entry, payload: Payload, route: Route, subscriber: Subscriber) -> Policy:
-    """The commonest case, and the fastest: one subscription, which is asked and replaces nothing."""
-    merge = _Merge(entry, payload)
-    if _first_match(subscriber, payload) is not None:
-        (result,) = yield Round((Ask(subscriber, route, payload),))
-        merge.add(subscriber, route, result, replacing=False)
-    return merge.outcome()
-
-
-def _ask_all(entry: Entry, payload: Payload, audience: Audience) -> Policy:
     merge = _Merge(entry, payload)
     done: set[str] = set()
     for route, subscriber in audience.in_turn if audience.has_sequence else ():
-        if not route.replaces or subscriber.plugin in done or _first_match(subscriber, merge.payload) is not route:
+        if not route.replaces or subscriber.plugin in done or first_match(subscriber, merge.payload) is not route:
             continue
         done.add(subscriber.plugin)
         results = yield Round((Ask(subscriber, route, merge.payload),))
@@ -138,7 +124,7 @@ def _ask_all(entry: Entry, payload: Payload, audience: Audience) -> Policy:
     asks: list[Ask] = []
     tells: list[Tell] = []
     for route, subscriber in audience.in_turn:
-        if subscriber.plugin in done or _first_match(subscriber, merge.payload) is not route:
+        if subscriber.plugin in done or first_match(subscriber, merge.payload) is not route:
             continue
         done.add(subscriber.plugin)
         if route.mode == "event":
@@ -154,7 +140,17 @@ def _ask_all(entry: Entry, payload: Payload, audience: Audience) -> Policy:
     return merge.outcome()
 
 
-def _first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
+def merge_one(entry: Entry, payload: Payload, subscriber: Subscriber, route: Route, result: Result) -> Outcome:
+    """The outcome where one plugin was asked, by a subscription that does not replace: what `dispatch` makes of it."""
+    if result.status == "answered" and result.raw == _NULL:  # most answers to most hooks
+        return Outcome(payload=payload, parts=(Part(plugin=subscriber.plugin, status="answered", elapsed_ms=result.elapsed_ms),))
+    merge = _Merge(entry, payload)
+    merge.add(subscriber, route, result, replacing=False)
+    return merge.outcome()
+
+
+def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
+    """The subscription by which the plugin hears of the payload, or None."""
     child = payload.agent_depth > 0
     for route in subscriber.routes:
         if (route.subagents or not child) and route.matches(payload):

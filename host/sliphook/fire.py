@@ -128,19 +128,22 @@ class Fire:
 
     async def _read_for_it(self) -> None:
         """Where one answer is all that is missing, read that plugin's pipe in this task."""
-        connection = self._only_connection()
-        if connection is not None and self._reading is None:  # else another one who waits does so
-            self._reading = connection
+        if self._reading is not None:
+            return  # another one who waits does so
+        while self.outcome is None and (call := self._only_call()) is not None and call.connection is not None:
+            self._reading = call.connection
             try:
-                await connection.read_until(lambda: self.outcome is not None or self._only_connection() is not connection)
+                await call.connection.read_for(call)
             finally:
                 self._reading = None
+            if call.status is None:
+                return  # somebody else reads
 
-    def _only_connection(self) -> Connection | None:
+    def _only_call(self) -> Call | None:
         if len(self._calls) != 1:
             return None
         ((_, call),) = self._calls.values()
-        return call.connection if call.written else None
+        return call if call.written else None
 
     async def _park(self) -> None:
         task = trio.lowlevel.current_task()

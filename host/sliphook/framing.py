@@ -33,6 +33,8 @@ from .quoting import quote
 __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 
 _BEGIN: Final = re.compile(rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?")  # the two usual beginnings at one go
+_FRAME: Final = re.compile(rb"Content-Length: ([0-9]{1,7})\r\n\r\n")
+_OPEN_BRACE: Final = 0x7B
 _PLAIN_HEADER: Final = 1
 _BRACE: Final = 2
 _HEADER: Final = re.compile(rb"content-(?:length|type):", re.IGNORECASE)
@@ -98,6 +100,29 @@ class FrameReader:
             self._bad_line_end = max(0, self._bad_line_end - self._start)
             self._start = 0
         self._buffer += data
+
+    def whole(self, data: bytes) -> Body | None:
+        """Give the one valid message that `data` is, from its first byte to its last: the usual case, at a third of the cost.
+
+        None, and nothing has happened, where it is anything else or where something is still to be read: then `feed` it.
+        """
+        if self._at != "boundary" or self._start != len(self._buffer) or self._dead is not None:
+            return None
+        if data[0] == _OPEN_BRACE:
+            body = data[:-1]
+            if data.find(b"\n") != len(body):
+                return None
+        else:
+            header = _FRAME.match(data)
+            if header is None or header.end() + int(header[1]) != len(data):
+                return None
+            body = data[header.end() :]
+        try:
+            message = wire.decode(body)
+        except (wire.NotJson, wire.TooDeep, wire.InvalidMessage):
+            return None
+        self._stray_in_a_row = 0
+        return Body(body, message)
 
     def close(self) -> None:
         """Tell that there is no more: the last line counts without its LF."""

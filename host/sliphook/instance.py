@@ -73,7 +73,7 @@ class Instance:
         self._deadlines = deadlines
         self._stderr = stderr
         self._witness = witness
-        self._hang = HangWatch(deadlines, lambda: self.connection.under_way > 0, self._ping, self._hangs)
+        self._hang = HangWatch(deadlines, lambda: self.connection.is_owed, self._ping, self._hangs)
         self._over = trio.Event()
         self._hurry = trio.Event()
         self._status: CallStatus = "crashed"

@@ -2,12 +2,14 @@
 
 Usually a task of its own waits for the pipe. A caller that waits for the one answer that is under way may take its place: it
 reads the pipe itself and saves a pass of the scheduler. Only one may wait at a time, so the role is passed on, not shared.
+
+Where hooks follow each other quickly, giving the role back after each would cost more than it saves. So the task takes over at once
+only where something is owed; else after a lull, and what the plugin says unasked waits in the pipe for so long.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import Protocol
 
 import trio
@@ -15,6 +17,7 @@ import trio
 from sliphook_sdk.protocol.limits import MAX_UNASKED_BYTES_PER_SECOND, MAX_UNASKED_MESSAGES_PER_SECOND, MESSAGE_SILENCE_S
 
 from . import pipes
+from .call import Call
 from .deadlines import Deadlines, Timer
 from .framing import Body, FrameReader, FramingError, Stray
 
@@ -22,6 +25,8 @@ READ_BYTES = 64 * 1024
 MESSAGES_PER_PASS = 100
 LAST_READS = 256
 """At most so many pieces are read from a dead process; a grandchild may go on writing for ever."""
+LULL_S = 0.005
+"""How long the pipe stays unwatched after a caller has read its answer, if the next caller does not come first."""
 
 
 class ReaderOwner(Protocol):
@@ -37,6 +42,11 @@ class ReaderOwner(Protocol):
 
     def unreadable(self, error: FramingError) -> None:
         """The stream cannot be read on."""
+        ...
+
+    @property
+    def is_owed(self) -> bool:
+        """Some request has no reply yet."""
         ...
 
 
@@ -58,12 +68,15 @@ class PipeReader:
         self._owner = owner
         self._frames = FrameReader()
         self._silence = Timer(self._silent)
+        self._lull = Timer(self._lull_over)
+        self._in_lull = False
+        self._read_in_lull = False
         self.cut_short: str | None = None
         self._ended = False
         self._empty = False
         self._caller_reads = False
         self._in_message = False
-        self._waiter: trio.lowlevel.Task | None = None
+        self._waiter: object | None = None
         self._task: trio.lowlevel.Task | None = None
         self._second = 0.0
         self._messages = 0
@@ -77,36 +90,58 @@ class PipeReader:
     async def run(self) -> None:
         """The task. Returns at the end of the stream, or when the pipe is closed."""
         while not self.closed and not self._ended:
-            if self._caller_reads:
-                await self._park()
-                continue
-            if not await self._readable():
-                continue  # closed, or a caller takes over
-            self._read()
-            while self._handle_some():
+            while self._handle_some():  # also what a caller has left
                 await trio.lowlevel.checkpoint()
             await self._hold_back()
+            if self._caller_reads or self._in_lull:
+                await self._park()
+            elif not self.closed and await self._readable(self):
+                self._read()
 
-    async def read_until(self, done: Callable[[], bool]) -> None:
-        """Read in the caller's task until `done`, if nobody else's task does so already; may return before it is done.
+    async def read_for(self, call: Call) -> None:
+        """Read in the caller's task until `call` is settled, if nobody else's task does so already; may return before that.
 
-        What makes `done` true without a message (a timeout, an interrupt) must call `nudge`.
+        What settles it without a message (a timeout, an interrupt) must call `nudge`.
         """
-        if self._caller_reads or self.closed or self._ended or self._over_limit():
+        if self._caller_reads:
             return
         self._caller_reads = True
-        self.nudge()
+        if self._waiter is not None:
+            self.nudge()
         try:
-            while not done() and not self.closed and not self._ended and not self._over_limit():
-                if await self._readable():
-                    self._read()
-                    if self._handle_some():
-                        break  # a flood is the task's to deal with
+            while call.status is None and self._descriptor >= 0 and not self._ended and not self._over_limit():
+                if await self._readable(call) and self._read_and_handle():
+                    break  # a flood is the task's to deal with
         finally:
             self._caller_reads = False
-            if self._task is not None:
-                trio.lowlevel.reschedule(self._task)
-                self._task = None
+            if self._owner.is_owed or self._ended or self._descriptor < 0:
+                self.attend()
+            else:
+                self._begin_lull()
+
+    def attend(self) -> None:
+        """Have the pipe watched from now on, by the task if no caller does."""
+        if self._in_lull:
+            self._in_lull = False
+            self._deadlines.remove(self._lull, LULL_S)
+        if self._task is not None and not self._caller_reads:
+            trio.lowlevel.reschedule(self._task)
+            self._task = None
+
+    def _begin_lull(self) -> None:
+        self._read_in_lull = True
+        if not self._in_lull:
+            self._in_lull = True
+            self._deadlines.add(self._lull, LULL_S)
+
+    def _lull_over(self) -> None:
+        if self._caller_reads:
+            self._in_lull = False  # the next one begins when the caller has read
+        elif self._read_in_lull:
+            self._read_in_lull = False
+            self._deadlines.add(self._lull, LULL_S)
+        else:
+            self.attend()
 
     def nudge(self) -> None:
         """Wake whoever waits for the pipe, so that they look again whether they still should."""
@@ -148,16 +183,17 @@ class PipeReader:
         if not self.closed:
             pipes.close(self._descriptor)
             self._descriptor = -1
+            self.attend()
 
-    async def _readable(self) -> bool:
+    async def _readable(self, waiter: object) -> bool:
         """Wait for the pipe; False after a nudge, or where it was closed."""
-        self._waiter = task = trio.lowlevel.current_task()
+        self._waiter = waiter
         try:
             await trio.lowlevel.wait_readable(self._descriptor)
         except trio.ClosedResourceError:
             return False
         finally:
-            if self._waiter is task:  # else the role has been taken over before this task could run
+            if self._waiter is waiter:  # else the role has been taken over before this one could run
                 self._waiter = None
         return True
 
@@ -172,18 +208,38 @@ class PipeReader:
 
     def _read(self) -> None:
         """Read one piece."""
+        data = self._pull()
+        if data:
+            self._frames.feed(data)
+
+    def _read_and_handle(self) -> bool:
+        """Read one piece and handle it; True where more messages wait. The usual piece is one message."""
+        data = self._pull()
+        body = self._frames.whole(data) if data else None
+        if body is None:
+            if data:
+                self._frames.feed(data)
+            return self._handle_some()
+        try:
+            self._handle(body)
+        except FramingError as error:
+            self._give_up_on(error)
+        return False
+
+    def _pull(self) -> bytes:
+        """What can be read now; nothing too where the stream is over, which then has been dealt with."""
         try:
             data = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:
             self._empty = True
-            return
+            return b""
         except OSError:
             data = b""
         if data:
             self._empty = False
-            self._frames.feed(data)
         else:
             self._end()
+        return data
 
     def _end(self) -> None:
         """The stream is over: the last line counts without its end."""
@@ -203,23 +259,27 @@ class PipeReader:
                 if piece is None:
                     self._watch_silence()
                     return False
-                if isinstance(piece, Stray):
-                    self._owner.stray(piece)
-                    asked = False
-                else:
-                    asked = self._owner.message(piece)
-                if not asked:
-                    if not self._messages:
-                        self._second = trio.current_time()
-                    self._messages += 1
-                    self._bytes += len(piece.data)
+                self._handle(piece)
         except FramingError as error:
-            if self._ended:
-                self.cut_short = error.why  # how the process ended says more, and is known soon
-            else:
-                self._owner.unreadable(error)
+            self._give_up_on(error)
             return False
         return True
+
+    def _handle(self, piece: Body | Stray) -> None:
+        if isinstance(piece, Stray):
+            self._owner.stray(piece)
+        elif self._owner.message(piece):
+            return
+        if not self._messages:
+            self._second = trio.current_time()
+        self._messages += 1
+        self._bytes += len(piece.data)
+
+    def _give_up_on(self, error: FramingError) -> None:
+        if self._ended:
+            self.cut_short = error.why  # how the process ended says more, and is known soon
+        else:
+            self._owner.unreadable(error)
 
     def _over_limit(self) -> bool:
         """The plugin sends more than it may. A reply that was asked for is not counted: the host itself set its pace."""

@@ -1,8 +1,9 @@
 """The JSON-RPC engine of one connection: `pylsp_jsonrpc.endpoint.Endpoint` behind a face that cannot surprise.
 
-Endpoint keeps the ids, the pending requests and the table of handlers. What it would get wrong is kept from it: a message is
-decoded strictly before it comes here, a reply is passed on only if its request is pending, a cancel of the plugin's never
-reaches it, results are boxed, handlers return values at once, and its own errors never leave with a traceback.
+Endpoint keeps the ids, the pending requests and the table of handlers; only the fast path's requests go past it (see `Rpc.ask`). What it
+would get wrong is kept from it: a message is decoded strictly before it comes here, a reply is passed on only if its request is pending,
+a cancel of the plugin's never reaches it, results are boxed, handlers return values at once, and its own errors never leave with a
+traceback.
 """
 
 from __future__ import annotations
@@ -73,19 +74,26 @@ class Rpc:
         self._in_flight: dict[int | str, str] = {}
         self._doubled_ids = 0
         self._waiting: dict[int, Pending] = {}
+        self._asked: dict[int, Pending] = {}
         dispatcher = {name: partial(self._handle, handler) for name, handler in handlers.items()}
         self._endpoint = Endpoint(dispatcher, self._consume_outgoing, self._new_id)
 
     @property
     def pending(self) -> int:
         """How many requests have no reply yet."""
-        return len(self._waiting)
+        return len(self._waiting) + len(self._asked)
 
     def request(self, method: str, params: msgspec.Raw, pending: Pending) -> tuple[int, bytes]:
         """Register a request; returns its id and the frame that has to be written."""
         self._endpoint.request(method, params)
         self._waiting[self._next_id] = pending
         return self._next_id, self._sent
+
+    def ask(self, method: str, params: msgspec.Raw, pending: Pending) -> tuple[int, bytes]:
+        """The same as `request`, for the fast path: Endpoint would make a future, with locks and callbacks, that nobody waits for."""
+        request_id = self._new_id()
+        self._asked[request_id] = pending
+        return request_id, frame(wire.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
 
     @staticmethod
     def notify(method: str, params: msgspec.Raw) -> bytes:
@@ -94,7 +102,7 @@ class Rpc:
 
     def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
         """Settle a pending request here and now, as if the plugin had answered with an error; does nothing if it is settled."""
-        if request_id in self._waiting:
+        if request_id in self._asked or request_id in self._waiting:
             self._settle(request_id, None, wire.ErrorObject(code=int(code), message=message))
 
     def is_in_flight(self, request_id: int | str) -> bool:
@@ -115,7 +123,7 @@ class Rpc:
             Violation: the message is well-formed and still wrong.
         """
         if isinstance(message, wire.Reply):
-            return self._consume_reply(message)
+            return self.consume_reply(message)
         if isinstance(message, wire.Notification):
             handler = self._handlers.get(message.method)
             if handler is not None:
@@ -132,6 +140,18 @@ class Rpc:
             return False
         self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params})
         return False
+
+    def consume_reply(self, message: wire.Reply) -> bool:
+        """Take a reply; as `consume`."""
+        if not isinstance(message.id, int) or (message.id not in self._asked and message.id not in self._waiting):
+            if self.was_issued(message.id):
+                return False
+            raise Violation(f"a reply to the request {quote(repr(message.id), 40)}, which was never sent")
+        error = message.error
+        if error is not None and not error.message:
+            error = msgspec.structs.replace(error, message="(no message)")
+        self._settle(message.id, message.result, error)
+        return True
 
     def answered(self, request_id: int | str) -> None:
         """The reply to a plugin's request has been written: its id is free again."""
@@ -157,21 +177,13 @@ class Rpc:
             request_id = message["id"]
             self._emit(body, self._in_flight[request_id], request_id)
 
-    def _consume_reply(self, message: wire.Reply) -> bool:
-        if not isinstance(message.id, int) or message.id not in self._waiting:
-            if self.was_issued(message.id):
-                return False
-            raise Violation(f"a reply to the request {quote(repr(message.id), 40)}, which was never sent")
-        error = message.error
-        if error is not None and not error.message:
-            error = msgspec.structs.replace(error, message="(no message)")
-        self._settle(message.id, message.result, error)
-        return True
-
     def _settle(self, request_id: int, result: msgspec.Raw | None, error: wire.ErrorObject | None) -> None:
-        # Endpoint only has to know that the request is over: nobody asks its future for more
-        self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "result": None})
-        self._waiting.pop(request_id).replied(result, error)
+        pending = self._asked.pop(request_id, None)
+        if pending is None:
+            # Endpoint only has to know that the request is over: nobody asks its future for more
+            self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "result": None})
+            pending = self._waiting.pop(request_id)
+        pending.replied(result, error)
 
     def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
         try:

@@ -15,6 +15,7 @@ from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 from . import wire
 from .fire import Fire, tell
 from .interrupt import close_turn, interrupt_turns
+from .lonefire import LoneFire, asked_alone
 from .outcome import Context, Outcome, cancelled_outcome
 from .stamps import new_id, now
 from .turn import Turn, TurnOutcome, exit_kind
@@ -69,6 +70,8 @@ class Session:
         self._end_reason: EndReason | None = None
         self._start: Fire | None = None
         self._injected: list[Context] = []
+        self._common_of: Turn | None = None
+        self._common: dict[str, Any] = {}
         self._begin_counting()
 
     def _begin_counting(self) -> None:
@@ -219,7 +222,12 @@ class Session:
     # -- payloads and fires ----------------------------------------------------------------------------------------
 
     def common(self, turn: Turn | None) -> dict[str, Any]:
-        """The common fields of a payload, but for `event_id`, `seq` and `time`."""
+        """The common fields of a payload, but for `event_id`, `seq` and `time`; the same dict all through a turn."""
+        if turn is None or turn is not self._common_of:
+            self._common_of, self._common = turn, self._common_fields(turn)
+        return self._common
+
+    def _common_fields(self, turn: Turn | None) -> dict[str, Any]:
         return {
             "session_id": self.session_id,
             "session_key": self.session_key,
@@ -260,18 +268,7 @@ class Session:
     @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: Turn | None, *, budget_s: float | None = None, **fields: Any) -> Fire:
         """Put a hook to all who subscribed."""
-        payload = self.stamp(name, turn, **fields)
-        observer = self.host.observer
-        fire = Fire(
-            CATALOGUE[name],
-            payload,
-            self.host.subscribers(name),
-            self.host.plugins_by_name,
-            self.host.deadlines,
-            turn_id=turn.turn_id if turn is not None else None,
-            budget_s=budget_s,
-            watch=observer.hook(name, payload) if observer is not None else None,
-        )
+        fire = self._fire(name, turn, self.stamp(name, turn, **fields), budget_s)
         fire.begin()
         return fire
 
@@ -281,7 +278,10 @@ class Session:
         if turn.ended:
             payload = CATALOGUE[name].payload(event_id="", seq=self.seq, time=now(), **self.common(turn), **fields)
             return await _unless_ended(turn, cancelled_outcome(payload))
-        fire = self.begin(name, turn, budget_s=budget_s, **fields)
+        payload = self.stamp(name, turn, **fields)
+        lone = self._lone_fire(name, turn, payload) if budget_s is None else None
+        fire = lone or self._fire(name, turn, payload, budget_s)
+        fire.begin()
         if fire.outcome is None:
             turn.fires.add(fire)
             try:
@@ -290,7 +290,29 @@ class Session:
                 turn.fires.discard(fire)
         assert fire.outcome is not None
         self.host.hook_answered(name, fire.outcome)
-        return await _unless_ended(turn, fire.outcome)
+        return await _unless_ended(turn, fire.outcome) if turn.ended else fire.outcome
+
+    def _fire(self, name: str, turn: Turn | None, payload: Payload, budget_s: float | None) -> Fire:
+        host = self.host
+        return Fire(
+            CATALOGUE[name],
+            payload,
+            host.subscribers(name),
+            host.plugins_by_name,
+            host.deadlines,
+            turn_id=turn.turn_id if turn is not None else None,
+            budget_s=budget_s,
+            watch=host.observer.hook(name, payload) if host.observer is not None else None,
+        )
+
+    def _lone_fire(self, name: str, turn: Turn, payload: Payload) -> LoneFire | None:
+        """The fast path, where it can be taken."""
+        host, entry = self.host, CATALOGUE[name]
+        lone = asked_alone(entry, host.subscribers(name), host.plugins_by_name)
+        if lone is None:
+            return None
+        watch = host.observer.hook(name, payload) if host.observer is not None else None
+        return LoneFire(entry, payload, *lone, host.deadlines, turn.turn_id, watch)
 
     def turn_opened(self, turn: Turn) -> None:
         """A turn of the root agent begins (see `Turn`)."""

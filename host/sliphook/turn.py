@@ -21,6 +21,7 @@ from .usage import add_usage
 
 if TYPE_CHECKING:
     from .fire import Fire
+    from .lonefire import LoneFire
     from .session import Session
 
 TurnOutcome = Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"]
@@ -92,7 +93,7 @@ class Turn:
         self.llm_under_way = False
         self.children: list[Turn] = []
         self.open_tools: dict[str, OpenTool] = {}
-        self.fires: set[Fire] = set()
+        self.fires: set[Fire | LoneFire] = set()
         self.scope = trio.CancelScope()
         self._interrupt_first = interrupt
         self._finish: TurnOutcome | None = None

@@ -12,6 +12,7 @@ from trio.testing import MockClock
 from sliphook import ApprovalRequest, Context, Outcome, PluginHost, TurnOpen
 from sliphook.fire import Fire
 from sliphook.interrupt import interrupt_turns
+from sliphook.lonefire import LoneFire
 from sliphook.session import Session
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
 from sliphook_sdk.protocol import Answer, Message, Usage
@@ -365,21 +366,24 @@ async def test_a_failure_that_counts_as_none_is_said(autojump_clock: MockClock, 
     assert problems == says
 
 
-async def test_an_answer_that_an_interrupt_overtakes_permits_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("kind", "plugins"), [(LoneFire, ["guard"]), (Fire, ["guard", "second"])])
+async def test_an_answer_that_an_interrupt_overtakes_permits_nothing(
+    kind: type[LoneFire | Fire], plugins: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The turn ends after the last answer and before the task that waits for it can run; that task is outside of the turn's block."""
-    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "allow"}})
+    guards = [FakePlugin(name, hooks={"pre_tool_call": {"decision": "allow"}}) for name in plugins]
     came: list[tuple[str | None, bool]] = []
-    finish = Fire._finish  # pyright: ignore[reportPrivateUsage]
+    finish = kind._finish  # pyright: ignore[reportPrivateUsage]
 
     with trio.fail_after(10):
-        async with PluginHost([guard]) as host, host.session() as session, trio.open_nursery() as nursery:
+        async with PluginHost(guards) as host, host.session() as session, trio.open_nursery() as nursery:
 
-            def finish_and_interrupt(fire: Fire, outcome: Outcome) -> None:
-                finish(fire, outcome)
-                if fire.entry.name == "pre_tool_call":
+            def finish_and_interrupt(fire: LoneFire | Fire, outcome: Outcome) -> None:
+                finish(fire, outcome)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+                if isinstance(outcome.payload, PreToolCall):
                     session.interrupt()
 
-            monkeypatch.setattr(Fire, "_finish", finish_and_interrupt)
+            monkeypatch.setattr(kind, "_finish", finish_and_interrupt)
             async with session.turn("x") as turn:
 
                 async def outside() -> None:

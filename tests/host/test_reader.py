@@ -24,6 +24,7 @@ class Owner:
 
     def __init__(self, *, asked: bool) -> None:
         self.at: list[float] = []
+        self.is_owed = False
         self._asked = asked
 
     def message(self, body: Body) -> bool:

@@ -91,10 +91,10 @@ def has_ended(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def under_way(host: PluginHost, name: str) -> int:
-    """Requests of the host's that wait for the plugin's reply."""
+def owes_a_reply(host: PluginHost, name: str) -> bool:
+    """A request of the host's waits for the plugin's reply."""
     plugin = next(plugin for plugin in host._plugins if plugin.name == name)
-    return plugin.connection.under_way if plugin.connection is not None else 0
+    return plugin.connection is not None and plugin.connection.is_owed
 
 
 def keeper_pid(host: PluginHost) -> int:
