@@ -113,6 +113,7 @@ SMALL: Final = {
         "admission",
         "demo_plugins",
         "errors",
+        "exits",
         "pipes",
         "places",
         "quoting",

@@ -13,12 +13,13 @@ from sliphook_sdk.protocol import CATALOGUE, AlertLevel, Payload, SessionInfo, U
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
 from . import wire
+from .exits import exit_kind
 from .fire import Fire, tell
 from .interrupt import close_turn, interrupt_turns
 from .lonefire import LoneFire, asked_alone
 from .outcome import Context, Outcome, cancelled_outcome
 from .stamps import new_id, now
-from .turn import Turn, TurnOutcome, exit_kind
+from .turn import Turn, TurnOutcome
 from .usage import add_usage
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Session:
         session_id: unique; another after `reset`.
         session_key: the agent's own name for the conversation.
         turn_count: turns opened so far, children's not counted.
+        asking: held while a person is asked: one question of a session at a time.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Session:
         wire.encode(meta)  # an agent's mistake comes out here, not in the middle of a turn
         self.meta = meta
         self.agent_id = new_id()
+        self.asking = trio.Lock()
         self.open_turn: Turn | None = None
         self.ended = False
         self._source: StartSource = source

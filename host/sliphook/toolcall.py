@@ -64,7 +64,7 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Approver = Callable[[ApprovalRequest], Awaitable[bool]]
-"""Asks a person; True allows. Runs inside the turn, so an interrupt cancels it."""
+"""Asks a person; True allows. Runs inside the turn, so an interrupt cancels it. One question of a session at a time."""
 
 
 class ToolHost(Protocol):
@@ -240,8 +240,8 @@ async def _approve(turn: Turn, tool: OpenTool, before: Outcome) -> tuple[bool, t
     """Put an `ask` to a person; returns whether it is denied, and why."""
     approver = turn.session.host.tool_host.approver
     prompt = f"Run {tool.name}?" + (f" {before.reason}" if before.reasons else "")
-    turn.user_input_required("approval", prompt, tool.call_id)
     if approver is None:
+        turn.user_input_required("approval", prompt, tool.call_id)
         turn.user_input_received("approval", "deny", "none", tool.call_id)
         return True, (Reason("host", "a person must approve this, and nobody can be asked"),)
     request = ApprovalRequest(
@@ -253,13 +253,17 @@ async def _approve(turn: Turn, tool: OpenTool, before: Outcome) -> tuple[bool, t
         reasons=before.reasons,
         prompt=prompt,
     )
-    try:
-        allowed = await approver(request)
-    except Exception:
-        _log.exception("the approver failed")
-        turn.user_input_received("approval", "deny", "none", tool.call_id)
-        return True, (Reason("host", "the person could not be asked"),)
-    turn.user_input_received("approval", "allow" if allowed else "deny", "user", tool.call_id)
+    async with turn.session.asking:
+        if turn.ended:
+            return True, (Reason("host", "the turn has ended"),)
+        turn.user_input_required("approval", prompt, tool.call_id)
+        try:
+            allowed = await approver(request)
+        except Exception:
+            _log.exception("the approver failed")
+            turn.user_input_received("approval", "deny", "none", tool.call_id)
+            return True, (Reason("host", "the person could not be asked"),)
+        turn.user_input_received("approval", "allow" if allowed else "deny", "user", tool.call_id)
     return (False, ()) if allowed else (True, (Reason("user", "declined"),))
 
 

@@ -14,6 +14,7 @@ from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
 from .errors import HostError, TurnOpen
+from .exits import exit_kind
 from .outcome import Context
 from .stamps import new_id
 from .toolcall import OpenTool, ToolOutcome, call_tool
@@ -150,6 +151,10 @@ class Turn:
         """This turn and its open children, innermost first."""
         return [turn for child in self.children for turn in child.family()] + [self]
 
+    def lineage(self) -> list[Turn]:
+        """This turn, its parent's, and so on up to the root's."""
+        return [self] + (self.parent.lineage() if self.parent is not None else [])
+
     def duration_ms(self) -> float:
         """How long the turn has been open."""
         return round((trio.current_time() - self._began_s) * 1000, 3) if self.began else 0.0
@@ -199,12 +204,13 @@ class Turn:
         duration_ms: float | None,
         substituted_by: str | None = None,
     ) -> None:
-        """Tell that a model call succeeded; it is counted, and its text becomes `last_assistant_message`."""
+        """Tell that a model call succeeded; it is counted, in the parents' turns too, and its text becomes `last_assistant_message`."""
         if self.ended:
             return
         self.llm_under_way = False
-        self.model_calls += 1
-        self.usage = add_usage(self.usage, usage)
+        for turn in self.lineage():
+            turn.model_calls += 1
+            turn.usage = add_usage(turn.usage, usage)
         self.session.count(model_calls=1, usage=usage)
         if response.content:
             self.last_assistant_message = response.content
@@ -335,16 +341,3 @@ class ChildTurn:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
         assert self._turn is not None
         return await self._turn.__aexit__(kind, error, traceback)
-
-
-def exit_kind(error: BaseException | None) -> Literal["none", "cancelled", "signal", "error"]:
-    """What left a block, groups looked into: a fault counts before a signal, a signal before a cancellation."""
-    if error is None:
-        return "none"
-    if isinstance(error, BaseExceptionGroup):
-        inside = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        kinds = {exit_kind(inner) for inner in inside}
-        return "error" if "error" in kinds else "signal" if "signal" in kinds else "cancelled"
-    if isinstance(error, trio.Cancelled):
-        return "cancelled"
-    return "signal" if isinstance(error, KeyboardInterrupt) else "error"

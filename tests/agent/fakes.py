@@ -101,6 +101,8 @@ class FakeTurn:
 
     def __init__(self, session: FakeSession, text: str) -> None:
         self.outcome = "completed"
+        self.session = session
+        self.agent_depth = 0
         self._session = session
         self._text = text
         self._scope = trio.CancelScope()
@@ -166,6 +168,12 @@ class FakeTurn:
         result = await run(arguments)
         return ToolOutcome("ok", ToolResult(content=result) if isinstance(result, str) else result)
 
+    def user_input_required(self, kind: str, prompt: str, call_id: str | None = None) -> None:
+        self._say(("user_input_required", kind, prompt))
+
+    def user_input_received(self, kind: str, choice: str, by: str, call_id: str | None = None) -> None:
+        self._say(("user_input_received", kind, choice, by))
+
     async def stop(self) -> str | None:
         await trio.lowlevel.checkpoint()
         self._say(("stop",))
@@ -197,6 +205,7 @@ class RecordingDisplay:
 
     def __init__(self) -> None:
         self.shown: list[tuple[Any, ...]] = []
+        self.children: list[RecordingDisplay] = []
 
     def text(self, delta: str) -> None:
         self.shown.append(("text", delta))
@@ -215,3 +224,11 @@ class RecordingDisplay:
 
     def notice(self, level: str, message: str) -> None:
         self.shown.append(("notice", level, message))
+
+    def text_abandoned(self) -> None:
+        self.shown.append(("text_abandoned",))
+
+    def child(self, number: int, goal: str) -> RecordingDisplay:
+        self.shown.append(("child", number, goal))
+        self.children.append(RecordingDisplay())
+        return self.children[-1]

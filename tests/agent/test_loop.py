@@ -64,6 +64,7 @@ class Stage:
         self.session = session or FakeSession(FakeHost())
         self.model = RecordingModel(*replies)
         self.display = RecordingDisplay()
+        more.setdefault("max_depth", 0)
         self.agent = Agent(cast("PluginHost", self.session.host), cast("Session", self.session), self.model, display=self.display, **more)
 
     async def run(self, text: str = "hello") -> str:
@@ -75,7 +76,7 @@ class Stage:
         return [entry[0] for entry in self.session.log]
 
 
-async def test_a_turn_without_tools() -> None:
+async def test_a_turn_without_tools(autojump_clock: MockClock) -> None:
     stage = Stage(Reply(text="hi", usage=Usage(input_tokens=3)))
     assert await stage.run() == "completed"
     assert stage.session.log == [
@@ -320,7 +321,7 @@ async def test_a_limit_of_model_calls() -> None:
     stage = Stage(*[calling("again")] * 4, session=session, max_model_calls=3)
     assert await stage.run() == "max_iterations"
     assert stage.model.attempts == 3
-    assert stage.display.shown[-1] == ("notice", "warning", "stopped after 3 model calls in one turn")
+    assert stage.display.shown[-1] == ("notice", "warning", "3 model calls in this turn; the turn ends, for nobody can be asked")
     assert "stop" not in stage.fired
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Protocol, TextIO
 
 import msgspec
@@ -20,7 +22,10 @@ class Display(Protocol):
         """Some more of the model's answer."""
 
     def text_end(self) -> None:
-        """The answer's text is over, or broke off. Not called where there was none."""
+        """The answer's text is over, or was interrupted. Not called where there was none."""
+
+    def text_abandoned(self) -> None:
+        """In the place of `text_end`: the attempt failed, and what it had shown is no part of the conversation. A notice follows."""
 
     def tool_started(self, call: ToolCallRequest) -> None:
         """The model has called a tool."""
@@ -34,26 +39,27 @@ class Display(Protocol):
     def notice(self, level: AlertLevel, message: str) -> None:
         """A line for the user."""
 
+    def child(self, number: int, goal: str) -> Display:
+        """A child agent begins, while its parent waits in a tool call and perhaps beside other children: where it shows things.
 
-class PlainDisplay:
-    """Text goes to one stream as it comes, everything else as lines to another, marked by their first word."""
+        Args:
+            number: counts the agent's children, whosesoever they are.
+            goal: what it is told to do; a model's text.
+        """
+        ...
 
-    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        """Take the streams; None is stdout and stderr."""
-        self._out = out or sys.stdout
-        self._err = err or sys.stderr
-        self._ends_line = True
 
-    def text(self, delta: str) -> None:
-        """See `Display`."""
-        self._out.write(delta)
-        self._out.flush()
-        self._ends_line = delta.endswith("\n")
+class LineDisplay(ABC):
+    """All but the model's text as lines, marked by their first words; where a line goes is for a subclass to say."""
 
+    @abstractmethod
     def text_end(self) -> None:
         """See `Display`."""
-        if not self._ends_line:
-            self.text("\n")
+
+    def text_abandoned(self) -> None:
+        """See `Display`. What a stream has taken cannot be taken back."""
+        self.text_end()
+        self._line("abandoned", "the text above, for its answer failed")
 
     def tool_started(self, call: ToolCallRequest) -> None:
         """See `Display`."""
@@ -72,6 +78,61 @@ class PlainDisplay:
         """See `Display`."""
         self._line(level, message)
 
+    def child(self, number: int, goal: str) -> Display:
+        """See `Display`."""
+        self._line(f"child {number}", goal)
+        return ChildDisplay(number, self._line)
+
+    @abstractmethod
+    def _line(self, mark: str, text: str) -> None:
+        """Show a line; `text` may hold anything."""
+
+
+class PlainDisplay(LineDisplay):
+    """The model's text goes to one stream as it comes, lines to another."""
+
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
+        """Take the streams; None is stdout and stderr."""
+        self._out = out or sys.stdout
+        self._err = err or sys.stderr
+        self._ends_line = True
+
+    def text(self, delta: str) -> None:
+        """See `Display`."""
+        self._out.write(delta)
+        self._out.flush()
+        self._ends_line = delta.endswith("\n")
+
+    def text_end(self) -> None:
+        """See `Display`."""
+        if not self._ends_line:
+            self.text("\n")
+
     def _line(self, mark: str, text: str) -> None:
         self._err.write(f"{mark}: {quote(text, MAX_SHOWN_CHARS)}\n")
         self._err.flush()
+
+
+class ChildDisplay(LineDisplay):
+    """A child agent as lines among its parent's, its text too: several agents may speak at the same time."""
+
+    def __init__(self, number: int, line: Callable[[str, str], None]) -> None:
+        """Take which child it is, and what shows a line of the parent's, given its mark and its text."""
+        self._name = f"child {number}"
+        self._show = line
+        self._text = ""
+
+    def text(self, delta: str) -> None:
+        """See `Display`. A line is shown when it is whole."""
+        *lines, self._text = (self._text + delta).split("\n")
+        for line in lines:
+            self._show(self._name, line)
+
+    def text_end(self) -> None:
+        """See `Display`."""
+        if self._text:
+            self._show(self._name, self._text)
+        self._text = ""
+
+    def _line(self, mark: str, text: str) -> None:
+        self._show(f"{self._name} {mark}", text)

@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import trio
 
@@ -101,7 +101,7 @@ def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Reply:
     results = [message.content or "" for message in since if message.role == "tool"]
     if results:
         return Reply(text="\n".join(f"{call.name}: {result}" for call, result in zip(wanted, results, strict=False)))
-    return Reply(text=_greeting(prompt, [tool.name for tool in tools]))
+    return Reply(text=_greeting(prompt, tools))
 
 
 def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
@@ -121,8 +121,16 @@ def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
         yield ScriptedCall(name=name, arguments=rest[:end])
 
 
-def _greeting(prompt: str, tools: Sequence[str]) -> str:
+def _greeting(prompt: str, tools: Sequence[ModelTool]) -> str:
     offer = "No tools are on offer; --plugin PATH adds some."
     if tools:
-        offer = f"On offer: {', '.join(tools)}. Write `TOOL {tools[0]} {{}}` and I call it."
+        names = ", ".join(tool.name for tool in tools)
+        offer = f"On offer: {names}; --plugin PATH adds more. Write `TOOL {tools[0].name} {_sample(tools[0])}` and I call it."
     return f"Hello. I am the scripted model: no network, no key, no ideas of my own. {offer}\nYou said: {prompt}"
+
+
+def _sample(tool: ModelTool) -> str:
+    """Arguments to begin with: all that the tool requires."""
+    required = tool.input_schema.get("required")  # a plugin's: it may be anything
+    names = cast("list[object]", required) if isinstance(required, list) else []
+    return json.dumps({str(name): "..." for name in names})

@@ -16,7 +16,7 @@ from sliphook import HostError, PluginHost, Session
 from sliphook.agent.choice import choose_model
 from sliphook.agent.commands import parse_slash, run_slash
 from sliphook.agent.display import Display, PlainDisplay
-from sliphook.agent.loop import Agent
+from sliphook.agent.loop import RESERVED_TOOLS, Agent
 from sliphook.agent.model import Model
 from sliphook.signals import SignalWatch
 from sliphook.trace.record import TraceSink
@@ -77,7 +77,7 @@ class _Run:
 
     async def turn(self, prompt: str, plugins: Sequence[Path], trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
-        self._host = PluginHost(plugins, on_notify=self._notify, on_problem=self._problem, trace=trace)
+        self._host = PluginHost(plugins, reserved_tools=RESERVED_TOOLS, on_notify=self._notify, on_problem=self._problem, trace=trace)
         async with self._host as host:
             missing = [
                 f"plugin {says(plugin.name)} did not start: {says(why)}" for plugin in host.plugins if (why := why_not_started(plugin))

@@ -394,9 +394,9 @@ export interface TurnEnd extends Payload {
   outcome: "completed" | "interrupted" | "failed" | "denied" | "max_iterations" | "loop_detected" | "budget_exceeded";
   /** how often the turn was interrupted */
   interrupt_count: number;
-  /** model calls of the turn */
+  /** model calls of the turn, its child agents' too */
   model_calls: number;
-  /** tokens of the turn */
+  /** tokens of the turn, its child agents' too */
   usage: Usage;
   /** how long the turn was open */
   duration_ms: number | null;

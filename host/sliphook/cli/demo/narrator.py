@@ -8,6 +8,7 @@ from typing import Final
 import click
 import msgspec
 
+from sliphook.agent.display import LineDisplay
 from sliphook.quoting import quote
 from sliphook.trace.render import duration
 from sliphook_sdk.protocol import AlertLevel, ToolCallRequest
@@ -17,7 +18,7 @@ __all__ = ["Narrator"]
 _TEXT_CHARS: Final = 100
 
 
-class Narrator:
+class Narrator(LineDisplay):
     """A `Display` that says in front of each line who speaks."""
 
     def __init__(self) -> None:
@@ -77,8 +78,8 @@ class Narrator:
         """See `Display`."""
         self._line(level, message)
 
-    def _line(self, who: str, text: str) -> None:
-        click.echo(f"{_who(who)}{quote(text, _TEXT_CHARS)}")
+    def _line(self, mark: str, text: str) -> None:
+        click.echo(f"{_who(mark)}{quote(text, _TEXT_CHARS)}")
 
 
 def _who(name: str) -> str:

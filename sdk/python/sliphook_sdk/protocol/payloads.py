@@ -181,8 +181,8 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
         doc("how", "completed"),
     ]
     interrupt_count: Annotated[int, doc("how often the turn was interrupted", 0)]
-    model_calls: Annotated[int, doc("model calls of the turn", 2)]
-    usage: Annotated[Usage, doc("tokens of the turn", _USAGE)]
+    model_calls: Annotated[int, doc("model calls of the turn, its child agents' too", 2)]
+    usage: Annotated[Usage, doc("tokens of the turn, its child agents' too", _USAGE)]
     duration_ms: Annotated[Optional[float], doc("how long the turn was open", 2150.0)]
     last_assistant_message: Annotated[Optional[str], doc("the last text of the model; null where there is none", "All done.")]
 

@@ -1,0 +1,77 @@
+"""The built-in tool `delegate`: a child agent with a conversation of its own takes one goal to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from sliphook_sdk.protocol import ToolResult
+
+from .agent_turn import AgentTool, AgentTurn, Ending
+from .conversation import Conversation
+from .display import Display
+
+DELEGATE: Final = "delegate"
+
+_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {
+        "goal": {"type": "string", "minLength": 1, "description": "All that it needs to know: it has not read this conversation."}
+    },
+    "required": ["goal"],
+    "additionalProperties": False,
+}
+
+CHILD_SYSTEM: Final = (
+    "Another agent has given you this one goal. Nobody answers questions. Your last message is all that it will read of you."
+)
+"""What a child's system text adds to the agent's own."""
+
+
+def delegate_tool(run: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> AgentTool:
+    """The tool as the model sees it.
+
+    Args:
+        run: has a child agent do it.
+    """
+    return AgentTool(
+        name=DELEGATE,
+        description="Have another agent with the same tools work towards a goal, and get its report. Several may work at the same time.",
+        input_schema=_SCHEMA,
+        run=run,
+    )
+
+
+async def delegate(
+    parent: AgentTurn, goal: str, *, system: str | None, display: Display, work: Callable[[AgentTurn], Awaitable[Ending | None]]
+) -> ToolResult:
+    """Have a child agent work towards `goal`, in a turn that is interrupted with its parent's.
+
+    Args:
+        parent: the agent that delegates.
+        goal: what the child is told; all that it knows.
+        system: the agent's own system text.
+        display: the child's.
+        work: the loop.
+
+    Returns:
+        The child's last message; an error where it did not come to an end.
+    """
+    ending: Ending | None = None
+    async with parent.turn.subagent(goal) as turn:
+        conversation = Conversation(f"{system}\n\n{CHILD_SYSTEM}" if system else CHILD_SYSTEM)
+        conversation.add_user(goal)
+        ending = await work(
+            msgspec.structs.replace(parent, turn=turn, conversation=conversation, system=tuple(turn.context), display=display)
+        )
+        turn.summary = turn.last_assistant_message
+    said = turn.summary
+    if turn.interrupted:
+        return ToolResult(content="the child agent was interrupted", is_error=True)
+    if ending is not None:
+        return ToolResult(
+            content=f"the child agent did not finish: {ending.why}" + (f"\nIts last message: {said}" if said else ""), is_error=True
+        )
+    return ToolResult(content=said or "the child agent finished without a word")

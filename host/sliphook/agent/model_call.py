@@ -1,0 +1,149 @@
+"""One model call with its hooks: put to the plugins, asked as often as it helps, shown as it comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import trio
+
+from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
+
+from .agent_turn import AgentTurn, Ending
+from .conversation import with_context
+from .model import Finish, ModelError, TextDelta, ToolCall
+
+if TYPE_CHECKING:
+    from sliphook.turn import LlmGate
+
+MAX_ATTEMPTS: Final = 3
+FIRST_RETRY_S: Final = 0.5
+"""The wait before the second attempt where the server names none; it doubles."""
+MAX_RETRY_AFTER_S: Final = 60.0
+"""The longest wait that a server can ask for."""
+
+_CUT_SHORT: Final[dict[str | None, str]] = {"length": "it reached its limit of tokens", "content_filter": "the provider's filter ended it"}
+"""Reasons to finish that the user should hear of."""
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's whole answer.
+
+    Attributes:
+        message: what goes into the conversation.
+        finish: how it ended.
+        unreadable: by `call_id`, what the model wrote where arguments should be.
+        on_offer: the tools that this answer may call: a plugin may have taken some away.
+    """
+
+    message: Message
+    finish: Finish
+    unreadable: dict[str, str]
+    on_offer: list[str]
+
+
+async def next_answer(now: AgentTurn) -> Answer | Ending:
+    """The model's next answer, or why there is none; the user has been told then."""
+    if now.turn.agent_depth == 0:
+        now.conversation.add_injected(now.turn.session.take_injected())
+    gate = await now.turn.pre_llm_call(
+        provider=now.model.provider,
+        model=now.model.name,
+        messages=now.conversation.for_model(now.system),
+        tools=now.on_offer(),
+    )
+    if gate.denied:
+        now.display.denied("the model call", gate.reason)
+        return Ending("denied", f"the model call was denied: {gate.reason}")
+    if gate.substitute is not None:
+        return _substituted(now, gate, gate.substitute)
+    return await _ask(now, gate)
+
+
+async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
+    """Ask the model, more than once where that may help."""
+    attempt = 1
+    while True:
+        began_s = trio.current_time()
+        try:
+            answer = await _attempt(now, gate)
+            break
+        except ModelError as error:
+            failed = error
+        will_retry = failed.transient and attempt < MAX_ATTEMPTS
+        now.turn.llm_call_failed(attempt=attempt, kind=failed.kind, status=failed.status, message=failed.message, will_retry=will_retry)
+        if not will_retry:
+            now.tell("error", failed.message)
+            return Ending("failed", failed.message)
+        wait_s = _wait_before_retry(failed, attempt)
+        now.tell("warning", f"{failed.message}; asking again in {wait_s:.3g} s")
+        await trio.sleep(wait_s)
+        attempt += 1
+    now.turn.post_llm_call(
+        provider=now.model.provider,
+        model=answer.finish.model or gate.model,
+        response=answer.message,
+        finish_reason=answer.finish.reason,
+        usage=answer.finish.usage,
+        duration_ms=(trio.current_time() - began_s) * 1000,
+    )
+    if answer.finish.reason in _CUT_SHORT:
+        now.tell("warning", f"the model's answer was cut: {_CUT_SHORT[answer.finish.reason]}")
+    return answer
+
+
+async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
+    """Ask the model once, and show the text as it comes. What an interrupted answer had said so far stays in the conversation."""
+    text: list[str] = []
+    calls: list[ToolCall] = []
+    finish = Finish()
+    try:
+        async with now.model.stream(with_context(gate.messages, gate.context), gate.tools, model=gate.model) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, TextDelta):
+                    text.append(piece.text)
+                    await now.conversation.say(piece.text)
+                    now.display.text(piece.text)
+                elif isinstance(piece, ToolCall):
+                    calls.append(piece)
+                else:
+                    finish = piece
+    except ModelError:
+        now.conversation.abandon_answer()
+        if text:
+            now.display.text_abandoned()
+        raise
+    except trio.Cancelled:
+        if text:
+            now.conversation.add_answer(Message(role="assistant", content="".join(text)), interrupted=True)
+            now.display.text_end()
+        raise
+    if text:
+        now.display.text_end()
+    requests = [ToolCallRequest(call_id=call.call_id, name=call.name, arguments=call.arguments) for call in calls]
+    message = Message(role="assistant", content="".join(text) or None, tool_calls=requests or None)
+    unreadable = {call.call_id: call.unreadable for call in calls if call.unreadable is not None}
+    return Answer(message=message, finish=finish, unreadable=unreadable, on_offer=[tool.name for tool in gate.tools])
+
+
+def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answer:
+    """A plugin answers in the model's place."""
+    if message.content:
+        now.display.text(message.content)
+        now.display.text_end()
+    now.turn.post_llm_call(
+        provider=now.model.provider,
+        model=gate.model,
+        response=message,
+        finish_reason=None,
+        usage=Usage(),
+        duration_ms=0.0,
+        substituted_by=gate.substituted_by,
+    )
+    return Answer(message=message, finish=Finish(), unreadable={}, on_offer=[tool.name for tool in gate.tools])
+
+
+def _wait_before_retry(error: ModelError, attempt: int) -> float:
+    if error.retry_after_s is not None:
+        return min(error.retry_after_s, MAX_RETRY_AFTER_S)
+    return FIRST_RETRY_S * 2.0 ** (attempt - 1)

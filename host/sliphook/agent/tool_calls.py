@@ -1,0 +1,71 @@
+"""The tool calls of one answer: side by side, shown as they go, each answered for the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import trio
+
+from sliphook.quoting import quote
+from sliphook_sdk.protocol import ToolCallRequest, nearest
+
+from .agent_turn import AgentTurn
+from .model import MAX_QUOTED_CHARS
+from .model_call import Answer
+
+
+async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]) -> list[str | None]:
+    """Call all tools of one answer at the same time; their results go to the model in the order of the calls.
+
+    Returns:
+        What the model reads for each call; None for one that was interrupted.
+    """
+    texts: list[str | None] = [None] * len(calls)
+
+    async def call_one(at: int, call: ToolCallRequest) -> None:
+        texts[at] = await _call_tool(now, answer, call)
+        now.conversation.add_result(call, texts[at])
+
+    try:
+        async with trio.open_nursery() as nursery:
+            for at, call in enumerate(calls):
+                nursery.start_soon(call_one, at, call)
+                # else trio begins them in any order; users and plugins see them in the model's
+                await trio.lowlevel.checkpoint()
+    finally:
+        now.conversation.close_calls()
+    return texts
+
+
+async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> str | None:
+    """Call one tool and give the text for the model, None if it was interrupted; what the model got wrong is told to the model."""
+    now.display.tool_started(call)
+    wrong = _mistake(call, answer)
+    if wrong is not None:
+        now.display.tool_ended(call, "error", wrong, None)
+        return wrong
+    own = now.tools.get(call.name)
+    outcome = await now.turn.call_tool(
+        call.name,
+        call.arguments,
+        model_call_id=call.call_id,
+        run=own.run if own else None,
+        input_schema=own.input_schema if own else None,
+    )
+    if outcome.status == "denied":
+        now.display.denied(call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by))
+    else:
+        now.display.tool_ended(call, outcome.status, outcome.result.content, outcome.duration_ms)
+    return None if outcome.status == "cancelled" else outcome.text()
+
+
+def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:
+    """What is wrong with a tool call before anybody needs to be asked, or None."""
+    names = answer.on_offer
+    if call.name not in names:
+        near = nearest(call.name, names)
+        hint = f"did you mean {near}?" if near else f"there are: {', '.join(names)}" if names else "there are none"
+        return f"there is no tool {call.name!r}; {hint}"
+    if call.call_id in answer.unreadable:
+        return f"the arguments of {call.name} are no JSON object: {quote(answer.unreadable[call.call_id], MAX_QUOTED_CHARS)}"
+    return None
