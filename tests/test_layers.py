@@ -17,6 +17,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         (
             "quoting",
             "errors",
+            "exits",
             "places",
             "stamps",
             "usage",
