@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from sliphook.errors import HostError
-from sliphook.turn import exit_kind
+from sliphook.exits import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage
 from .questions import Question
