@@ -17,11 +17,12 @@ import trio
 
 from .call import Call
 from .connection import Connection
+from .environment import plugin_environment
 from .instance import Instance
 from .lifecycle import Happening, RestartPolicy, State, move
 from .manifest import ManifestError, Route, read_manifest
 from .overrides import apply_overrides, recorded_manifest
-from .process import CannotStart, Process, Refused, plugin_environment, spawn
+from .process import CannotStart, Process, Refused, spawn
 from .quoting import quote
 from .spec import PluginSpec, PluginStatus
 from .stderr import StderrTail

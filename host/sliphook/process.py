@@ -27,9 +27,6 @@ from .keeper import Keeper
 from .quoting import quote
 from .sandbox import command_for, status_of, why_no_sandbox
 
-ALLOWED_ENVIRONMENT = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL")
-_NEVER_GRANTED = ("LD_", "DYLD_", "PYTHONPATH", "NODE_OPTIONS")
-_ADDED = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
 TEXT_BUSY_S = 2.0
 """How long a file that is still being written (ETXTBSY) is tried again."""
 POLL_S = 0.05
@@ -45,13 +42,6 @@ class CannotStart(Exception):
 
 class Refused(CannotStart):
     """The program is not to be started as things are."""
-
-
-def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a plugin: an allow-list of the agent's, what the user granted, and UTF-8 without buffering for Python."""
-    kept = {name: value for name, value in environ.items() if name in ALLOWED_ENVIRONMENT or name.startswith("LC_")}
-    kept.update({name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)})
-    return {**kept, **_ADDED}
 
 
 class Process(Protocol):

@@ -44,6 +44,8 @@ class PluginSpec:
             refused, self-disabled), the closed subscriptions in it count and fail, and its names are taken; None: nothing is
             known of the plugin before it has started.
         sandbox: no network, and a file system that it can only read but for its data directory; where that cannot be had it is refused.
+        sha256: of the executable that was approved: another file under its path is refused at every start, and one that others than the
+            user could change; None: whatever is there is started.
         start: starts it otherwise than as an executable; tests put an in-memory plugin there (see `sliphook.testing`).
     """
 
@@ -56,6 +58,7 @@ class PluginSpec:
     overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
     recorded: Manifest | None = None
     sandbox: bool = False
+    sha256: str | None = None
     start: Callable[[], Awaitable[Process]] | None = None
 
 

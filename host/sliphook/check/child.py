@@ -14,8 +14,9 @@ import msgspec
 import trio
 
 from sliphook import wire
+from sliphook.environment import plugin_environment
 from sliphook.framing import FrameReader, FramingError, Stray
-from sliphook.process import describe_exit, plugin_environment
+from sliphook.process import describe_exit
 from sliphook.quoting import quote
 from sliphook.stderr import StderrTail
 from sliphook_sdk.framing import frame

@@ -1,0 +1,106 @@
+"""The keys of an installed plugin's file: THE table of them. `docs/installing.md` is made from it."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from sliphook.environment import why_not_granted
+from sliphook.quoting import quote
+from sliphook.tomlfile import BadKey
+from sliphook_sdk.protocol import CATALOGUE, Manifest, OnFailure, Uses, nearest
+from sliphook_sdk.protocol.describe import doc
+from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class HookKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the user has decided about a plugin's subscriptions to one hook or event; a key that is not there leaves the plugin's own."""
+
+    priority: Annotated[int | None, doc("high is asked first", 10)] = None
+    on_failure: Annotated[OnFailure | None, doc("what a failed answer counts as: `closed` denies, `open` abstains", "open")] = None
+    off: Annotated[bool, doc("true: the plugin is neither asked nor told", True)] = False
+
+
+class RecordedKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was approved; `sliphook install` and `sliphook trust` write it."""
+
+    path: Annotated[str, doc("the executable, symbolic links resolved", "/home/ada/bin/guard")]
+    sha256: Annotated[str, doc("of the executable's bytes: another file is refused", "9f86d081…")]
+    interpreter: Annotated[str | None, doc("what runs a script, for your information; it is not hashed", "/usr/bin/python3")] = None
+    installed: Annotated[datetime, doc("when", "2026-01-01T00:00:00Z")]
+    manifest: Annotated[str, doc("what the plugin declared, as JSON; who asks for more than that is refused", "{…}")]
+
+
+class PluginKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An installed plugin's file, `NAME.toml`."""
+
+    enabled: Annotated[bool, doc("false: it is not started, and guards nothing", True)] = True
+    order: Annotated[int, doc("its place among the plugins, where priorities do not decide; low comes first", 1)] = 0
+    grants: Annotated[list[Uses], doc("what it may ask of the agent, of all that it `uses`", ["inject"])] = msgspec.field(
+        default_factory=list[Uses]
+    )
+    env: Annotated[list[str], doc("environment variables that it is given, by name", ["DEPLOY_TOKEN"])] = msgspec.field(
+        default_factory=list[str]
+    )
+    timeout_cap_s: Annotated[float | None, doc("seconds that an answer may take at most, whatever it asks for", 2.0)] = None
+    sandbox: Annotated[bool, doc("Linux: no network, and no writing but to its own folder", False)] = False
+    config: Annotated[dict[str, Any], doc("its settings; its own documentation says which there are", {"channel": "ops"})] = msgspec.field(
+        default_factory=dict[str, Any]
+    )
+    hooks: Annotated[dict[str, HookKeys], doc("by the name of a hook or event, what you have decided about it", {})] = msgspec.field(
+        default_factory=dict[str, HookKeys]
+    )
+    recorded: Annotated[RecordedKeys, doc("what was approved", {})]
+
+
+def check_plugin_keys(keys: PluginKeys) -> None:
+    """What the types of a plugin's file cannot say.
+
+    Raises:
+        BadKey: something cannot be; the user is at fault.
+    """
+    for name in keys.env:
+        why = why_not_granted(name)
+        if why is not None:
+            raise BadKey(("env",), why)
+    check_timeout_cap(keys.timeout_cap_s, ("timeout_cap_s",))
+    check_hooks(keys.hooks, ("hooks",))
+    if not keys.recorded.path.startswith("/"):
+        raise BadKey(("recorded", "path"), f"{quote(keys.recorded.path)!r} is no absolute path")
+    if not _SHA256.fullmatch(keys.recorded.sha256):
+        raise BadKey(("recorded", "sha256"), "it must be 64 digits 0-9a-f")
+    try:
+        msgspec.json.decode(keys.recorded.manifest, type=Manifest)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise BadKey(("recorded", "manifest"), f"it is no manifest: {quote(str(error), 200)}") from None
+
+
+def check_timeout_cap(cap_s: float | None, keys: tuple[str, ...]) -> None:
+    """Refuse a cap that is no timeout.
+
+    Raises:
+        BadKey: it is none.
+    """
+    if cap_s is not None and not MIN_TIMEOUT_S <= cap_s <= MAX_TIMEOUT_S:
+        raise BadKey(keys, f"{cap_s:g} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds")
+
+
+def check_hooks(hooks: dict[str, HookKeys], keys: tuple[str, ...]) -> None:
+    """Refuse a name that nobody fires: the user's wish would be left undone, without a word.
+
+    Raises:
+        BadKey: there is no such hook or event, or it cannot be what is asked.
+    """
+    for name, hook in hooks.items():
+        entry = CATALOGUE.get(name)
+        if entry is None:
+            close = nearest(name, list(CATALOGUE))
+            hint = f"did you mean {close}?" if close else "`sliphook events` lists them"
+            raise BadKey((*keys, name), f"there is no such hook or event; {hint}")
+        if hook.on_failure == "closed" and "deny" not in entry.decisions:
+            raise BadKey((*keys, name, "on_failure"), f"closed needs a hook that can deny, and {name} cannot")

@@ -1,0 +1,165 @@
+"""The folder of the installed plugins. Reading never waits; changes are made under a lock and atomically, while agents run too."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import re
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+from typing import Final
+
+from sliphook import places
+from sliphook.filechange import Busy, locked
+from sliphook.quoting import quote
+from sliphook.spec import PluginSpec
+from sliphook.tomlfile import TomlError, change_toml, parse_toml, text_of
+from sliphook_sdk.protocol import NAME_PATTERNS, nearest
+
+from .keys import PluginKeys, check_plugin_keys
+from .record import Broken, Registered, RegistryError, file_content, registered
+
+_HEADING: Final = """\
+# Installed by `sliphook install`. What stands above [recorded] is yours to change, here or with `sliphook config`.
+# `sliphook trust` renews what is recorded.
+"""
+
+
+class Registry:
+    """The installed plugins.
+
+    Args:
+        folder: where their files are; by default `$XDG_DATA_HOME/sliphook/plugins`.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or places.data_home() / "plugins"
+
+    def file_of(self, name: str) -> Path:
+        """The plugin's file, be it there or not.
+
+        Raises:
+            RegistryError: no plugin can have this name.
+        """
+        if not re.fullmatch(NAME_PATTERNS["plugin"], name):
+            raise RegistryError(f"{quote(name, 80)!r} is no name of a plugin; names match {NAME_PATTERNS['plugin']}")
+        return self.folder / f"{name}.toml"
+
+    def names(self) -> list[str]:
+        """The names of all files there are, broken ones too; sorted."""
+        try:
+            return sorted(path.stem for path in self.folder.iterdir() if path.suffix == ".toml" and not path.name.startswith("."))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise RegistryError(f"the installed plugins in {quote(str(self.folder))} cannot be read: {error.strerror}") from None
+
+    def read(self) -> list[Registered | Broken]:
+        """Every installed plugin, in the order of installation; a file that is broken loses that plugin alone.
+
+        Raises:
+            RegistryError: the folder cannot be read.
+        """
+        found = [self._read_or_broken(name) for name in self.names()]
+        return sorted(found, key=lambda one: (one.order, one.name) if isinstance(one, Registered) else (0, one.name))
+
+    def get(self, name: str) -> Registered:
+        """One of them.
+
+        Raises:
+            RegistryError: there is none of that name, or its file is broken.
+        """
+        return self._read(name)[0]
+
+    def specs(self, environ: Mapping[str, str]) -> tuple[list[PluginSpec], list[Broken]]:
+        """What the host is to start: all that are enabled, in the order of installation; and what cannot be used.
+
+        Args:
+            environ: where the values of the granted variables come from.
+        """
+        all_of_them = self.read()
+        plugins = [plugin.spec(environ) for plugin in all_of_them if isinstance(plugin, Registered) and plugin.enabled]
+        return plugins, [one for one in all_of_them if isinstance(one, Broken)]
+
+    # -- changes -------------------------------------------------------------------------------------------------------
+
+    def add(self, plugin: Registered) -> Registered:
+        """Install it, as the last in order; returns it with its order.
+
+        Raises:
+            RegistryError: there is one of that name, or it cannot be written.
+        """
+        file = self.file_of(plugin.name)
+        with self._change():
+            if os.path.lexists(file):
+                raise RegistryError(f"a plugin named {plugin.name} is installed already; uninstall it first, or give another --name")
+            orders = [one.order for one in self.read() if isinstance(one, Registered)]
+            placed = dataclasses.replace(plugin, order=max(orders, default=0) + 1)
+            change_toml(file, None, file_content(placed), heading=_HEADING)
+        return placed
+
+    def change(self, name: str, how: Callable[[Registered], Registered]) -> Registered:
+        """Change one of them; comments in its file survive. Returns what it is now.
+
+        Args:
+            name: which.
+            how: gets the plugin as it is now, whoever has changed it meanwhile.
+
+        Raises:
+            RegistryError: there is none, its file is broken, or it cannot be written.
+        """
+        with self._change():
+            old, text = self._read(name)
+            new = how(old)
+            if new != old:
+                change_toml(self.file_of(name), text, file_content(new))
+        return new
+
+    def remove(self, name: str) -> None:
+        """Uninstall it, be its file broken or not.
+
+        Raises:
+            RegistryError: there is none, or it cannot be removed.
+        """
+        file = self.file_of(name)
+        with self._change():
+            try:
+                file.unlink()
+            except FileNotFoundError:
+                raise self._unknown(name) from None
+
+    @contextlib.contextmanager
+    def _change(self) -> Generator[None]:
+        try:
+            with locked(self.folder):
+                yield
+        except Busy as error:
+            raise RegistryError(str(error)) from None
+        except TomlError as error:
+            raise RegistryError(str(error)) from None
+        except OSError as error:
+            raise RegistryError(f"the installed plugins in {quote(str(self.folder))} cannot be changed: {error.strerror}") from None
+
+    # -- one file --------------------------------------------------------------------------------------------------------
+
+    def _read(self, name: str) -> tuple[Registered, str]:
+        file = self.file_of(name)
+        try:
+            text = text_of(file)
+            return registered(name, parse_toml(text, PluginKeys, file, check_plugin_keys)), text
+        except FileNotFoundError:
+            raise self._unknown(name) from None
+        except TomlError as error:
+            raise RegistryError(str(error)) from None
+
+    def _read_or_broken(self, name: str) -> Registered | Broken:
+        try:
+            return self._read(name)[0]
+        except RegistryError as error:
+            return Broken(quote(name, 64), self.folder / f"{name}.toml", str(error))
+
+    def _unknown(self, name: str) -> RegistryError:
+        close = nearest(name, self.names())
+        hint = f"did you mean {close}?" if close else "`sliphook list` shows what is installed"
+        return RegistryError(f"no plugin named {name} is installed; {hint}")

@@ -1,0 +1,170 @@
+"""The folder of the installed plugins: what is written is read again, one broken file loses one plugin, one program writes at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sliphook import filechange
+from sliphook.filechange import locked
+from sliphook.registry import Broken, Registered, Registry, RegistryError
+from sliphook.spec import Override
+from sliphook_sdk.protocol import Manifest, Subscription, ToolSpec
+
+
+def plugin(name: str = "guard", **fields: Any) -> Registered:
+    whole = Registered(
+        name=name,
+        path=Path("/opt/guard"),
+        sha256="ab" * 32,
+        interpreter=None,
+        manifest=Manifest(
+            protocol_version=1,
+            name="guard",
+            subscriptions=[Subscription(event="pre_tool_call", on_failure="closed")],
+            # what TOML could not hold otherwise: null, every quote there is, and what it forbids
+            tools=[ToolSpec(name="x", input_schema={"type": "object", "default": None, "a": "'''\"\"\"\\\x7f\n\u2028"})],
+        ),
+        installed=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    return dataclasses.replace(whole, **fields)
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return Registry(tmp_path / "plugins")
+
+
+def test_what_is_written_is_read_again(registry: Registry) -> None:
+    full = plugin(
+        interpreter="/usr/bin/python3",
+        grants=frozenset({"inject", "notify"}),
+        env=("TOKEN", "KEY"),
+        enabled=False,
+        config={"list": [1, {"deep": True}], "text": "a\nb"},
+        overrides={"stop": Override(priority=3), "pre_tool_call": Override(on_failure="open", off=True)},
+        timeout_cap_s=2.5,
+        sandbox=True,
+    )
+    assert registry.read() == []
+    assert registry.add(full) == dataclasses.replace(full, order=1)
+    assert registry.get("guard") == dataclasses.replace(full, order=1)
+    file = registry.folder / "guard.toml"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert registry.folder.stat().st_mode & 0o777 == 0o700
+    assert file.read_text().startswith("# Installed by `sliphook install`.")
+
+
+def test_they_come_in_the_order_of_installation(registry: Registry) -> None:
+    for name in ("zebra", "ant", "mole"):
+        registry.add(plugin(name))
+    registry.change("zebra", lambda one: dataclasses.replace(one, order=9))
+    registry.remove("ant")
+    registry.add(plugin("bee"))
+    assert [(one.name, one.order) for one in registry.read() if isinstance(one, Registered)] == [("mole", 3), ("zebra", 9), ("bee", 10)]
+
+
+def test_what_the_host_is_to_start(registry: Registry) -> None:
+    registry.add(plugin("off", enabled=False))
+    registry.add(plugin(env=("TOKEN", "UNSET"), grants=frozenset({"inject"}), config={"a": 1}, timeout_cap_s=1.0))
+    (registry.folder / "bad.toml").write_text("enabled = maybe")
+    specs, broken = registry.specs({"TOKEN": "secret", "OTHER": "x"})
+    (spec,) = specs
+    assert (spec.name, spec.path, spec.config, spec.env) == ("guard", Path("/opt/guard"), {"a": 1}, {"TOKEN": "secret"})
+    assert (spec.grants, spec.timeout_cap_s, spec.sha256) == (frozenset({"inject"}), 1.0, "ab" * 32)
+    assert spec.recorded == plugin().manifest
+    assert broken == [Broken("bad", registry.folder / "bad.toml", f"{registry.folder / 'bad.toml'}, line 1: it is no TOML: invalid value")]
+
+
+def test_a_broken_file_loses_one_plugin(registry: Registry) -> None:
+    registry.add(plugin("good"))
+    for name in ("empty.toml", "Bad Name.toml", ".hidden.toml", "readme.txt"):
+        (registry.folder / name).write_text("")
+    (registry.folder / "folder.toml").mkdir()
+    read = registry.read()
+    assert [one.name for one in read if isinstance(one, Registered)] == ["good"]
+    why = {one.name: one.why for one in read if isinstance(one, Broken)}
+    assert why == {
+        "Bad Name": "'Bad Name' is no name of a plugin; names match [a-z0-9][a-z0-9_-]{0,63}",
+        "empty": f"{registry.folder}/empty.toml: the key recorded is missing",
+        "folder": f"{registry.folder}/folder.toml cannot be read: Is a directory",
+    }
+    registry.remove("empty")
+    with pytest.raises(RegistryError, match="Is a directory"):
+        registry.get("folder")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", "A", "a" * 65, "a\n", "-a", "a.b", "ä", "a\0"])
+def test_names_that_lead_elsewhere(registry: Registry, name: str) -> None:
+    registry.add(plugin("good"))
+    before = {path.name: path.read_bytes() for path in registry.folder.iterdir()}
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: registry.get(name),
+        lambda: registry.remove(name),
+        lambda: registry.add(plugin(name)),
+        lambda: registry.change(name, lambda one: one),
+    )
+    for act in acts:
+        with pytest.raises(RegistryError, match="is no name of a plugin") as caught:
+            act()
+        assert "\n" not in str(caught.value)
+    assert {path.name: path.read_bytes() for path in registry.folder.iterdir()} == before
+
+
+def test_what_is_not_there(registry: Registry) -> None:
+    with pytest.raises(RegistryError, match=r"^no plugin named guard is installed; `sliphook list` shows what is installed$"):
+        registry.get("guard")
+    registry.add(plugin())
+    with pytest.raises(RegistryError, match=r"^no plugin named gaurd is installed; did you mean guard\?$"):
+        registry.remove("gaurd")
+    with pytest.raises(RegistryError, match="a plugin named guard is installed already"):
+        registry.add(plugin())
+
+
+def test_a_change_keeps_comments_and_says_what_it_cannot_do(registry: Registry) -> None:
+    registry.add(plugin())
+    file = registry.folder / "guard.toml"
+    file.write_text(file.read_text().replace("enabled = true", "enabled = true # always"))
+    assert registry.change("guard", lambda one: dataclasses.replace(one, order=7)).order == 7
+    assert "enabled = true # always\norder = 7\n" in file.read_text()
+    before = file.read_bytes()
+    assert registry.change("guard", lambda one: one) == registry.get("guard")
+    assert file.read_bytes() == before
+
+
+def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registry) -> None:
+    registry.add(plugin())
+
+    def count() -> None:
+        for _ in range(5):
+            registry.change("guard", lambda one: dataclasses.replace(one, order=one.order + 1))
+
+    threads = [threading.Thread(target=count) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20.0)
+    assert registry.get("guard").order == 16
+
+
+def test_who_does_not_let_go_is_not_waited_for_long(registry: Registry) -> None:
+    registry.add(plugin())
+    busy = pytest.raises(filechange.Busy, match=r"another program has been changing .* for 0\.05 s; try again when it is done")
+    with locked(registry.folder), busy, locked(registry.folder, wait_s=0.05):
+        raise AssertionError("there were two at once")
+    registry.remove("guard")
+
+
+def test_a_folder_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    registry = Registry(tmp_path / "file")
+    with pytest.raises(RegistryError, match="cannot be read: Not a directory"):
+        registry.read()
+    with pytest.raises(RegistryError, match="cannot be changed: "):
+        registry.add(plugin())

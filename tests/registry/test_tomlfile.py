@@ -1,0 +1,227 @@
+"""TOML that people edit: every mistake is named with its file, its line and what would be right, and no comment is lost."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomlkit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sliphook.registry.keys import PluginKeys, check_plugin_keys
+from sliphook.tomlfile import TomlError, change_toml, line_of, parse_toml, read_toml
+
+RECORDED = f"""\
+[recorded]
+path = "/bin/guard"
+sha256 = "{"0" * 64}"
+installed = 2026-01-01T00:00:00Z
+manifest = '{{"protocol_version":1,"name":"guard"}}'
+"""
+FILE = Path("guard.toml")
+
+
+def read(text: str) -> PluginKeys:
+    return parse_toml(text, PluginKeys, FILE, check_plugin_keys)
+
+
+def test_a_whole_file_is_read() -> None:
+    keys = read(f'grants = ["inject"]\ntimeout_cap_s = 2\n[config]\na = {{b = [1, 2.5, true, "x"]}}\n[hooks.stop]\noff = true\n{RECORDED}')
+    assert keys.grants == ["inject"]
+    assert keys.timeout_cap_s == 2.0
+    assert keys.config == {"a": {"b": [1, 2.5, True, "x"]}}
+    assert keys.hooks["stop"].off is True
+    assert keys.recorded.path == "/bin/guard"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("enabled = flase", "line 1: it is no TOML: invalid value"),
+        ("a = 1\na = 2", "line 2: it is no TOML: cannot overwrite a value"),
+        ("x = '''", "at its end: it is no TOML: "),
+        ("enabled = true\nenabeld = false", "line 2: enabeld: there is no such key; did you mean enabled?"),
+        (
+            "zzz = 1",
+            "line 1: zzz: there is no such key; there are enabled, order, grants, env, timeout_cap_s, sandbox, config, hooks, recorded",
+        ),
+        ('enabled = "yes"', "line 1: enabled: it must be true or false, and is the text 'yes'"),
+        ("order = 1.5", "line 1: order: it must be a whole number, and is 1.5"),
+        ("order = true", "line 1: order: it must be a whole number, and is true"),
+        ("timeout_cap_s = [1]", "line 1: timeout_cap_s: it must be a number, and is a list"),
+        ("timeout_cap_s = 0", "line 1: timeout_cap_s: 0 is no timeout: give 0.05 to 600 seconds"),
+        ("timeout_cap_s = nan", "line 1: timeout_cap_s: nan is no timeout: give 0.05 to 600 seconds"),
+        ('grants = "inject"', "line 1: grants: it must be a list, in [ ], and is the text 'inject'"),
+        ('grants = ["injekt"]', "line 1: grants: the text 'injekt' does not go there; did you mean inject?"),
+        ("grants = [1]", "line 1: grants: 1 does not go there; there are notify, tools, inject, interrupt"),
+        ('env = ["LD_PRELOAD"]', "line 1: env: LD_PRELOAD is never given to a plugin: it would change which code runs there"),
+        ('env = ["A B"]', "line 1: env: 'A B' is no name of an environment variable"),
+        ("config = 1", "line 1: config: it must be a table, and is 1"),
+        ("[config]\na = 1\nb.c = nan", "line 3: config.b.c: nan is no number that JSON has"),
+        (
+            "[config]\nwhen = [2026-01-01]",
+            "line 2: config.when: JSON has no dates; write it in quotes: '2026-01-01'",
+        ),
+        ("[config]\nn = 99999999999999999999", "line 2: config.n: the number is too large"),
+        ("[hooks.pre_tool_cal]", "line 1: hooks.pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?"),
+        ('\n[hooks.stop]\non_failure = "open"\nof = true', "line 4: hooks.stop.of: there is no such key; did you mean off?"),
+        (
+            '[hooks]\nstop = {on_failure = "shut"}',
+            "line 2: hooks.stop.on_failure: the text 'shut' does not go there; there are open, closed",
+        ),
+        ('[hooks.stop]\non_failure = "closed"', "line 2: hooks.stop.on_failure: closed needs a hook that can deny, and stop cannot"),
+        ("hooks = []", "line 1: hooks: it must be a table, and is a list"),
+    ],
+)
+def test_a_mistake_is_named(text: str, error: str) -> None:
+    with pytest.raises(TomlError) as caught:
+        read(f"{text}\n{RECORDED}")
+    assert str(caught.value).startswith(f"guard.toml, {error}")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error"),
+    [
+        ("[recorded]", "[other]", "guard.toml, line 1: other: there is no such key; did you mean order?"),
+        ('path = "/bin/guard"', 'path = "guard"', "guard.toml, line 2: recorded.path: 'guard' is no absolute path"),
+        ('path = "/bin/guard"\n', "", "guard.toml, line 1: recorded: the key path is missing"),
+        ("2026-01-01T00:00:00Z", "true", "guard.toml, line 4: recorded.installed: Expected `datetime`, got `bool`"),
+        ('"' + "0" * 64, '"0' * 1, "guard.toml, line 3: recorded.sha256: it must be 64 digits 0-9a-f"),
+        ('"name"', '"nome"', "guard.toml, line 5: recorded.manifest: it is no manifest: Object missing required field `name`"),
+    ],
+)
+def test_a_mistake_in_what_is_recorded(old: str, new: str, error: str) -> None:
+    assert old in RECORDED
+    with pytest.raises(TomlError) as caught:
+        read(RECORDED.replace(old, new, 1))
+    assert str(caught.value) == error
+
+
+def test_a_missing_table_has_no_line() -> None:
+    with pytest.raises(TomlError, match=r"^guard\.toml: the key recorded is missing$"):
+        read("enabled = true")
+
+
+@pytest.mark.parametrize(
+    ("keys", "line"),
+    [
+        (("a",), 2),
+        (("text",), 3),
+        (("hooks", "one", "priority"), 6),
+        (("config",), 7),
+        (("config", "inline"), 8),
+        (("config", "inline", "list"), 8),
+        (("pieces",), 10),
+        (("pieces", "first", "x"), 11),
+        (("pieces", "second"), 15),
+        (("pieces", "second", "y"), 16),
+        (("nowhere",), None),
+        ((), None),
+    ],
+)
+def test_the_line_of_a_key(keys: tuple[str, ...], line: int | None) -> None:
+    text = """\
+# comment
+a = 1
+text = '''
+x
+'''
+hooks.one.priority = 3
+[config]
+inline = {q = 1, list = [1,
+2]}
+[pieces.first]
+x = 3
+
+[other]
+x = 1
+[pieces.second]
+y = 2
+"""
+    assert line_of(text, keys) == line
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "guard.toml"
+    with pytest.raises(FileNotFoundError):
+        read_toml(file, PluginKeys)
+    os.mkfifo(file)
+    with pytest.raises(TomlError, match=r"guard\.toml is no regular file$"):
+        read_toml(file, PluginKeys)
+    file.unlink()
+    file.write_bytes(b"# fine\n# \xff\n")
+    with pytest.raises(TomlError, match=r"guard\.toml, line 2: it is no UTF-8$"):
+        read_toml(file, PluginKeys)
+    file.write_text("a = " + "[" * 100_000)
+    with pytest.raises(TomlError, match=r"guard\.toml(,| is nested)"):
+        read_toml(file, PluginKeys)
+
+
+BY_HAND = """\
+# mine
+enabled = true   # for now
+order = 1
+grants = [
+  "inject",  # it tells the model about deploys
+]
+
+[config]
+# where to
+channel = "ops" # not dev
+gone = 1
+
+[hooks.stop]
+off = true  # too chatty
+"""
+
+
+def test_what_stays_keeps_its_comments(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(BY_HAND)
+    wanted = tomllib.loads(BY_HAND)
+    wanted["enabled"] = False
+    del wanted["config"]["gone"]
+    wanted["config"]["new"] = {"deep": [1, 2]}
+    wanted["env"] = ["TOKEN"]
+    change_toml(file, BY_HAND, wanted)
+    text = file.read_text()
+    assert tomllib.loads(text) == wanted
+    assert [line for line in BY_HAND.splitlines() if "#" in line and "enabled" not in line] == [
+        line for line in text.splitlines() if "#" in line and "enabled" not in line
+    ]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert os.listdir(tmp_path) == ["x.toml"]
+
+
+def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        change_toml(tmp_path / "none" / "x.toml", None, {"a": 1})
+    (tmp_path / "x.toml").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        change_toml(tmp_path / "x.toml", None, {"a": 1})
+    assert os.listdir(tmp_path) == ["x.toml"]
+
+
+VALUES: Any = st.recursive(
+    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+TABLES: Any = st.dictionaries(st.sampled_from(["a", "b", "c", "x y", ""]), VALUES, max_size=4)
+
+
+@settings(max_examples=30)
+@given(TABLES, TABLES)
+def test_any_change_is_read_back(tmp_path_factory: pytest.TempPathFactory, before: dict[str, Any], after: dict[str, Any]) -> None:
+    file = tmp_path_factory.getbasetemp() / "any.toml"
+    text = tomlkit.dumps(before)
+    try:
+        change_toml(file, text, after)
+    except TomlError:
+        return  # what the library cannot write is refused, and nothing was written
+    assert tomllib.loads(file.read_text()) == after
