@@ -29,6 +29,7 @@ from .pluginlog import PluginLogs, default_folder, safe_name
 from .pluginwork import PluginWork
 from .rpc import Handler
 from .tools import ToolTable
+from .trace.redact import Redactor
 
 if TYPE_CHECKING:
     from .outcome import Outcome
@@ -79,6 +80,7 @@ class Backstage:
         log_dir: Path | None,
     ) -> None:
         self.trace = trace
+        self.secrets = Redactor()
         self.observer = Observer(trace) if trace is not None else None
         self.timeout_cap_s = timeout_cap_s
         self.deadlines = Deadlines()
@@ -199,8 +201,15 @@ class Backstage:
             if plugin is not None:
                 self.problem(plugin, f"{part.plugin} did not answer {name}: {part.error}; it counts as no opinion")
 
+    def hide(self, secrets: Sequence[str]) -> None:
+        """From now on traces and logs may not show these."""
+        self.secrets.add(secrets)
+        if self.trace is not None:
+            self.trace.hide(secrets)
+
     def problem(self, plugin: Plugin, message: str) -> None:
         """Something that the user should read. The log gets the last lines on stderr with it, whatever the rate limit left out before."""
+        message = self.secrets.text(message)
         self._write_log(plugin, "error", message)
         for line in plugin.status().stderr_tail:
             self._write_log(plugin, "error", f"  its stderr before: {line}")
@@ -209,6 +218,7 @@ class Backstage:
 
     def log_line(self, plugin: Plugin, level: str, message: str) -> None:
         """A line of the plugin's log or stderr."""
+        message = self.secrets.text(message)
         self._write_log(plugin, level, message)
         if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
             levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}

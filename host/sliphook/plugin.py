@@ -16,6 +16,7 @@ import msgspec
 import trio
 
 from .call import Call
+from .confidential import secret_values
 from .connection import Connection
 from .environment import plugin_environment
 from .instance import Instance
@@ -80,7 +81,7 @@ class Plugin:
         self._policy = RestartPolicy()
         self._instance: Instance | None = None
         self.waiting = WaitingRoom()
-        self._stderr = StderrTail()
+        self._stderr = StderrTail(host.secrets.data)
         self._witness = Witness(host.trace, self.name) if host.trace is not None else None
         self.has_worked = False
 
@@ -232,6 +233,8 @@ class Plugin:
         except CannotStart as error:
             self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, str(error))
             return
+        if self._witness is not None:
+            self._witness.conceals_config = self.manifest is None
         instance = Instance(process, self, self._host.deadlines, self._host.handlers(self), self._stderr, self._witness)
         self._instance = instance
         if self._witness is not None:
@@ -254,6 +257,7 @@ class Plugin:
     async def _spawn(self) -> Process:
         if self._broken_record is not None:
             raise CannotStart(self._broken_record)
+        self._host.hide(secret_values(self.spec, self.manifest.wire if self.manifest is not None else None))
         if self.spec.start is not None:
             return await self.spec.start()
         env = plugin_environment(os.environ, self.spec.env)
@@ -285,6 +289,7 @@ class Plugin:
         except ManifestError as error:
             self._fail(Happening.CANNOT_START, str(error))
             return False
+        self._host.hide(secret_values(self.spec, read.wire))
         if read.wire.disabled:
             why = quote(read.wire.disabled, 300)
             self._change(Happening.DECLINE, why)

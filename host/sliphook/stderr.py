@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from .quoting import quote
 
@@ -12,9 +13,14 @@ LINES_PER_SECOND = 100
 
 
 class StderrTail:
-    """Takes whatever comes and never keeps much of it."""
+    """Takes whatever comes and never keeps much of it.
 
-    def __init__(self) -> None:
+    Args:
+        clean: takes secrets out of a line; None: there are none.
+    """
+
+    def __init__(self, clean: Callable[[bytes], bytes] | None = None) -> None:
+        self._clean = clean
         self._rest = b""
         self._kept: deque[str] = deque(maxlen=TAIL_LINES)
         self._second = 0.0
@@ -45,7 +51,8 @@ class StderrTail:
             self._in_second = 0
         shown: list[str] = []
         for line in lines[-TAIL_LINES * 10 :]:
-            text = quote(line.rstrip(b"\r"), LINE_CHARS)
+            line = line.rstrip(b"\r")
+            text = quote(line if self._clean is None else self._clean(line), LINE_CHARS)
             self._kept.append(text)
             if self._in_second < LINES_PER_SECOND:
                 self._in_second += 1

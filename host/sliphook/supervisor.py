@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .plugin import Plugin
     from .rpc import Handler
     from .trace.record import TraceSink
+    from .trace.redact import Redactor
 
 
 class Supervisor(Protocol):
@@ -22,6 +23,7 @@ class Supervisor(Protocol):
 
     deadlines: Deadlines
     trace: TraceSink | None
+    secrets: Redactor
     keeper: Keeper
     timeout_cap_s: float | None
 
@@ -47,6 +49,10 @@ class Supervisor(Protocol):
 
     def problem(self, plugin: Plugin, message: str) -> None:
         """Something that the user should read, one line."""
+        ...
+
+    def hide(self, secrets: Sequence[str]) -> None:
+        """From now on traces and logs may not show these."""
         ...
 
     def log_line(self, plugin: Plugin, level: str, message: str) -> None:

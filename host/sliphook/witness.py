@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import Final, TypeVar
 
+import msgspec
 import trio
 
 from . import wire
 from .call import Call
 from .trace.record import Direction, Kind, TraceRecord, TraceSink
+from .trace.redact import REDACTED
 
 _V = TypeVar("_V")
 
@@ -18,16 +20,24 @@ MAX_REMEMBERED: Final = 1_000
 
 
 class Witness:
-    """Makes the records of one plugin. The name may change once, when the plugin says its own."""
+    """Makes the records of one plugin.
+
+    Attributes:
+        plugin: its name; it may change once, when the plugin says its own.
+        conceals_config: what of its settings is secret is not known yet, so its `initialize` is recorded without them.
+    """
 
     def __init__(self, sink: TraceSink, plugin: str) -> None:
         self._sink = sink
         self.plugin = plugin
+        self.conceals_config = False
         self._given_up: dict[int | str, Call] = {}
         self._asked_s: dict[int | str, float] = {}
 
     def sent(self, body: bytes, method: str, request_id: int | str | None, call: Call | None) -> None:
         """The host wrote a message; a `request_id` without a call is that of the plugin's request that it answers."""
+        if method == "initialize" and self.conceals_config:
+            body = _without_config(body)
         asked_s = self._asked_s.pop(request_id, None) if call is None and request_id is not None else None
         self._record(
             "message",
@@ -138,6 +148,13 @@ class Witness:
 def body_of(frame: bytes) -> bytes:
     """What a frame carries, without its header and the line end behind it."""
     return frame[frame.index(b"\r\n\r\n") + 4 :].rstrip(b"\n")
+
+
+def _without_config(initialize: bytes) -> bytes:
+    message = msgspec.json.decode(initialize)
+    if message["params"]["plugin"]["config"]:
+        message["params"]["plugin"]["config"] = REDACTED
+    return wire.encode(message)
 
 
 def _remember(kept: dict[int | str, _V], key: int | str, value: _V) -> None:

@@ -47,11 +47,12 @@ async def test_an_outcome_says_who_had_what_part() -> None:
     slow = FakePlugin("slow", subscriptions=[hook], hooks={"pre_tool_call": HANGS})
     logger = FakePlugin("logger", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])
     with trio.fail_after(10):
-        async with PluginHost([guard, slow, logger], trace=kept) as host, host.session() as session, session.turn("hi") as turn:
-            await turn.call_tool("shell", {}, run=never)
-            turn_id = turn.turn_id
+        async with PluginHost([guard, slow, logger], trace=kept) as host, host.session() as session:
+            turn = session.turn("hi")
+            async with turn:
+                await turn.call_tool("shell", {}, run=never)
     (outcome,) = kept.outcomes()
-    assert (outcome.plugin, outcome.method, outcome.verdict, outcome.turn_id) == ("", "hook/pre_tool_call", "deny", turn_id)
+    assert (outcome.plugin, outcome.method, outcome.verdict, outcome.turn_id) == ("", "hook/pre_tool_call", "deny", turn.turn_id)
     assert outcome.session_id == session.session_id
     assert outcome.seq == 3
     assert outcome.elapsed_ms is not None

@@ -156,7 +156,7 @@ export interface EnvWant {
   name: string;
   /** the plugin cannot work without it */
   required?: boolean | null;
-  /** its value is redacted in traces and logs */
+  /** false: its value may be shown; all others are redacted in traces and logs */
   secret?: boolean | null;
   /** what for, for the user */
   why?: string | null;
@@ -182,7 +182,7 @@ export interface Manifest {
   uses?: ("notify" | "tools" | "inject" | "interrupt")[] | null;
   /** the environment it wants */
   env?: EnvWant[] | null;
-  /** JSON Schema of its settings */
+  /** JSON Schema of its settings; it also says which are secret */
   config_schema?: Record<string, any> | null;
   /** leave me out, and tell the user why */
   disabled?: string | null;

@@ -88,7 +88,7 @@ class EnvWant(msgspec.Struct, frozen=True, kw_only=True):
 
     name: Annotated[str, doc("the variable", "DEPLOY_TOKEN")]
     required: Annotated[Optional[bool], doc("the plugin cannot work without it", True)] = None
-    secret: Annotated[Optional[bool], doc("its value is redacted in traces and logs", True)] = None
+    secret: Annotated[Optional[bool], doc("false: its value may be shown; all others are redacted in traces and logs", True)] = None
     why: Annotated[Optional[str], doc("what for, for the user", "to reach the deploy service")] = None
 
 
@@ -104,7 +104,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: Annotated[Optional[list[CommandSpec]], doc("the slash commands it offers", [])] = None
     uses: Annotated[Optional[list[Uses]], doc("what it asks of the host", [])] = None
     env: Annotated[Optional[list[EnvWant]], doc("the environment it wants", [])] = None
-    config_schema: Annotated[Optional[dict[str, Any]], doc("JSON Schema of its settings", {})] = None
+    config_schema: Annotated[Optional[dict[str, Any]], doc("JSON Schema of its settings; it also says which are secret", {})] = None
     disabled: Annotated[Optional[str], doc("leave me out, and tell the user why")] = None
 
 
