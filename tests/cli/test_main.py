@@ -17,6 +17,7 @@ COMMANDS = """
     call
     check
     new
+    trace
     events
     completion
 """

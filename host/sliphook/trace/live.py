@@ -13,7 +13,7 @@ from .redact import Redactor
 from .render import Style, render_body, render_line
 from .writer import CLOSE_S, RecordWriter
 
-__all__ = ["LiveTrace"]
+__all__ = ["LiveTrace", "style_of"]
 
 
 class LiveTrace:
@@ -39,7 +39,7 @@ class LiveTrace:
         self._encoding = stream.encoding
         self._is_terminal = stream.isatty()
         self._show = self._to_stream if write is None else write
-        self._style = Style(colour=self._is_terminal and not os.environ.get("NO_COLOR"), unicode=_can_show_arrows(stream.encoding))
+        self._style = style_of(stream)
         self._bodies = bodies
         self._sieve = Sieve(wanted or TraceFilter())
         self._redactor = Redactor()
@@ -87,6 +87,11 @@ class LiveTrace:
         left = memoryview(text.encode(self._encoding, "backslashreplace"))
         while left:
             left = left[os.write(self._fd, left) :]
+
+
+def style_of(stream: TextIO) -> Style:
+    """What can be shown there, but for the width: that may change."""
+    return Style(colour=stream.isatty() and not os.environ.get("NO_COLOR"), unicode=_can_show_arrows(stream.encoding))
 
 
 def _can_show_arrows(encoding: str) -> bool:

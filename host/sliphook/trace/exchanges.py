@@ -1,0 +1,172 @@
+"""Pure: which records of a trace belong together. A request and what ended it, and the names that one plugin had."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, NamedTuple, TypeVar
+
+import msgspec
+
+from .record import TraceRecord
+
+__all__ = ["Exchanges", "Facts", "Names", "Part", "facts_of", "lost_of"]
+
+Part = Literal["asked", "answered", "given_up", "told", "called", "returned", "said", "other"]
+"""A record's part in the conversation. The host has `asked`, the plugin `answered` or the host `given_up`; the host has `told`. The
+plugin has `called`, the host `returned`; the plugin has `said`. `other` is all that is no such message."""
+
+_NAMED: Final = frozenset({"tool/call", "command/run"})
+"""Requests that a person knows by the name of the tool or command in them."""
+
+
+class Params(msgspec.Struct, frozen=True):
+    """What the views need to know of what the host has sent; free-form values are passed over."""
+
+    name: str | None = None
+    tool_name: str | None = None
+    call_id: str | None = None
+    call_index: int | None = None
+    index: int | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    invalidation_reason: str | None = None
+    provider: str | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+    status: str | int | None = None
+    kind: str | None = None
+    message: str | None = None
+    platform: str | None = None
+    source: str | None = None
+    id: int | str | None = None
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What stands in a message's body, as far as the views need it; a body that does not fit has none of it."""
+
+    method: str | None = None
+    params: Params = Params()
+
+
+class _Named(msgspec.Struct, frozen=True):
+    name: str | None = None
+
+
+class _Count(msgspec.Struct, frozen=True):
+    count: int = 0
+
+
+class _Introduction(msgspec.Struct, frozen=True):
+    result: _Named = _Named()
+
+
+_LOST: Final = msgspec.json.Decoder(_Count)
+_FACTS: Final = msgspec.json.Decoder(Facts)
+_INTRODUCTION: Final = msgspec.json.Decoder(_Introduction)
+_NOTHING: Final = Facts()
+
+_T = TypeVar("_T")
+
+
+def facts_of(record: TraceRecord) -> Facts:
+    """What is known from the record's body. Never raises, whatever stands there."""
+    return _decode(_FACTS, record.body, _NOTHING)
+
+
+def lost_of(record: TraceRecord) -> int:
+    """How many records a `lost` one stands for."""
+    return _decode(_LOST, record.body, _Count()).count
+
+
+def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | None, otherwise: _T) -> _T:
+    if body is None:
+        return otherwise
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return otherwise
+
+
+class Step(NamedTuple):
+    """What a record is in the conversation.
+
+    Attributes:
+        part: See `Part`.
+        label: The method, with the name of the tool or command where there is one.
+        request: On `answered`, `given_up` and `returned`: the request, where the trace has it.
+        facts: What stands in a message of the host's.
+    """
+
+    part: Part
+    label: str
+    request: TraceRecord | None = None
+    facts: Facts = _NOTHING
+
+
+class Exchanges:
+    """Pairs requests with what ended them, record by record. Keeps only what is under way."""
+
+    def __init__(self) -> None:
+        self._asked: dict[tuple[str, int | str], tuple[TraceRecord, str]] = {}
+        self._called: dict[tuple[str, int | str], TraceRecord] = {}
+
+    def take(self, record: TraceRecord) -> Step:
+        """What the next record is."""
+        if record.kind == "settled":
+            return self._end("given_up", record)
+        if record.kind == "spawn":
+            self._forget(record.plugin)
+        if record.kind != "message":
+            return Step("other", record.kind)
+        if record.direction == "to_plugin":
+            return self._sent(record)
+        if record.id is None:
+            return Step("said", record.method or "")
+        if record.elapsed_ms is not None or record.method is None:
+            return self._end("answered", record)
+        self._called[record.plugin, record.id] = record
+        return Step("called", record.method)
+
+    def _sent(self, record: TraceRecord) -> Step:
+        facts = facts_of(record)
+        method = record.method or ""
+        if record.id is None:
+            return Step("told", method, facts=facts)
+        if facts.method is None:  # a reply has none, whatever the record says of its request's
+            return Step("returned", method, self._called.pop((record.plugin, record.id), None))
+        label = f"{method} {facts.params.name}" if method in _NAMED and facts.params.name else method
+        self._asked[record.plugin, record.id] = record, label
+        return Step("asked", label, facts=facts)
+
+    def _end(self, part: Literal["answered", "given_up"], record: TraceRecord) -> Step:
+        request, label = (None, record.method or "")
+        if record.id is not None:
+            request, label = self._asked.pop((record.plugin, record.id), (None, label))
+        return Step(part, label, request)
+
+    def _forget(self, plugin: str) -> None:
+        """A new process begins: its ids begin anew, and nobody waits for the old ones."""
+        for waiting in (self._asked, self._called):
+            for key in [key for key in waiting if key[0] == plugin]:
+                del waiting[key]
+
+
+class Names:
+    """A plugin that is only tried is known by its file's name until it says its own; this tells which of the two are one."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, str] = {}
+        self._known: set[str] = set()
+
+    def take(self, record: TraceRecord) -> None:
+        """Look at the next record."""
+        if record.kind == "lifecycle" and record.verdict == "ready":
+            self._known.add(record.plugin)
+        if record.method == "initialize" and record.direction == "from_plugin" and record.plugin not in self._known:
+            name = _decode(_INTRODUCTION, record.body, _Introduction()).result.name
+            if name and name != record.plugin:
+                self._said.setdefault(record.plugin, name)
+
+    def __getitem__(self, plugin: str) -> str:
+        """The name by which the plugin goes in the end."""
+        name = self._said.get(plugin, plugin)
+        return name if plugin not in self._known and name in self._known else plugin

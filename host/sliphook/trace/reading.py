@@ -1,0 +1,151 @@
+"""Pure: the bytes of a trace file to its records. What is no record is told of, and passed over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from sliphook.quoting import quote
+
+from .bodies import Header
+from .lines import FORMAT, decode_line
+from .record import TraceRecord
+
+__all__ = ["MAX_LINE_BYTES", "NotATrace", "TraceReader", "Trouble", "records_of"]
+
+MAX_LINE_BYTES: Final = 16 * 1024 * 1024
+"""The longest line that can be one of a trace: the longest message, in base64, and some."""
+
+_PATIENCE: Final = 20
+"""So many lines without a single record, and the file is no trace at all."""
+
+_LATEST_S: Final = 2e11
+"""Some thousand years: no clock shows more."""
+
+Trouble = Callable[[int, str], None]
+"""Told of a line that is no record: its number from 1, and why."""
+
+
+class NotATrace(Exception):
+    """Nothing in it is of a trace; str() is why, in words that follow the file's name."""
+
+
+class TraceReader:
+    """Takes the bytes as they come, in pieces of any size.
+
+    Args:
+        trouble: Told of each line that is no record.
+
+    Raises:
+        NotATrace: (both methods) the file has a format that is not known here.
+    """
+
+    def __init__(self, trouble: Trouble) -> None:
+        self._trouble = trouble
+        self._rest = bytearray()
+        self._line = 0
+        self._skipping = False
+
+    def feed(self, data: bytes) -> Iterator[TraceRecord]:
+        """The records that are complete now. A line that has not ended yet waits for its rest."""
+        end = data.rfind(b"\n") + 1
+        if not end:
+            self._keep(data)
+            return
+        whole = bytes(self._rest) + data[:end]
+        self._rest.clear()
+        for line in whole.split(b"\n")[:-1]:
+            self._line += 1
+            if self._skipping:
+                self._skipping = False
+            elif record := self._read(line):
+                yield record
+        self._keep(data[end:])
+
+    def close(self) -> Iterator[TraceRecord]:
+        """The file ends here: its last line may lack the line break, or may have been torn off."""
+        line, self._rest = bytes(self._rest), bytearray()
+        if line:
+            self._line += 1
+            if record := self._read(line):
+                yield record
+        self._skipping = False
+
+    def _keep(self, data: bytes) -> None:
+        if self._skipping:
+            return
+        self._rest += data
+        if len(self._rest) > MAX_LINE_BYTES:
+            self._trouble(self._line + 1, f"it is over {MAX_LINE_BYTES:,} bytes long")
+            self._rest.clear()
+            self._skipping = True
+
+    def _read(self, line: bytes) -> TraceRecord | None:
+        if not line.strip():
+            return None
+        try:
+            record = decode_line(line)
+        except ValueError as error:
+            self._trouble(self._line, str(error))
+            return None
+        if not _is_sane(record):
+            self._trouble(self._line, "no line of a trace: its times are none")
+            return None
+        if record.kind == "header":
+            _check_format(record)
+        return record
+
+
+def records_of(pieces: Iterable[bytes], trouble: Trouble) -> Iterator[TraceRecord]:
+    """The records of a whole file.
+
+    Args:
+        pieces: Its bytes, in order.
+        trouble: Told of each line that is no record, in a file that has at least one.
+
+    Raises:
+        NotATrace: nothing in it is a record.
+    """
+    held: list[tuple[int, str]] = []
+    found = False
+
+    def hold(line: int, why: str) -> None:
+        if found:
+            trouble(line, why)
+            return
+        held.append((line, why))
+        if len(held) >= _PATIENCE:
+            raise NotATrace(f"is no trace: line {held[0][0]}: {held[0][1]}")
+
+    reader = TraceReader(hold)
+    for record in _all(reader, pieces):
+        if not found:
+            found = True
+            for line, why in held:
+                trouble(line, why)
+        yield record
+    if not found:
+        raise NotATrace(f"is no trace: line {held[0][0]}: {held[0][1]}" if held else "is empty")
+
+
+def _is_sane(record: TraceRecord) -> bool:
+    """Whoever shows a record may reckon with its times."""
+    return 0 <= record.wall_s < _LATEST_S and abs(record.mono_s) < _LATEST_S and abs(record.elapsed_ms or 0.0) < _LATEST_S
+
+
+def _check_format(header: TraceRecord) -> None:
+    try:
+        known = msgspec.json.decode(header.body or b"", type=Header)
+    except msgspec.DecodeError:
+        return
+    if known.format != FORMAT:
+        written = quote(known.sliphook, 20)
+        raise NotATrace(f"has the format {known.format}, written by sliphook {written}; this sliphook reads the format {FORMAT}")
+
+
+def _all(reader: TraceReader, pieces: Iterable[bytes]) -> Iterator[TraceRecord]:
+    for piece in pieces:
+        yield from reader.feed(piece)
+    yield from reader.close()

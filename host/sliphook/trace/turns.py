@@ -1,0 +1,70 @@
+"""Pure: one turn out of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .record import TraceRecord
+
+__all__ = ["Stretch", "only_turn", "turn_named"]
+
+
+class Stretch(NamedTuple):
+    """Where a turn is in a trace.
+
+    Attributes:
+        turn_id: Its id.
+        session_id: The session's.
+        first: The index of its first record.
+        last: The index of its last.
+    """
+
+    turn_id: str
+    session_id: str | None
+    first: int
+    last: int
+
+
+def turn_named(wanted: str, records: Iterable[TraceRecord]) -> Stretch:
+    """Find a turn.
+
+    Args:
+        wanted: Its number in the order of appearance, from 1, or the beginning of its id.
+        records: The whole trace.
+
+    Raises:
+        LookupError: there is none, or there are several; the argument is why, for people.
+    """
+    turns: dict[str, Stretch] = {}
+    for index, record in enumerate(records):
+        turn_id = record.turn_id
+        if turn_id is not None:
+            known = turns.get(turn_id)
+            if known is None:
+                turns[turn_id] = Stretch(turn_id, record.session_id, index, index)
+            elif record.kind != "late":  # that comes whenever the plugin likes
+                turns[turn_id] = known._replace(last=index)
+    found = list(turns.values())
+    if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(found):
+        return found[int(wanted) - 1]
+    fitting = [turn for turn in found if turn.turn_id.startswith(wanted)]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        raise LookupError(f"{len(fitting)} turns have an id that begins with {wanted!r}")
+    there = f"the last one is {len(found)}" if found else "there is none at all"
+    raise LookupError(f"there is no turn {wanted!r}; {there}")
+
+
+def only_turn(records: Iterable[TraceRecord], turn: Stretch) -> Iterator[TraceRecord]:
+    """The records of the turn, and what happened meanwhile that is of no turn: a crash, a line on stderr."""
+    for index, record in enumerate(records):
+        if index > turn.last:
+            return
+        if record.kind == "header" or (index >= turn.first and _is_of(record, turn)):
+            yield record
+
+
+def _is_of(record: TraceRecord, turn: Stretch) -> bool:
+    return record.turn_id == turn.turn_id or (record.turn_id is None and record.session_id in (None, turn.session_id))
