@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import Usage
 
-from .chat_completion import CallPart, Chunk, Function
+from .chat_completion import CallPart, Chunk, Function, decode_chunk
 from .model import MAX_QUOTED_CHARS, Finish, ModelError, Piece, ToolCall
 
 
@@ -23,20 +23,39 @@ class _OpenCall:
         self.name = ""
         self.written: list[str] = []
 
+    def is_whole(self) -> bool:
+        """Whether no more can come: the arguments are an object already."""
+        return any(self.written) and read_call("", "", "".join(self.written)).unreadable is None
+
 
 class Assembler:
-    """Takes the chunks of one streamed answer, or the one object of an answer that was not streamed.
-
-    Attributes:
-        finish_reason: the provider's word, once it has come.
-    """
+    """One answer of a chat-completions server; see `sliphook.agent.model_server.Answer`."""
 
     def __init__(self) -> None:
         self.finish_reason: str | None = None
+        self.done = False
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
         self._usage = Usage()
         self._model: str | None = None
+
+    def event(self, data: str, kind: str) -> str:
+        """See `Answer.event`."""
+        if data.strip() == "[DONE]":
+            self.done = True
+            return ""
+        chunk = decode_chunk(data)
+        if chunk is None and kind != "error":
+            raise ModelError("malformed", f"the model server sent an event that is no chunk of an answer: {quote(data, 80)}")
+        if kind == "error" and (chunk is None or chunk.failure is None):
+            chunk = Chunk(error=data)
+        assert chunk is not None
+        return self.feed(chunk)
+
+    def whole(self, body: bytes) -> str | None:
+        """See `Answer.whole`."""
+        chunk = decode_chunk(body)
+        return None if chunk is None or (chunk.choices is None and chunk.failure is None) else self.feed(chunk)
 
     def feed(self, chunk: Chunk) -> str:
         """Take one chunk and give the text in it, often none.
@@ -57,6 +76,8 @@ class Assembler:
             return ""
         choice = chunk.choices[0]
         self.finish_reason = choice.finish_reason or self.finish_reason
+        if self.finish_reason == "error":  # as Mistral and OpenRouter end an answer that failed
+            raise ModelError("stream", "the model server failed while it answered", transient=True)
         delta = choice.delta or choice.message
         if delta is None:
             return ""
@@ -66,11 +87,7 @@ class Assembler:
 
     def end(self) -> Iterator[Piece]:
         """The calls, which are whole now, and the `Finish`."""
-        taken: set[str] = set()
-        for call in self._calls:
-            call_id = call.call_id if call.call_id and call.call_id not in taken else f"call_{secrets.token_hex(6)}"
-            taken.add(call_id)
-            yield read_call(call_id, call.name, "".join(call.written))
+        yield from read_calls((call.call_id, call.name, "".join(call.written)) for call in self._calls)
         yield Finish(reason=self.finish_reason, usage=self._usage, model=self._model)
 
     def _add(self, part: CallPart) -> None:
@@ -84,16 +101,28 @@ class Assembler:
             call.written.append(msgspec.json.encode(function.arguments).decode())
 
     def _call_of(self, index: int | None, call_id: str, name: str) -> _OpenCall:
-        """The call that a part belongs to. The index says so; some servers leave it out, some send 0 for every call."""
+        """The call that a part belongs to. The index says so; some servers leave it out, some send 0 for every call, some no id."""
         last = self._calls[-1] if self._calls else None
         known = last if index is None else self._by_index.get(index)
-        begins_another = known is not None and name != "" and known.name != "" and (call_id != known.call_id if call_id else index is None)
+        if known is not None and name and known.name:
+            begins_another = call_id != known.call_id if call_id else index is None or known.is_whole()
+        else:
+            begins_another = known is None
         if known is None or begins_another:
             known = _OpenCall()
             self._calls.append(known)
             if index is not None:
                 self._by_index[index] = known
         return known
+
+
+def read_calls(calls: Iterable[tuple[str, str, str]]) -> Iterator[ToolCall]:
+    """Tool calls from their ids, names and arguments as written. An id that is missing or doubled is made up."""
+    taken: set[str] = set()
+    for call_id, name, written in calls:
+        unique = call_id if call_id and call_id not in taken else f"call_{secrets.token_hex(6)}"
+        taken.add(unique)
+        yield read_call(unique, name, written)
 
 
 def read_call(call_id: str, name: str, written: str) -> ToolCall:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -74,11 +74,12 @@ class Tokens(msgspec.Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: PromptTokens | None = None
+    prompt_cache_hit_tokens: int | None = None
 
     @property
     def usage(self) -> Usage:
         """The same in the protocol's words."""
-        cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else None
+        cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else self.prompt_cache_hit_tokens
         return Usage(input_tokens=self.prompt_tokens, output_tokens=self.completion_tokens, cached_tokens=cached)
 
 
@@ -90,7 +91,7 @@ class Chunk(msgspec.Struct):
     usage: Tokens | None = None
     object: str | None = None
     error: ErrorDetail | str | None = None
-    message: str | None = None
+    message: Any = None
     code: int | str | None = None
     detail: Any = None
 
@@ -99,34 +100,39 @@ class Chunk(msgspec.Struct):
         """The error, in whichever shape the server sent it, or None."""
         if isinstance(self.error, ErrorDetail):
             return self.error
-        if self.error is not None:
+        if self.error:
             return ErrorDetail(message=self.error, code=self.code)
-        if self.object == "error":
-            return ErrorDetail(message=self.message, code=self.code)
-        if self.choices is None and isinstance(self.detail, str):
-            return ErrorDetail(message=self.detail)
+        if self.object == "error" or (self.choices is None and self.message is not None):
+            return ErrorDetail(message=_text_of(self.message), code=self.code)
+        if self.choices is None and self.detail is not None:
+            return ErrorDetail(message=_text_of(self.detail))
         return None
 
 
-_DECODER = msgspec.json.Decoder(Chunk, strict=False)
+def _text_of(value: Any) -> str:
+    """What FastAPI and its like say is wrong: a text, or an object or a list with texts somewhere in it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+_DECODER: msgspec.json.Decoder[Chunk | list[Chunk]] = msgspec.json.Decoder(
+    Chunk | Annotated[list[Chunk], msgspec.Meta(min_length=1, max_length=1)], strict=False
+)
 
 
 def decode_chunk(data: bytes | str) -> Chunk | None:
-    """`data` as a chunk, or None where it is none."""
+    """`data` as a chunk, or None where it is none. Google's servers put errors into a list."""
     try:
-        return _DECODER.decode(data)
+        decoded = _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
+    return decoded[0] if isinstance(decoded, list) else decoded
 
 
-def request_body(model: str, messages: Sequence[Message], tools: Sequence[ModelTool]) -> dict[str, Any]:
-    """The body of a chat-completions request that asks for a stream, with usage at its end."""
-    body: dict[str, Any] = {
-        "model": model,
-        "messages": [_wire_message(message) for message in messages],
-        "stream": True,
-        "stream_options": {"include_usage": True},
-    }
+def request_body(model: str, messages: Sequence[Message], tools: Sequence[ModelTool], *, usage: bool = True) -> dict[str, Any]:
+    """The body of a chat-completions request that asks for a stream; with `usage`, for the count of tokens at its end."""
+    body: dict[str, Any] = {"model": model, "messages": [_wire_message(message) for message in messages], "stream": True}
+    if usage:
+        body["stream_options"] = {"include_usage": True}
     if tools:  # an empty list is an error to some servers
         body["tools"] = [_wire_tool(tool) for tool in tools]
     return body

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
+from typing import Final
 
 import httpx
 
@@ -17,8 +18,11 @@ from .model import MAX_QUOTED_CHARS, ModelError
 _NEVER_HEALS = ("insufficient_quota", "billing_hard_limit_reached")
 """Codes that OpenAI sends with 429 for an account that is out of money: waiting does not help."""
 
+SECRET_CHARS: Final = 12
+"""A key of fewer characters is none."""
 
-def failure_of_status(status: int, headers: Mapping[str, str], body: bytes, *, url: str, model: str) -> ModelError:
+
+def failure_of_status(status: int, headers: Mapping[str, str], body: bytes, *, url: str, model: str, key_names: str) -> ModelError:
     """The error for an answer that is not 200.
 
     Args:
@@ -27,13 +31,14 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: bytes, *, u
         body: the body.
         url: the server's base URL.
         model: the model that was asked for.
+        key_names: the variables that the user may set the key in.
     """
     chunk = decode_chunk(body)
-    failure = (chunk.failure if chunk else None) or ErrorDetail()
+    failure = (chunk.failure if chunk else None) or ErrorDetail(message=_plain(body))
     said = f"{status}: {quote(failure.message, MAX_QUOTED_CHARS)}" if failure.message else f"{status}"
     retry_after_s = retry_after(headers.get("retry-after"), now=time.time())
     if status in (401, 403):
-        message = f"the model server at {url} refused the key ({said}); set SLIPHOOK_API_KEY or OPENAI_API_KEY"
+        message = f"the model server at {url} refused the key ({said}); set {key_names}"
         return ModelError("refused", message, status=status)
     if status == 404:
         return ModelError("http", f"no model {model!r} at {url} ({said}); check --model and --base-url", status=status)
@@ -73,6 +78,21 @@ def failure_of_transport(error: httpx.HTTPError | httpx.InvalidURL, *, url: str,
         return ModelError("stream", f"the model's answer broke off ({detail})", transient=True)
     message = f"cannot reach the model server at {url} ({detail}); is it running, and is --base-url right?"
     return ModelError("connection", message, transient=known or not isinstance(error, httpx.ConnectError))
+
+
+def hide_key(error: ModelError, key: str) -> None:
+    """Take `key` out of what `error` says, for some servers send it back; also the beginning of one that was cut."""
+    if len(key) < SECRET_CHARS:
+        return  # a word such as `none`, which a local server does not look at
+    for end in range(len(key), SECRET_CHARS - 1, -1):
+        error.message = error.message.replace(key[:end], "[key]")
+    error.args = (error.message,)
+
+
+def _plain(body: bytes) -> str | None:
+    """What a server says that knows no JSON; a page of HTML says nothing."""
+    text = body[: 4 * MAX_QUOTED_CHARS].decode("utf-8", "replace").strip()
+    return text if text and text[0] not in "<{[" else None
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:
