@@ -25,6 +25,14 @@ def _sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name, folder in (("DATA", ".local/share"), ("STATE", ".local/state"), ("CONFIG", ".config"), ("CACHE", ".cache")):
             patch.setenv(f"XDG_{name}_HOME", str(home / folder))
         patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-        for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "PYTHONPATH", "NODE_OPTIONS"):
+        for name in (
+            "SLIPHOOK_API_KEY",
+            "OPENAI_API_KEY",
+            "OPENAI_BASE_URL",
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_BASE_URL",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+        ):
             patch.delenv(name, raising=False)
         yield

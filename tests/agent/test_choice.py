@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sliphook.agent.anthropic import AnthropicModel
 from sliphook.agent.choice import choose_model
 from sliphook.agent.model import ModelError
 from sliphook.agent.openai import OpenAIModel
@@ -83,3 +84,42 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
         await choose_model(None, server.base_url, {})
     assert str(caught.value).endswith(says)
     assert server.base_url in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "environ", "kind", "asked", "address"),
+    [
+        ("anthropic/m-1", None, {"ANTHROPIC_API_KEY": "k"}, AnthropicModel, "m-1", "https://api.anthropic.com/v1"),
+        ("anthropic/m-1", None, {"ANTHROPIC_BASE_URL": "http://a.example/"}, AnthropicModel, "m-1", "http://a.example/v1"),
+        ("m-1", "https://api.anthropic.com", {"SLIPHOOK_API_KEY": "k"}, AnthropicModel, "m-1", "https://api.anthropic.com/v1"),
+        ("m-1", "https://a.example/anthropic/", {}, AnthropicModel, "m-1", "https://a.example/anthropic/v1"),
+        ("m-1", "http://127.0.0.1:1/v1/messages", {}, AnthropicModel, "m-1", "http://127.0.0.1:1/v1"),
+        ("anthropic/m-1", "https://router.example/api/v1", {}, OpenAIModel, "anthropic/m-1", "https://router.example/api/v1"),
+        ("anthropic/m-1", "https://a.example/anthropic", {}, AnthropicModel, "anthropic/m-1", "https://a.example/anthropic/v1"),
+        ("m-1", None, {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "l"}, OpenAIModel, "m-1", "https://api.openai.com/v1"),
+    ],
+)
+async def test_which_api_is_spoken(
+    name: str, base_url: str | None, environ: dict[str, str], kind: type[OpenAIModel | AnthropicModel], asked: str, address: str
+) -> None:
+    model = await choose_model(name, base_url, environ)
+    assert isinstance(model, OpenAIModel | AnthropicModel)
+    assert (type(model), model.name, model.base_url) == (kind, asked, address)
+    await model.aclose()
+
+
+async def test_anthropic_itself_needs_a_key() -> None:
+    with pytest.raises(ModelError) as caught:
+        await choose_model("anthropic/m-1", None, {"OPENAI_API_KEY": "k"})
+    assert str(caught.value) == (
+        "model 'm-1' at https://api.anthropic.com/v1 needs a key: "
+        "set SLIPHOOK_API_KEY or ANTHROPIC_API_KEY, or name another server with --base-url"
+    )
+
+
+async def test_anthropics_server_says_what_it_has() -> None:
+    with LoopbackServer(listing("m-7")) as server:
+        model = await choose_model(None, f"{server.base_url}/messages", {"ANTHROPIC_API_KEY": "k"})
+    await model.aclose()
+    assert model.name == "m-7"
+    assert (server.requests[0].path, server.requests[0].headers["x-api-key"]) == ("/v1/models", "k")

@@ -36,7 +36,7 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: bytes, *, u
     chunk = decode_chunk(body)
     failure = (chunk.failure if chunk else None) or ErrorDetail(message=_plain(body))
     said = f"{status}: {quote(failure.message, MAX_QUOTED_CHARS)}" if failure.message else f"{status}"
-    retry_after_s = retry_after(headers.get("retry-after"), now=time.time())
+    retry_after_s = _milliseconds(headers.get("retry-after-ms")) or retry_after(headers.get("retry-after"), now=time.time())
     if status in (401, 403):
         message = f"the model server at {url} refused the key ({said}); set {key_names}"
         return ModelError("refused", message, status=status)
@@ -93,6 +93,11 @@ def _plain(body: bytes) -> str | None:
     """What a server says that knows no JSON; a page of HTML says nothing."""
     text = body[: 4 * MAX_QUOTED_CHARS].decode("utf-8", "replace").strip()
     return text if text and text[0] not in "<{[" else None
+
+
+def _milliseconds(value: str | None) -> float | None:
+    """The finer header that OpenAI and Azure send beside Retry-After, in seconds."""
+    return int(value) / 1000 if value and value.isascii() and value.isdigit() else None
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:

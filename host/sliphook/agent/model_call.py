@@ -22,8 +22,14 @@ FIRST_RETRY_S: Final = 0.5
 MAX_RETRY_AFTER_S: Final = 60.0
 """The longest wait that a server can ask for."""
 
-_CUT_SHORT: Final[dict[str | None, str]] = {"length": "it reached its limit of tokens", "content_filter": "the provider's filter ended it"}
-"""Reasons to finish that the user should hear of."""
+_CUT_SHORT: Final[dict[str | None, str]] = {
+    "length": "it reached its limit of tokens",
+    "max_tokens": "it reached its limit of tokens",
+    "model_context_window_exceeded": "the conversation is as long as the model can read",
+    "content_filter": "the provider's filter ended it",
+    "refusal": "the provider's filter ended it",
+}
+"""Reasons to finish that the user should hear of, in the words of either provider."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ class OpenAIModel:
         self.base_url = f"{address.rstrip('/').removesuffix('/chat/completions')}{question}{query}"
         self._usage_asked = True
         key = usable_key(api_key, KEY_NAMES)
-        self._server = ModelServer(self.base_url, headers=_headers(key, address), key=key, key_names=KEY_NAMES)
+        self._server = ModelServer(self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -74,7 +74,8 @@ class OpenAIModel:
             yield pieces
 
 
-def _headers(key: str, address: str) -> dict[str, str]:
+def key_headers(key: str, address: str) -> dict[str, str]:
+    """The headers that hold the key; Azure has one of its own."""
     if not key:
         return {}
     is_azure = (urlsplit(address).hostname or "").endswith(".azure.com")
