@@ -321,7 +321,7 @@ async def test_a_limit_of_model_calls() -> None:
     stage = Stage(*[calling("again")] * 4, session=session, max_model_calls=3)
     assert await stage.run() == "max_iterations"
     assert stage.model.attempts == 3
-    assert stage.display.shown[-1] == ("notice", "warning", "3 model calls in this turn; the turn ends, for nobody can be asked")
+    assert stage.display.shown[-1] == ("notice", "warning", "model calls in this turn: 3; the turn ends, for nobody can be asked")
     assert "stop" not in stage.fired
 
 

@@ -133,9 +133,9 @@ class Agent:
         made = 0
         while True:
             if made and made % self._max_model_calls == 0:
-                ending = Ending("max_iterations", f"{made} model calls in this turn")
-                if not await self._may_go_on(now, "max_iterations", ending.why):
-                    return _end(now, ending)
+                happened = f"model calls in this turn: {made}"
+                if not await self._may_go_on(now, "max_iterations", happened):
+                    return _end(now, Ending("max_iterations", happened))
             made += 1
             answer = await next_answer(now)
             if isinstance(answer, Ending):
@@ -146,9 +146,9 @@ class Agent:
                 circle = repeats.add(answer.message.tool_calls, results)
                 if circle:
                     calls = quote(", ".join(circle), MAX_QUOTED_CHARS)
-                    ending = Ending("loop_detected", f"the model goes in circles: {TIMES} times in a row {calls}, with the same results")
-                    if not await self._may_go_on(now, "question", ending.why):
-                        return _end(now, ending)
+                    happened = f"the model goes in circles: it has called {calls} {TIMES} times in a row, with the same results"
+                    if not await self._may_go_on(now, "question", happened):
+                        return _end(now, Ending("loop_detected", happened))
                 continue
             go_on = await now.turn.stop() if now.turn.agent_depth == 0 else None
             if go_on is None:
@@ -161,17 +161,19 @@ class Agent:
             now.tell("warning", f"{happened}; the child agent ends")
             return False
         prompt = f"{happened}. Go on?"
-        now.turn.user_input_required(kind, prompt)
         if self._person is None:
+            now.turn.user_input_required(kind, prompt)
             now.turn.user_input_received(kind, "deny", "none")
             now.tell("warning", f"{happened}; the turn ends, for nobody can be asked")
             return False
-        now.turn.session.notification("warning", happened)  # the question itself is what shows it
+        now.turn.session.notification("warning", happened)  # what the user sees of it is the question
+        now.turn.user_input_required(kind, prompt)
         try:
             go_on = await self._person.go_on(prompt)
         except Exception:
             _log.exception("the person could not be asked whether to go on")
             now.turn.user_input_received(kind, "deny", "none")
+            now.tell("error", f"{happened}; the turn ends, for the question failed")
             return False
         now.turn.user_input_received(kind, "allow" if go_on else "deny", "user")
         return go_on
