@@ -96,8 +96,7 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(inner) for key, inner in cast("dict[str, Any]", value).items() if inner is not None}
     if isinstance(value, list):
-        items: list[Any] = value
-        return [_without_nulls(inner) for inner in items]
+        return [_without_nulls(inner) for inner in cast("Sequence[Any]", value)]
     return value
 
 
