@@ -12,15 +12,19 @@ from .tracing import Tracing, trace_options
 
 @click.command("run")
 @click.argument("prompt")
-@click.option("--model", metavar="scripted|FILE|NAME", help="The scripted model, a script of replies, or a model of the server.")
-@click.option("--base-url", metavar="URL", help="An OpenAI-compatible server, such as http://127.0.0.1:8080/v1.")
+@click.option(
+    "--model",
+    metavar="scripted|FILE|NAME",
+    help="The scripted model, a script of replies, a model of OpenAI or of the server, or anthropic/NAME.",
+)
+@click.option("--base-url", metavar="URL", help="A server that speaks OpenAI's or Anthropic's API, such as http://127.0.0.1:8080/v1.")
 @plugin_option
 @trace_options
 def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], tracing: Tracing) -> int:
     """Give PROMPT to an agent and print what the model says.
 
-    Without --model it is the scripted model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY or
-    OPENAI_API_KEY of the environment.
+    Without --model it is the scripted model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the
+    environment, or else OPENAI_API_KEY or ANTHROPIC_API_KEY.
 
     The model's text goes to stdout; tool calls, denials and notices go to stderr. Ctrl+C interrupts the turn, a second one leaves
     at once. Exit status: 0 the turn was completed, 1 it was not, 130 after Ctrl+C.
