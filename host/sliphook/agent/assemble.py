@@ -12,6 +12,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol import Usage
 
 from .chat_completion import CallPart, Chunk, Function, decode_chunk
+from .keepsake import Keepsake
 from .model import MAX_QUOTED_CHARS, Finish, ModelError, Piece, ToolCall
 
 
@@ -22,6 +23,7 @@ class _OpenCall:
         self.call_id = ""
         self.name = ""
         self.written: list[str] = []
+        self.extra_content: Any = None
 
     def is_whole(self) -> bool:
         """Whether no more can come: the arguments are an object already."""
@@ -38,6 +40,22 @@ class Assembler:
         self._by_index: dict[int, _OpenCall] = {}
         self._usage = Usage()
         self._model: str | None = None
+        self._reasoning: list[str] = []
+        self._details: list[Any] = []
+        self._made: list[ToolCall] = []
+
+    @property
+    def call_ids(self) -> list[str]:
+        """The ids of the calls, once `end` has given them."""
+        return [call.call_id for call in self._made]
+
+    @property
+    def keepsake(self) -> Keepsake:
+        """What the server may want back with the calls."""
+        fields: dict[str, Any] = {"reasoning_content": "".join(self._reasoning), "reasoning_details": self._details}
+        signed = zip(self._made, self._calls, strict=False)
+        extra_content = {made.call_id: call.extra_content for made, call in signed if call.extra_content is not None}
+        return Keepsake(fields={name: value for name, value in fields.items() if value}, extra_content=extra_content)
 
     def event(self, data: str, kind: str) -> str:
         """See `Answer.event`."""
@@ -81,13 +99,18 @@ class Assembler:
         delta = choice.delta or choice.message
         if delta is None:
             return ""
+        if isinstance(delta.reasoning_content, str):
+            self._reasoning.append(delta.reasoning_content)
+        if isinstance(delta.reasoning_details, list):
+            self._details += delta.reasoning_details
         for part in delta.tool_calls or ():
             self._add(part)
         return delta.text
 
     def end(self) -> Iterator[Piece]:
         """The calls, which are whole now, and the `Finish`."""
-        yield from read_calls((call.call_id, call.name, "".join(call.written)) for call in self._calls)
+        self._made = list(read_calls((call.call_id, call.name, "".join(call.written)) for call in self._calls))
+        yield from self._made
         yield Finish(reason=self.finish_reason, usage=self._usage, model=self._model)
 
     def _add(self, part: CallPart) -> None:
@@ -95,6 +118,7 @@ class Assembler:
         call = self._call_of(part.index, part.id or "", function.name or "")
         call.call_id = call.call_id or part.id or ""
         call.name = call.name or function.name or ""
+        call.extra_content = part.extra_content if part.extra_content is not None else call.extra_content
         if isinstance(function.arguments, str):
             call.written.append(function.arguments)
         elif function.arguments is not None:

@@ -9,6 +9,8 @@ import msgspec
 
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
+from .keepsake import Keepsake, Keepsakes
+
 
 class ErrorDetail(msgspec.Struct):
     """The object under `error`. `code` is an HTTP status to some servers and a word to others."""
@@ -31,6 +33,7 @@ class CallPart(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: Function | None = None
+    extra_content: Any = None
 
 
 class ContentPart(msgspec.Struct):
@@ -40,11 +43,13 @@ class ContentPart(msgspec.Struct):
 
 
 class Delta(msgspec.Struct):
-    """What is new in a chunk, or the message of an answer that was not streamed. Reasoning has other fields, which are not read."""
+    """What is new in a chunk, or the message of an answer that was not streamed. Reasoning is not shown (see `keepsake`)."""
 
     content: str | list[ContentPart] | None = None
     refusal: str | None = None
     tool_calls: list[CallPart] | None = None
+    reasoning_content: Any = None
+    reasoning_details: list[Any] | dict[str, Any] | str | float | None = None
 
     @property
     def text(self) -> str:
@@ -128,9 +133,11 @@ def decode_chunk(data: bytes | str) -> Chunk | None:
     return decoded[0] if isinstance(decoded, list) else decoded
 
 
-def request_body(model: str, messages: Sequence[Message], tools: Sequence[ModelTool], *, usage: bool = True) -> dict[str, Any]:
+def request_body(
+    model: str, messages: Sequence[Message], tools: Sequence[ModelTool], kept: Keepsakes, *, usage: bool = True
+) -> dict[str, Any]:
     """The body of a chat-completions request that asks for a stream; with `usage`, for the count of tokens at its end."""
-    body: dict[str, Any] = {"model": model, "messages": [_wire_message(message) for message in messages], "stream": True}
+    body: dict[str, Any] = {"model": model, "messages": [_wire_message(message, kept) for message in messages], "stream": True}
     if usage:
         body["stream_options"] = {"include_usage": True}
     if tools:  # an empty list is an error to some servers
@@ -142,15 +149,19 @@ def _wire_tool(tool: ModelTool) -> dict[str, Any]:
     return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}}
 
 
-def _wire_call(call: ToolCallRequest) -> dict[str, Any]:
+def _wire_call(call: ToolCallRequest, keepsake: Keepsake) -> dict[str, Any]:
     arguments = msgspec.json.encode(call.arguments).decode()
-    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    wire = {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    extra_content = keepsake.extra_content.get(call.call_id, keepsake.unsigned)
+    return wire if extra_content is None else wire | {"extra_content": extra_content}
 
 
-def _wire_message(message: Message) -> dict[str, Any]:
+def _wire_message(message: Message, kept: Keepsakes) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        wire["tool_calls"] = [_wire_call(call) for call in message.tool_calls]
+        keepsake = kept.of(message)
+        wire |= keepsake.fields
+        wire["tool_calls"] = [_wire_call(call, keepsake) for call in message.tool_calls]
     elif message.content is None:
         wire["content"] = ""  # null is taken only beside tool calls
     if message.call_id is not None:

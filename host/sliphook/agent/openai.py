@@ -11,6 +11,7 @@ from sliphook_sdk.protocol import Message, ModelTool
 
 from .assemble import Assembler
 from .chat_completion import request_body
+from .keepsake import Keepsakes
 from .model import ModelError, Piece
 from .model_server import ModelServer, usable_key
 
@@ -43,6 +44,7 @@ class OpenAIModel:
         address, question, query = base_url.strip().partition("?")
         self.base_url = f"{address.rstrip('/').removesuffix('/chat/completions')}{question}{query}"
         self._usage_asked = True
+        self._kept = Keepsakes()
         key = usable_key(api_key, KEY_NAMES)
         self._server = ModelServer(self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES)
 
@@ -61,17 +63,18 @@ class OpenAIModel:
         """See `sliphook.agent.model.Model.stream`."""
 
         def body() -> dict[str, Any]:
-            return request_body(model or self.name, messages, tools, usage=self._usage_asked)
+            return request_body(model or self.name, messages, tools, self._kept, usage=self._usage_asked)
 
         def amend(refusal: ModelError) -> dict[str, Any] | None:
-            # an older server that does not know the field; the tokens stay unknown then
-            if not self._usage_asked or "stream_options" not in refusal.message:
-                return None
-            self._usage_asked = False
-            return body()
+            if self._usage_asked and "stream_options" in refusal.message:
+                self._usage_asked = False  # an older server, which does not know the field; the tokens stay unknown
+                return body()
+            return body() if self._kept.learn(refusal.message) else None
 
-        async with self._server.ask("/chat/completions", body(), Assembler(), amend=amend) as pieces:
+        answer = Assembler()
+        async with self._server.ask("/chat/completions", body(), answer, amend=amend) as pieces:
             yield pieces
+        self._kept.keep(answer.call_ids, answer.keepsake)
 
 
 def key_headers(key: str, address: str) -> dict[str, str]:
