@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import trio
 
+from sliphook.agent.loop import Agent
 from sliphook.agent.model import Finish, Model, ModelError, Piece, TextDelta, ToolCall
-from sliphook_sdk.protocol import Message, ModelTool, Usage
+from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, ToolResult, Usage
 from tests.agent.dialects import DIALECTS, Call, Dialect
+from tests.agent.fakes import FakeHost, FakeSession, RecordingDisplay, ToolOutcome
 from tests.agent.loopback import Answer, LoopbackServer, Step, cut_in
+
+if TYPE_CHECKING:
+    from sliphook.host import PluginHost
+    from sliphook.session import Session
 
 HELLO = [Message(role="user", content="hello")]
 KEY = "sk-12345678-secret"
@@ -131,6 +138,15 @@ async def test_a_server_that_stalls(dialect: Dialect, monkeypatch: pytest.Monkey
     assert str(error) == "the model server keeps the connection alive and says nothing"
 
 
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_server_that_is_silent(dialect: Dialect, monkeypatch: pytest.MonkeyPatch, begun: bool) -> None:
+    monkeypatch.setattr("sliphook.agent.model_server.SILENCE_TIMEOUT_S", 0.1)
+    steps: list[Step] = [dialect.start() + dialect.words("I thi")] if begun else []
+    error = await failure_of(dialect, Answer([*steps, "hold"]))
+    assert (error.kind, error.transient) == ("timeout", True)
+    assert str(error).endswith(" has been silent for too long")
+
+
 @pytest.mark.parametrize(("kind", "message"), [("overloaded_error", "Overloaded"), ("api_error", "oh\x1b[31m no")])
 async def test_an_error_in_mid_stream(dialect: Dialect, kind: str, message: str) -> None:
     error = await failure_of(dialect, Answer([dialect.start() + dialect.words("I thi") + dialect.error_event(message, kind)]))
@@ -245,3 +261,27 @@ def test_a_key_that_is_none(dialect: Dialect, key: str) -> None:
     with pytest.raises(ModelError) as caught:
         dialect.model("http://127.0.0.1:1/v1", key)
     assert str(caught.value) == f"the API key holds characters that no key has; set {dialect.key_names} anew"
+
+
+async def test_the_loop_calls_a_tool_and_goes_on(dialect: Dialect) -> None:
+    async def weather(arguments: dict[str, Any]) -> ToolOutcome:
+        return ToolOutcome("ok", ToolResult(content=f"cold in {arguments['city']}"))
+
+    called = dialect.start() + dialect.words("I look.") + dialect.calls(OSLO) + dialect.finish("calls") + dialect.last()
+    done = dialect.start() + dialect.words("Take a coat.") + dialect.finish("stop") + dialect.last()
+    session = FakeSession(FakeHost(weather=weather))
+    with LoopbackServer(Answer([called]), Answer([done])) as server:
+        model = dialect.model(server.base_url)
+        agent = Agent(cast("PluginHost", session.host), cast("Session", session), model, display=RecordingDisplay())
+        with trio.fail_after(10):
+            assert await agent.run("weather?") == "completed"
+        await model.aclose()
+    call = ToolCallRequest(call_id="call_a", name="weather", arguments={"city": "Oslo"})
+    assert agent.conversation.messages == [
+        Message(role="user", content="weather?"),
+        Message(role="assistant", content="I look.", tool_calls=[call]),
+        Message(role="tool", content="cold in Oslo", call_id="call_a"),
+        Message(role="assistant", content="Take a coat."),
+    ]
+    sent = json.dumps(server.requests[1].body["messages"])
+    assert sent.index("weather?") < sent.index("I look.") < sent.index("call_a") < sent.index("cold in Oslo")
