@@ -227,6 +227,14 @@ async def test_a_removed_session_is_gone_though_its_agent_still_speaks(path: Pat
     assert load(path, "s-1") == []
 
 
+async def test_nothing_of_a_removed_session_stays_on_the_disk(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        await transcripts.begin("s-1").text("the secret")
+        assert any(b"the secret" in file.read_bytes() for file in path.parent.iterdir())
+        transcripts.remove("s-1")
+        assert not any(b"the secret" in file.read_bytes() for file in path.parent.iterdir())
+
+
 async def test_several_agents_write_at_once(path: Path) -> None:
     problems: list[str] = []
     with trio.fail_after(30):

@@ -84,7 +84,7 @@ class _OpenCall:
 
 
 class MessageAssembler:
-    """One answer of the messages API; see `sliphook.agent.model_server.Answer`."""
+    """One answer of the messages API; see `sliphook.agent.model_server.AnswerAssembler`."""
 
     def __init__(self) -> None:
         self.finish_reason: str | None = None
@@ -95,7 +95,7 @@ class MessageAssembler:
         self._model: str | None = None
 
     def event(self, data: str, kind: str) -> str:
-        """See `Answer.event`."""
+        """See `AnswerAssembler.event`."""
         event = _decode(data)
         if event is None or kind == "error" or event.error is not None:
             raise _failure(event, data)
@@ -118,7 +118,7 @@ class MessageAssembler:
         return ""
 
     def whole(self, body: bytes) -> str | None:
-        """See `Answer.whole`."""
+        """See `AnswerAssembler.whole`."""
         event = _decode(body)
         if event is not None and event.error is not None:
             raise _failure(event, "")
@@ -129,7 +129,7 @@ class MessageAssembler:
         return "".join([self._begin(None, block) for block in event.content])
 
     def end(self) -> Iterator[Piece]:
-        """See `Answer.end`."""
+        """See `AnswerAssembler.end`."""
         yield from read_calls((call.block.id or "", call.block.name or "", call.written) for call in self._calls)
         tokens = self._tokens
         read = [tokens[name] for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens") if name in tokens]

@@ -31,7 +31,7 @@ class _OpenCall:
 
 
 class Assembler:
-    """One answer of a chat-completions server; see `sliphook.agent.model_server.Answer`."""
+    """One answer of a chat-completions server; see `sliphook.agent.model_server.AnswerAssembler`."""
 
     def __init__(self) -> None:
         self.finish_reason: str | None = None
@@ -58,7 +58,7 @@ class Assembler:
         return Keepsake(fields={name: value for name, value in fields.items() if value}, extra_content=extra_content)
 
     def event(self, data: str, kind: str) -> str:
-        """See `Answer.event`."""
+        """See `AnswerAssembler.event`."""
         if data.strip() == "[DONE]":
             self.done = True
             return ""
@@ -71,7 +71,7 @@ class Assembler:
         return self.feed(chunk)
 
     def whole(self, body: bytes) -> str | None:
-        """See `Answer.whole`."""
+        """See `AnswerAssembler.whole`."""
         chunk = decode_chunk(body)
         return None if chunk is None or (chunk.choices is None and chunk.failure is None) else self.feed(chunk)
 

@@ -32,7 +32,7 @@ MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """The most that is read of an answer that is not streamed, or of an error."""
 
 
-class Answer(Protocol):
+class AnswerAssembler(Protocol):
     """Puts one answer together; each provider has its own. No input or output here.
 
     Attributes:
@@ -85,10 +85,12 @@ class ModelServer:
         self._key = key
         self._key_names = key_names
         self._known = False  # whether the server has ever answered
+        local = _is_loopback(base_url)
         self._client = httpx.AsyncClient(
             headers=dict(headers),
             timeout=httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
-            trust_env=not _is_loopback(base_url),  # a proxy cannot reach this machine's own servers
+            trust_env=not local,  # a proxy cannot reach this machine's own servers
+            verify=not (local and base_url.startswith("http://")),  # no certificates there, and they take time to load
         )
 
     async def aclose(self) -> None:
@@ -112,7 +114,7 @@ class ModelServer:
 
     @asynccontextmanager
     async def ask(
-        self, path: str, body: dict[str, Any], answer: Answer, *, amend: Callable[[ModelError], dict[str, Any] | None]
+        self, path: str, body: dict[str, Any], answer: AnswerAssembler, *, amend: Callable[[ModelError], dict[str, Any] | None]
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
         """Ask for one answer; see `sliphook.agent.model.Model.stream`.
 
@@ -174,7 +176,7 @@ class _Models(msgspec.Struct):
     data: list[_Named] = []
 
 
-async def _streamed(response: httpx.Response, answer: Answer) -> AsyncGenerator[Piece]:
+async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncGenerator[Piece]:
     """The pieces of an answer that comes as server-sent events."""
     response.encoding = "utf-8"  # what server-sent events are, whatever the header says
     async with _unwound(EventSource(response).aiter_sse()) as events:
@@ -188,7 +190,7 @@ async def _streamed(response: httpx.Response, answer: Answer) -> AsyncGenerator[
         yield piece
 
 
-async def _next_event(events: AsyncIterator[ServerSentEvent], answer: Answer) -> ServerSentEvent | None:
+async def _next_event(events: AsyncIterator[ServerSentEvent], answer: AnswerAssembler) -> ServerSentEvent | None:
     """The next event, or None at the end. An answer that is whole needs no more: neither patience nor a connection."""
     if answer.finish_reason is None:
         with trio.move_on_after(STALL_TIMEOUT_S):
@@ -202,7 +204,7 @@ async def _next_event(events: AsyncIterator[ServerSentEvent], answer: Answer) ->
     return None
 
 
-async def _whole(response: httpx.Response, answer: Answer, url: str) -> AsyncGenerator[Piece]:
+async def _whole(response: httpx.Response, answer: AnswerAssembler, url: str) -> AsyncGenerator[Piece]:
     """The pieces of an answer that is one JSON object, from a server that does not stream."""
     text = answer.whole(await _read(response))
     if text is None:

@@ -191,13 +191,15 @@ class Transcripts:
         return restored(line.message for line in self.lines(session_id) if line.state != "abandoned")
 
     def remove(self, session_id: str) -> None:
-        """Forget a session.
+        """Forget a session: nothing of what was said stays in the file, unless another agent is just reading it.
 
         Raises:
             TranscriptError: the file cannot be written.
         """
         with self._reading() as db:
+            db.execute("PRAGMA secure_delete = ON")
             db.execute("DELETE FROM session WHERE id = ?", (session_id,))
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _writing(self) -> TranscriptWriter:
         if self._writer is None:
