@@ -1,8 +1,8 @@
-"""Writes protocol.schema.json, the tables of protocol.md between their markers, what the Node SDK knows of the protocol, and the vectors.
+"""Writes protocol.schema.json, the tables in documents between their markers, what the Node SDK knows of the protocol, and the vectors.
 
 `--check` writes nothing and fails on drift.
 
-A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else in protocol.md is written by hand.
+A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else there is written by hand.
 """
 
 from __future__ import annotations
@@ -14,25 +14,30 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from tools import framing_vectors, node, schema, tables, vectors
+from tools import framing_vectors, keys, node, schema, tables, vectors
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 _MARKED: Final = re.compile(r"(?P<start><!-- generated: (?P<name>[^>]+?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
 
 
-def rewrite(text: str, tables_by_name: Mapping[str, Callable[[], str]]) -> str:
+def rewrite(text: str, tables_by_name: Mapping[str, Callable[[], str]], document: str = "protocol.md") -> str:
     """The text with every marked part made anew.
+
+    Args:
+        text: the whole document.
+        tables_by_name: what makes each part; each must stand in the document once.
+        document: its name, for problems.
 
     Raises:
         ValueError: a marker names no table, a table has no marker or two, or a marker has no end.
     """
     names = [match["name"] for match in _MARKED.finditer(text)]
-    problems = [f"protocol.md asks for a table {name!r} that nothing makes" for name in names if name not in tables_by_name]
+    problems = [f"{document} asks for a table {name!r} that nothing makes" for name in names if name not in tables_by_name]
     counts = {name: names.count(name) for name in tables_by_name}
-    problems += [f"protocol.md has the table {name!r} {count} times, not once" for name, count in counts.items() if count != 1]
+    problems += [f"{document} has the table {name!r} {count} times, not once" for name, count in counts.items() if count != 1]
     if text.count("<!-- generated: ") != len(names) or text.count("<!-- end -->") != len(names):
-        problems.append("protocol.md has a marker `<!-- generated: NAME -->` without its `<!-- end -->`")
+        problems.append(f"{document} has a marker `<!-- generated: NAME -->` without its `<!-- end -->`")
     if problems:
         raise ValueError("\n".join(problems))
     return _MARKED.sub(lambda match: f"{match['start']}{tables_by_name[match['name']]()}\n{match['end']}", text)
@@ -41,11 +46,13 @@ def rewrite(text: str, tables_by_name: Mapping[str, Callable[[], str]]) -> str:
 def fresh(root: Path = ROOT) -> dict[Path, str]:
     """What the generated files must hold, by their paths."""
     document = root / "protocol.md"
+    settings = root / "docs" / "settings.md"
     guard = root / "examples" / "guard.sh"
     parts = {**tables.all_tables(), "file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```"}
     return {
         root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False) + "\n",
         document: rewrite(document.read_text(encoding="utf-8"), parts),
+        settings: rewrite(settings.read_text(encoding="utf-8"), keys.settings_tables(), "docs/settings.md"),
         root / "sdk" / "node" / "src" / "protocol.js": node.code(),
         root / "sdk" / "node" / "src" / "samples.js": node.samples(),
         root / "sdk" / "node" / "types" / "protocol.d.ts": node.declarations(),

@@ -40,7 +40,7 @@ _SHARED_STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
 """Structs that no method has for itself, but that the document explains in a table of their own."""
 
 
-def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A table in Markdown; a bar inside a cell would end it, and is escaped."""
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
@@ -86,7 +86,7 @@ def _one_of(hint: Any) -> str:
 def _fields(struct: type[msgspec.Struct], without: Iterable[str] = ()) -> str:
     """Every field of a struct in wire order; a question mark behind the name says that it may be absent."""
     hints, docs = get_type_hints(struct, include_extras=True), field_docs(struct)
-    return _table(
+    return table(
         ("field", "type", "what"),
         (
             (
@@ -109,7 +109,7 @@ def _methods(by: str) -> str:
         if method.by == by:
             says = f"{method.says}; needs `{method.grant}`" if method.grant else method.says
             rows.append((_linked(method.name), method.kind, _answer(method), says))
-    return _table(("method", "kind", "answer", "what for"), rows)
+    return table(("method", "kind", "answer", "what for"), rows)
 
 
 def _answer(method: protocol.Method) -> str:
@@ -126,7 +126,7 @@ def _linked(name: str) -> str:
 
 
 def _catalogue() -> str:
-    return _table(
+    return table(
         ("name", "kind", "fires", "fields beside the common ones", "what an answer may do", "on failure"),
         (
             (
@@ -163,7 +163,7 @@ def _powers(entry: protocol.Entry) -> str:
 
 
 def _heavy() -> str:
-    return _table(
+    return table(
         ("name", "fields that are null unless `include` names them", "a subscription that does not say hears child agents"),
         (
             (f"`{entry.name}`", _codes(entry.heavy), "yes" if entry.subagents else "no")
@@ -174,18 +174,18 @@ def _heavy() -> str:
 
 
 def _errors() -> str:
-    return _table(("code", "standard message", "meaning"), ((f"`{code.value}`", code.text, code.meaning) for code in protocol.ErrorCode))
+    return table(("code", "standard message", "meaning"), ((f"`{code.value}`", code.text, code.meaning) for code in protocol.ErrorCode))
 
 
 def _limits() -> str:
-    return _table(("what", "limit", "beyond it"), limits.LIMITS)
+    return table(("what", "limit", "beyond it"), limits.LIMITS)
 
 
 def _names() -> str:
     rows = [(kind, f"`{pattern}`") for kind, pattern in protocol.NAME_PATTERNS.items()]
     rows.append(("commands that are the agent's", _codes(protocol.RESERVED_COMMANDS)))
     rows.append(("`uses`", _codes(get_args(protocol.Uses))))
-    return _table(("name of", "what it may be"), rows)
+    return table(("name of", "what it may be"), rows)
 
 
 def _lifecycle() -> str:

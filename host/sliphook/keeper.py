@@ -13,7 +13,8 @@ from pathlib import Path
 _log = logging.getLogger("sliphook.keeper")
 CLOSE_S = 1.0
 """How long the keeper may take to end when there is nothing to keep; it takes a millisecond."""
-_SCRIPT = Path(__file__).with_name("keeper_main.py")
+SCRIPT = Path(__file__).with_name("keeper_main.py")
+"""Run by a Python without site packages."""
 
 
 class Keeper:
@@ -33,7 +34,7 @@ class Keeper:
         with self._lock:
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(_SCRIPT)],
+                    [sys.executable, "-I", "-S", str(SCRIPT)],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

@@ -1,0 +1,68 @@
+"""`sliphook doctor`: what is wrong, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from .common import EXIT_FAILED, EXIT_OK, json_option, print_json
+
+if TYPE_CHECKING:
+    from sliphook.doctor import Finding
+    from sliphook.host import PluginHost
+
+_WORDS: Final = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
+_ABOUT_CHARS: Final = 20
+
+
+@click.command("doctor")
+@json_option
+def command(as_json: bool) -> int:
+    """Find what is wrong with the installed plugins, the settings and this machine, and what to do about it.
+
+    Starts every enabled plugin once, side by side, and ends it again; nothing is changed. It may run while agents run.
+
+    `--json` prints {"ok", "findings": [{"area", "level", "about", "what", "do"}]}; the level is ok, note or problem.
+    Exit status: 0 there is no problem, 1 there is one.
+    """
+    from sliphook.doctor import examine
+
+    from .running import Running, run_trio
+
+    async def doctor(running: Running) -> int:
+        def opened(host: PluginHost) -> None:
+            running.host = host
+
+        findings = await examine(opened=opened)
+        problems = sum(finding.level == "problem" for finding in findings)
+        if as_json:
+            print_json({"ok": not problems, "findings": findings})
+        else:
+            click.echo(_page(findings))
+        return EXIT_FAILED if problems else EXIT_OK
+
+    return run_trio(doctor)
+
+
+def _page(findings: Sequence[Finding]) -> str:
+    """Everything on one screen: an area, its findings, and below each bad one what to do."""
+    from .report import says
+
+    width = min(max((len(says(finding.about)) for finding in findings), default=0), _ABOUT_CHARS)
+    lines: list[str] = []
+    for area in dict.fromkeys(finding.area for finding in findings):
+        lines.append(area)
+        for finding in findings:
+            if finding.area == area:
+                lines.append(f"  {_WORDS[finding.level]:7}  {says(finding.about):{width}}  {says(finding.what)}")
+                if finding.do is not None:
+                    lines.append(f"  {'':7}  {'':{width}}  do: {says(finding.do)}")
+    counts = [sum(finding.level == level for finding in findings) for level in ("problem", "note")]
+    lines.append(f"{_count(counts[0], 'problem')}, {_count(counts[1], 'note')}")
+    return "\n".join(lines)
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number or 'no'} {word}{'' if number == 1 else 's'}"

@@ -1,0 +1,6 @@
+"""What is wrong with the installed plugins, the settings and this machine, and what to do about it."""
+
+from .examine import examine
+from .finding import Finding
+
+__all__ = ["Finding", "examine"]

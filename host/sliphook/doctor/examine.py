@@ -1,0 +1,81 @@
+"""The examination: read everything, start every plugin, and put each question of the tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from sliphook.registry import Broken, Registered, Registry, RegistryError
+from sliphook.settings import Settings, read_settings, settings_file, with_settings
+from sliphook.tomlfile import TomlError
+
+from . import files, rules, system
+from .finding import Finding, Rule, Scene
+from .trial import start_all
+
+if TYPE_CHECKING:
+    from sliphook.host import PluginHost
+
+_AT_THE_MACHINE: Final[tuple[Rule, ...]] = (*files.RULES, system.sandbox, system.keeper)
+
+
+async def examine(
+    *,
+    agent_tools: Collection[str] = (),
+    environ: Mapping[str, str] = os.environ,
+    opened: Callable[[PluginHost], None] = lambda host: None,
+) -> list[Finding]:
+    """Look at everything that `sliphook doctor` looks at. Starts each enabled plugin once; changes nothing.
+
+    Args:
+        agent_tools: names of the tools that the agent itself has.
+        environ: where granted variables are taken from.
+        opened: is given the host that runs the plugins, for who is in a hurry.
+
+    Returns:
+        What was found, good news too. Never raises for what is wrong.
+    """
+    settings, findings = _settings()
+    try:
+        read = await trio.to_thread.run_sync(Registry().read)
+    except RegistryError as error:
+        read = []
+        findings.append(Finding(area="plugins", level="problem", about="plugins", what=str(error)))
+    scene = Scene(
+        plugins=tuple(one for one in read if isinstance(one, Registered)),
+        broken=tuple(one for one in read if isinstance(one, Broken)),
+        settings=settings,
+        agent_tools=frozenset(agent_tools),
+        environ=environ,
+    )
+    about_the_machine: list[Finding] = []
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_look, scene, about_the_machine)
+        specs = [with_settings(plugin.spec(environ), settings) for plugin in scene.plugins if plugin.enabled]
+        scene = replace(scene, started=await start_all(specs, timeout_cap_s=settings.timeout_cap_s, opened=opened))
+    return [*(finding for rule in rules.RULES for finding in rule(scene)), *findings, *about_the_machine]
+
+
+async def _look(scene: Scene, findings: list[Finding]) -> None:
+    for rule in _AT_THE_MACHINE:
+        findings += await trio.to_thread.run_sync(_all_of, rule, scene, abandon_on_cancel=True)
+
+
+def _all_of(rule: Rule, scene: Scene) -> list[Finding]:
+    return list(rule(scene))
+
+
+def _settings() -> tuple[Settings, list[Finding]]:
+    about = "config.toml"
+    try:
+        settings = read_settings()
+    except TomlError as error:
+        do = "correct it; until then sliphook run and chat do not start"
+        return Settings(), [Finding(area="settings", level="problem", about=about, what=str(error), do=do)]
+    where = settings_file()
+    what = f"{where} is in order" if where.exists() else f"there is none, which is fine; it would be {where}"
+    return settings, [Finding(area="settings", level="ok", about=about, what=what)]

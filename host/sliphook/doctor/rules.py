@@ -1,0 +1,153 @@
+"""Pure: what can be told of the installed plugins from what they declare and how they have started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+
+from sliphook.environment import is_given_to_all
+from sliphook.manifest import ReadManifest, Route
+from sliphook.registry import Registered
+from sliphook.settings import with_settings
+from sliphook_sdk.protocol import CATALOGUE, nearest
+
+from .finding import Finding, Rule, Scene
+
+SLOW_START_MS: Final = 1000.0
+
+
+def broken_files(scene: Scene) -> Iterator[Finding]:
+    """Files of installed plugins that cannot be read."""
+    for broken in scene.broken:
+        do = f"correct it, or remove the plugin: sliphook uninstall {broken.name}"
+        yield Finding(area="plugins", level="problem", about=broken.name, what=broken.why, do=do)
+
+
+def starts(scene: Scene) -> Iterator[Finding]:
+    """How each plugin has started. Clashes of names are among the reasons why one has not."""
+    for plugin in scene.plugins:
+        started = scene.started.get(plugin.name)
+        if not plugin.enabled:
+            yield Finding(area="plugins", level="ok", about=plugin.name, what="disabled: it is not started, and guards nothing")
+        elif started is None or started.status.state != "ready":
+            yield _not_started(plugin, scene)
+        elif started.start_ms is not None and started.start_ms > SLOW_START_MS:
+            what = f"ready after {started.start_ms / 1000:.1f} s; every agent waits for it when it opens"
+            yield Finding(area="plugins", level="note", about=plugin.name, what=what, do="load heavy things when they are first needed")
+        else:
+            took = "" if started.start_ms is None else f" after {started.start_ms:.0f} ms"
+            yield Finding(area="plugins", level="ok", about=plugin.name, what=f"ready{took}")
+
+
+def _not_started(plugin: Registered, scene: Scene) -> Finding:
+    started = scene.started.get(plugin.name)
+    state = "not started" if started is None else started.status.state
+    why = "its start was given up" if started is None or started.status.why is None else started.status.why
+    if state == "self_disabled":
+        return Finding(area="plugins", level="note", about=plugin.name, what=f"leaves itself out: {why}")
+    closed = sum(subscription.on_failure == "closed" for subscription in plugin.manifest.subscriptions or ())
+    guards = "; its closed hooks deny as long as it is not there" if closed else ""
+    do = None if "sliphook " in why else f"once it is put right: sliphook check {plugin.path}; or: sliphook disable {plugin.name}"
+    return Finding(area="plugins", level="problem", about=plugin.name, what=f"{state}: {why}{guards}", do=do)
+
+
+def environment(scene: Scene) -> Iterator[Finding]:
+    """Variables that a plugin cannot do without."""
+    for plugin, manifest in scene.enabled():
+        for want in manifest.env:
+            given = want.name in plugin.env or is_given_to_all(want.name)
+            if want.required and not given:
+                what = f"it needs the variable {want.name}, which it has not been granted"
+                do = f"sliphook config {plugin.name} --env {want.name}"
+                yield Finding(area="plugins", level="problem", about=plugin.name, what=what, do=do)
+            elif want.required and want.name not in scene.environ:
+                what = f"it needs the variable {want.name}, which is not set here"
+                yield Finding(area="plugins", level="problem", about=plugin.name, what=what, do=f"export {want.name}=…")
+
+
+def matches(scene: Scene) -> Iterator[Finding]:
+    """Subscriptions that no payload will ever match."""
+    plugins = [manifest for _, manifest in scene.enabled()]
+    known = {
+        "tool_name": scene.agent_tools.union(tool.name for manifest in plugins for tool in manifest.tools),
+        "origin": {"agent", *(plugin.name for plugin, _ in scene.enabled())},
+    }
+    if any("tools" in manifest.uses for manifest in plugins):
+        del known["tool_name"]  # they may come while it runs
+    for plugin, manifest in scene.enabled():
+        for routes in manifest.routes.values():
+            for route in routes:
+                why = _why_never(route, known) or _why_covered(route, routes)
+                if why is not None:
+                    what = f"its subscription {route.index + 1} ({route.entry.name}) never matches: {why}"
+                    yield Finding(area="plugins", level="note", about=plugin.name, what=what)
+
+
+def _why_never(route: Route, known: dict[str, Any]) -> str | None:
+    for pattern in route.patterns:
+        values = _only_values(route, pattern.field) or known.get(pattern.field)
+        if values is not None and not any(pattern.globs.fits(value) for value in values):
+            if pattern.field == "tool_name":
+                return "neither this agent nor a plugin has a tool of that name"
+            return f"{pattern.field} is always one of {', '.join(sorted(values))}"
+    return None
+
+
+def _only_values(route: Route, field: str) -> tuple[str, ...] | None:
+    hint = get_type_hints(route.entry.payload).get(field)
+    return get_args(hint) if get_origin(hint) is Literal else None
+
+
+def _why_covered(route: Route, routes: tuple[Route, ...]) -> str | None:
+    """A fire reaches a plugin once, by the first of its subscriptions that matches."""
+    for earlier in routes:
+        if earlier.index < route.index and not earlier.patterns and (earlier.subagents or not route.subagents):
+            return f"the subscription {earlier.index + 1} before it takes them all"
+    return None
+
+
+def unknown_events(scene: Scene) -> Iterator[Finding]:
+    """Hooks and events that this agent never fires; all others than optional ones have kept the plugin from starting."""
+    for plugin, manifest in scene.enabled():
+        for subscription in manifest.wire.subscriptions or ():
+            if subscription.event not in CATALOGUE:
+                what = f"it would hear {subscription.event}, which this agent never fires"
+                yield Finding(area="plugins", level="note", about=plugin.name, what=what)
+
+
+def timeouts(scene: Scene) -> Iterator[Finding]:
+    """Answers that are given less time than the plugin asks for."""
+    for plugin, manifest in scene.enabled():
+        caps = [with_settings(plugin.spec({}), scene.settings).timeout_cap_s, scene.settings.timeout_cap_s]
+        cap_s = min((cap for cap in caps if cap is not None), default=None)
+        if cap_s is None:
+            continue
+        for name, routes in manifest.routes.items():
+            longest_s = max((route.timeout_s for route in routes if route.mode == "hook"), default=0.0)
+            if longest_s > cap_s:
+                what = f"it asks for {longest_s:g} s to answer {name}, and gets {cap_s:g} s, the cap in your settings"
+                yield Finding(area="plugins", level="note", about=plugin.name, what=what)
+
+
+def settings_for_nobody(scene: Scene) -> Iterator[Finding]:
+    """Settings that do nothing, as what they are about is not there."""
+    names = [plugin.name for plugin in scene.plugins] + [broken.name for broken in scene.broken]
+    for name in scene.settings.plugins:
+        if name not in names:
+            close = nearest(name, names)
+            hint = f"did you mean {close}?" if close else "sliphook list shows what is installed"
+            what = f"plugins.{name}: no plugin of that name is installed"
+            yield Finding(area="settings", level="note", about="config.toml", what=what, do=hint)
+    for plugin, manifest in scene.enabled():
+        own = scene.settings.plugins.get(plugin.name)
+        for event in dict.fromkeys([*plugin.overrides, *(own.hooks if own is not None else ())]):
+            if event not in _heard(manifest):
+                what = f"{plugin.name} does not subscribe to {event}, so what you have set for it does nothing"
+                yield Finding(area="settings", level="note", about=plugin.name, what=what)
+
+
+def _heard(manifest: ReadManifest) -> set[str]:
+    return {subscription.event for subscription in manifest.wire.subscriptions or ()}
+
+
+RULES: Final[tuple[Rule, ...]] = (broken_files, starts, environment, matches, unknown_events, timeouts, settings_for_nobody)
