@@ -46,6 +46,9 @@ Try it:
   sliphook fire pre_tool_call --plugin {path}
   sliphook call weather --args '{{"city": "...", "days": 1}}' --plugin {path}
   sliphook check {path}
+
+Install it:
+  sliphook install {path}
 """
 
 

@@ -86,6 +86,9 @@ export function explain(plugin, path) {
     "Try it:",
     ...tries.map((command) => `  ${command}`),
     "",
+    "Install it:",
+    `  sliphook install ${path}`,
+    "",
   ].join("\n");
 }
 

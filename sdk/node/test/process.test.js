@@ -241,7 +241,7 @@ test("started by hand it explains itself", () =>
     { options: `{ version: "1.0.0", description: "Tortures." }`, argv: ["--help"] },
     async (child) => {
       assert.equal(await child.ended(), 2);
-      await child.until(() => child.stderr.includes("sliphook check"), "the text");
+      await child.until(() => child.stderr.includes("sliphook install"), "the text");
       assert.equal(
         child.stderr.replaceAll(fs.realpathSync(child.file), "FILE").replaceAll(child.file, "FILE"),
         `torture 1.0.0 is a plugin for agents; Sliphook starts it and speaks to it.
@@ -256,6 +256,9 @@ Try it:
   sliphook fire pre_tool_call --plugin FILE
   sliphook call weather --args '{"city":"...","days":1}' --plugin FILE
   sliphook check FILE
+
+Install it:
+  sliphook install FILE
 `,
       );
     }));

@@ -67,7 +67,7 @@ def explain(plugin: Plugin[Any], path: str) -> str:
         sample = _sample(tool.spec.input_schema or {})
         tries.append(f"sliphook call {name} --args '{json.dumps(sample)}' --plugin {where}")
     tries.append(f"sliphook check {where}")
-    return "\n".join([*lines, "", "Try it:", *(f"  {command}" for command in tries), ""])
+    return "\n".join([*lines, "", "Try it:", *(f"  {command}" for command in tries), "", "Install it:", f"  sliphook install {where}", ""])
 
 
 def _sample(schema: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,92 @@
+"""Which plugins `run` and `chat` start: those that are installed and enabled, behind them those of `--plugin`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sliphook.registry import Registry, RegistryError
+from sliphook.settings import Settings, read_settings, with_settings
+from sliphook.spec import PluginSpec
+from sliphook.tomlfile import TomlError
+
+from .common import Failed
+from .report import says, why_not_started
+
+if TYPE_CHECKING:
+    from sliphook.host import PluginHost
+
+__all__ = ["Chosen", "choose", "look_who_is_there", "user_settings"]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is to be started.
+
+    Attributes:
+        specs: all of them, for the host.
+        installed: how many of them are installed; they come first.
+        problems: what the user should read of those that cannot be started, a line each.
+    """
+
+    specs: tuple[PluginSpec, ...]
+    installed: int
+    problems: tuple[str, ...]
+
+
+def user_settings() -> Settings:
+    """The user's config.toml.
+
+    Raises:
+        Failed: it breaks a rule; nothing is done then, as it might be about a guard.
+    """
+    try:
+        return read_settings()
+    except TomlError as error:
+        raise Failed(str(error)) from None
+
+
+def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
+    """Read what is installed now. A file that is broken loses its plugin alone, and is told.
+
+    Args:
+        tried: executables of `--plugin`. One that is installed and enabled is not started a second time.
+        settings: the user's.
+    """
+    try:
+        installed, broken = Registry().specs(os.environ)
+    except RegistryError as error:
+        installed, problems = [], (str(error),)
+    else:
+        problems = tuple(f"plugin {says(one.name)} is left out: {one.why}" for one in broken)
+    there = {os.path.realpath(spec.path) for spec in installed}
+    specs = [with_settings(spec, settings) for spec in installed]
+    specs += [PluginSpec(path) for path in tried if os.path.realpath(path) not in there]
+    return Chosen(tuple(specs), len(installed), problems)
+
+
+def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], None]) -> None:
+    """Tell of the installed plugins that are not there; the agent goes on without them, and their guards guard.
+
+    Args:
+        host: has just been opened with the chosen plugins.
+        chosen: what was to be started.
+        tell: shows the user a line.
+
+    Raises:
+        Failed: one of `--plugin` is not there: it was asked for by name.
+    """
+    for line in chosen.problems:
+        tell(line)
+    not_there: list[str] = []
+    for index, plugin in enumerate(host.plugins):
+        why = why_not_started(plugin)
+        if why is not None and index < chosen.installed:
+            tell(f"plugin {says(plugin.name)} did not start: {says(why)}")
+        elif why is not None:
+            not_there.append(f"plugin {says(plugin.name)} did not start: {says(why)}")
+    if not_there:
+        raise Failed("; ".join(not_there))
