@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,9 +33,9 @@ def _why_open(path: Path) -> tuple[str, str] | None:
     except OSError:
         return None  # it is not there, or whoever wanted to read it has told
     if info.st_uid not in (os.geteuid(), 0):
-        return "belongs to another user", f"chown {os.geteuid()} {path}"
+        return "belongs to another user", f"chown {os.geteuid()} {shlex.quote(str(path))}"
     if stat.S_IMODE(info.st_mode) & 0o022:
-        return "can be written by other users", f"chmod go-w {path}"
+        return "can be written by other users", f"chmod go-w {shlex.quote(str(path))}"
     return None
 
 
@@ -48,7 +49,13 @@ def data_of_nobody(scene: Scene) -> Iterator[Finding]:
         return  # there is none yet
     for path in stale:
         what = f"{quote(str(path))} is the data of a plugin that is not installed"
-        yield Finding(area="files", level="note", about=quote(path.name, 64), what=what, do=f"where you do not need it: rm -r {path}")
+        yield Finding(
+            area="files",
+            level="note",
+            about=quote(path.name, 64),
+            what=what,
+            do=f"where you do not need it: rm -r {shlex.quote(str(path))}",
+        )
 
 
 RULES: Final[tuple[Rule, ...]] = (open_to_others, data_of_nobody)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
@@ -47,7 +48,11 @@ def _not_started(plugin: Registered, scene: Scene) -> Finding:
         return Finding(area="plugins", level="note", about=plugin.name, what=f"leaves itself out: {why}")
     closed = sum(subscription.on_failure == "closed" for subscription in plugin.manifest.subscriptions or ())
     guards = "; its closed hooks deny as long as it is not there" if closed else ""
-    do = None if "sliphook " in why else f"once it is put right: sliphook check {plugin.path}; or: sliphook disable {plugin.name}"
+    do = (
+        None
+        if "sliphook " in why
+        else f"once it is put right: sliphook check {shlex.quote(str(plugin.path))}; or: sliphook disable {plugin.name}"
+    )
     return Finding(area="plugins", level="problem", about=plugin.name, what=f"{state}: {why}{guards}", do=do)
 
 

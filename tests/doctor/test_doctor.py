@@ -1,0 +1,145 @@
+"""The whole examination, with plugins that are really started."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import trio
+
+from sliphook.cli.main import main
+from sliphook.doctor import Finding, examine, files, system
+from sliphook.doctor.finding import Scene
+from sliphook.registry import Registered, Registry
+from sliphook_sdk.protocol import Manifest
+
+PLUGIN = """\
+#!/bin/sh
+while read -r line; do
+  case $line in
+    *'"method":"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":MANIFEST}' ;;
+    *'"method":"shutdown"'*) echo '{"jsonrpc":"2.0","id":2,"result":null}' ;;
+    *'"method":"exit"'*) exit 0 ;;
+  esac
+done
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user without any files."""
+    for name in ("DATA", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    return tmp_path
+
+
+def install(home: Path, name: str, **declares: Any) -> Path:
+    """Install a plugin as `sliphook install` does, without asking anything."""
+    declared = {"protocol_version": 1, "name": name, **declares}
+    path = home / name
+    path.write_text(PLUGIN.replace("MANIFEST", json.dumps(declared)))
+    path.chmod(0o755)
+    Registry().add(
+        Registered(
+            name=name,
+            path=path,
+            sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+            interpreter=None,
+            manifest=msgspec.convert(declared, Manifest),
+            installed=datetime(2026, 1, 1, tzinfo=UTC),
+        )
+    )
+    return path
+
+
+async def examined() -> list[Finding]:
+    with trio.fail_after(30):
+        return await examine(agent_tools=["shell"])
+
+
+def left_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+def about(findings: list[Finding], name: str) -> list[tuple[str, str]]:
+    return [(finding.level, finding.what) for finding in findings if finding.about == name]
+
+
+async def test_a_user_without_plugins_has_nothing_to_do(home: Path) -> None:
+    findings = await examined()
+    assert [finding for finding in findings if finding.level == "problem"] == []
+    assert [finding.about for finding in findings] == ["config.toml", "sandbox", "keeper"]
+    assert about(findings, "keeper") == [("ok", "plugins and what they start end with a killed agent")]
+    assert not left_in(home)
+
+
+async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> None:
+    install(home, "guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "shell"}}])
+    install(home, "first", tools=[{"name": "deploy", "description": ""}])
+    install(home, "second", tools=[{"name": "deploy", "description": ""}])
+    install(home, "gone").unlink()
+    install(home, "mute").write_text("#!/bin/sh\nexit 3\n")
+    install(home, "off").write_text("#!/bin/sh\ntouch started\n")
+    Registry().change("off", lambda plugin: dataclasses.replace(plugin, enabled=False))
+    (home / "data" / "sliphook" / "plugins" / "torn.toml").write_text("enabled = 1\n")
+    (home / "data" / "sliphook" / "data" / "of-old").mkdir(parents=True)
+    (home / "config" / "sliphook").mkdir(parents=True)
+    (home / "config" / "sliphook" / "config.toml").write_text("modle = 'x'\n")
+
+    findings = await examined()
+
+    (guard,) = about(findings, "guard")
+    assert guard[0] == "ok"
+    assert guard[1].startswith("ready after ")
+    assert about(findings, "first")[0][0] == "ok"
+    ((level, what),) = about(findings, "second")
+    assert (level, what) == ("problem", f"refused: the tool deploy is taken by the plugin first ({home / 'first'})")
+    for name in ("gone", "mute", "torn"):
+        assert [level for level, _ in about(findings, name)] == ["problem"], name
+    assert about(findings, "off") == [("ok", "disabled: it is not started, and guards nothing")]
+    assert about(findings, "of-old")[0][0] == "note"
+    config = home / "config" / "sliphook" / "config.toml"
+    assert about(findings, "config.toml") == [("problem", f"{config}, line 1: modle: there is no such key; did you mean model?")]
+
+
+def test_the_command(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(home, "guard")
+    assert main(["doctor"]) == 0
+    page = capsys.readouterr().out.splitlines()
+    assert page[0] == "plugins"
+    assert page[1].startswith("  ok       guard")
+    assert page[-1].startswith("no problems, ")
+    install(home, "gone").unlink()
+    assert main(["doctor", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"] is False
+    assert [(finding["area"], finding["level"], finding["about"]) for finding in report["findings"]][:2] == [
+        ("plugins", "ok", "guard"),
+        ("plugins", "problem", "gone"),
+    ]
+
+
+def test_a_keeper_that_keeps_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle = tmp_path / "keeper.py"
+    idle.write_text("import sys; sys.exit(4)")
+    monkeypatch.setattr(system, "SCRIPT", idle)
+    (finding,) = system.keeper(Scene())
+    assert (finding.level, finding.what) == ("problem", "plugins may outlive a killed agent: the keeper ended with status 4")
+
+
+def test_files_that_others_may_write(home: Path) -> None:
+    install(home, "guard")
+    folder = Registry().folder
+    assert list(files.open_to_others(Scene())) == []
+    folder.chmod(0o777)
+    (folder / "guard.toml").chmod(0o620)
+    assert [(finding.about, finding.do) for finding in files.open_to_others(Scene())] == [
+        ("plugins", f"chmod go-w {folder}"),
+        ("guard.toml", f"chmod go-w {folder / 'guard.toml'}"),
+    ]
