@@ -67,6 +67,8 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("aio", "blocking"),
         ("sliphook",),  # the package itself: what an agent imports
         ("registry",),
+        ("settings",),
+        ("doctor",),
         ("check",),
         ("agent",),
         ("demo_plugins",),

@@ -18,6 +18,7 @@ COMMANDS = """
     check
     new
     trace
+    doctor
     events
     completion
 """

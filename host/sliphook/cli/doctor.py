@@ -27,6 +27,7 @@ def command(as_json: bool) -> int:
     `--json` prints {"ok", "findings": [{"area", "level", "about", "what", "do"}]}; the level is ok, note or problem.
     Exit status: 0 there is no problem, 1 there is one.
     """
+    from sliphook.agent.loop import RESERVED_TOOLS
     from sliphook.doctor import examine
 
     from .running import Running, run_trio
@@ -35,7 +36,7 @@ def command(as_json: bool) -> int:
         def opened(host: PluginHost) -> None:
             running.host = host
 
-        findings = await examine(opened=opened)
+        findings = await examine(agent_tools=RESERVED_TOOLS, opened=opened)
         problems = sum(finding.level == "problem" for finding in findings)
         if as_json:
             print_json({"ok": not problems, "findings": findings})

@@ -58,14 +58,13 @@ def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
     """
     try:
         installed, broken = Registry().specs(os.environ)
+        problems = [f"plugin {says(one.name)} is left out: {one.why}" for one in broken]
     except RegistryError as error:
-        installed, problems = [], (str(error),)
-    else:
-        problems = tuple(f"plugin {says(one.name)} is left out: {one.why}" for one in broken)
+        installed, problems = [], [str(error)]
     there = {os.path.realpath(spec.path) for spec in installed}
     specs = [with_settings(spec, settings) for spec in installed]
     specs += [PluginSpec(path) for path in tried if os.path.realpath(path) not in there]
-    return Chosen(tuple(specs), len(installed), problems)
+    return Chosen(tuple(specs), len(installed), tuple(problems))
 
 
 def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], None]) -> None:

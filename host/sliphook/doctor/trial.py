@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from sliphook.host import PluginHost
@@ -25,6 +25,9 @@ class _StartTimes:
         """See `TraceSink`."""
         if record.method == "initialize" and record.direction == "from_plugin" and record.elapsed_ms is not None:
             self.by_plugin[record.plugin] = record.elapsed_ms
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """See `TraceSink`; nothing of the messages is kept."""
 
 
 async def start_all(
