@@ -18,7 +18,7 @@ Level = Literal["ok", "note", "problem"]
 """`note`: it works, and may not be what you wished for."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that was looked at.
 
     Attributes:
