@@ -49,6 +49,11 @@ async def choose_model(name: str | None, base_url: str | None, environ: Mapping[
     return model
 
 
+def says_where(name: str) -> bool:
+    """The name alone says where the model is, whatever server is set: the scripted one, a script, one of Anthropic's."""
+    return name == SCRIPTED or name.startswith(ANTHROPIC) or _is_script(name)
+
+
 def _of_a_server(name: str, base_url: str | None, environ: Mapping[str, str]) -> OpenAIModel | AnthropicModel:
     if base_url is None and name.startswith(ANTHROPIC):
         address, name = environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_BASE_URL, name.removeprefix(ANTHROPIC)

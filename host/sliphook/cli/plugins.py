@@ -19,7 +19,7 @@ from .report import says, why_not_started
 if TYPE_CHECKING:
     from sliphook.host import PluginHost
 
-__all__ = ["Chosen", "choose", "look_who_is_there", "user_settings"]
+__all__ = ["Chosen", "choose", "look_who_is_there", "model_of", "user_settings"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,26 @@ def user_settings() -> Settings:
         return read_settings()
     except TomlError as error:
         raise Failed(str(error)) from None
+
+
+def model_of(name: str | None, base_url: str | None, settings: Settings) -> tuple[str | None, str | None]:
+    """The model and the address: what the options say, else what the settings say.
+
+    The two belong together. An address of the command line is another server, so the model of the settings is not meant; a model of the
+    command line is one of the server of the settings, unless its name says where it is.
+
+    Args:
+        name: of `--model`, or None.
+        base_url: of `--base-url`, or None.
+        settings: the user's.
+    """
+    from sliphook.agent.choice import says_where
+
+    if base_url is not None:
+        return name, base_url
+    if name is not None:
+        return name, None if says_where(name) else settings.base_url
+    return settings.model, settings.base_url
 
 
 def choose(tried: Sequence[Path], settings: Settings) -> Chosen:

@@ -1,0 +1,108 @@
+"""What `run` and `chat` start, and what they make of the user's settings."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from sliphook import PluginHost
+from sliphook.cli.common import Failed
+from sliphook.cli.plugins import Chosen, choose, look_who_is_there, model_of, user_settings
+from sliphook.registry import Registered, Registry
+from sliphook.settings import Settings
+from sliphook.spec import Override, PluginStatus
+from sliphook_sdk.protocol import Manifest
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("DATA", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    return tmp_path
+
+
+def install(path: Path, **more: Any) -> None:
+    manifest = msgspec.convert({"protocol_version": 1, "name": path.name}, Manifest)
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    Registry().add(Registered(name=path.name, path=path, sha256="0" * 64, interpreter=None, manifest=manifest, installed=day, **more))
+
+
+def test_installed_plugins_come_first_in_their_order(home: Path) -> None:
+    for name in ("second", "first", "off"):
+        install(home / name, enabled=name != "off")
+    (home / "link").symlink_to(home / "first")
+    chosen = choose([home / "link", home / "mine", home / "off"], Settings())
+    assert [(spec.name, spec.path.name) for spec in chosen.specs] == [
+        ("second", "second"),
+        ("first", "first"),
+        (None, "mine"),
+        (None, "off"),
+    ]
+    assert (chosen.installed, chosen.problems) == (2, ())
+
+
+def test_a_broken_file_loses_its_plugin_alone(home: Path) -> None:
+    install(home / "guard")
+    file = Registry().folder / "torn.toml"
+    file.write_text("enabled = \n")
+    chosen = choose([], Settings())
+    assert [spec.name for spec in chosen.specs] == ["guard"]
+    (problem,) = chosen.problems
+    assert problem.startswith(f"plugin torn is left out: {file}, line 1: ")
+
+
+def test_settings_go_over_the_plugins_file(home: Path) -> None:
+    install(home / "guard", overrides={"stop": Override(priority=1)})
+    settings = msgspec.convert({"plugins": {"guard": {"hooks": {"stop": {"priority": 9}}}}}, Settings)
+    (spec,) = choose([], settings).specs
+    assert spec.overrides == {"stop": Override(priority=9)}
+
+
+def test_broken_settings_are_one_line_and_left_alone(home: Path) -> None:
+    file = home / "config" / "sliphook" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("timeout_caps = 3\n")
+    with pytest.raises(Failed) as told:
+        user_settings()
+    assert told.value.message == f"{file}, line 1: timeout_caps: there is no such key; did you mean timeout_cap_s?"
+    assert file.read_text() == "timeout_caps = 3\n"
+
+
+class _Host:
+    def __init__(self, *plugins: PluginStatus) -> None:
+        self.plugins = list(plugins)
+
+
+READY = PluginStatus("guard", Path("/guard"), "ready", None, 1, 0, 0.0, (), None)
+REFUSED = dataclasses.replace(READY, name="other", state="refused", why="its file\nhas changed")
+
+
+def test_an_installed_plugin_that_is_not_there_is_told_and_one_of_the_command_line_is_missed() -> None:
+    told: list[str] = []
+    look_who_is_there(cast(PluginHost, _Host(REFUSED, READY)), Chosen((), 1, ("plugin torn is left out",)), told.append)
+    assert told == ["plugin torn is left out", "plugin other did not start: its file\\nhas changed"]
+    with pytest.raises(Failed, match="plugin other did not start: its file"):
+        look_who_is_there(cast(PluginHost, _Host(READY, REFUSED)), Chosen((), 1, ()), told.append)
+    assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "means"),
+    [
+        (None, None, ("mine", "http://mine/v1")),
+        ("other", None, ("other", "http://mine/v1")),
+        ("scripted", None, ("scripted", None)),
+        ("anthropic/claude", None, ("anthropic/claude", None)),
+        ("script.json", None, ("script.json", None)),
+        (None, "http://there/v1", (None, "http://there/v1")),
+        ("other", "http://there/v1", ("other", "http://there/v1")),
+    ],
+)
+def test_options_beat_the_settings(name: str | None, base_url: str | None, means: tuple[str | None, str | None]) -> None:
+    assert model_of(name, base_url, Settings(model="mine", base_url="http://mine/v1")) == means
+    assert model_of(name, base_url, Settings()) == (name, base_url)
