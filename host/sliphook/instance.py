@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import msgspec
@@ -29,6 +29,7 @@ from .witness import Witness
 from .writer import DYING_S
 
 _log = logging.getLogger("sliphook.instance")
+_looks = trio.CapacityLimiter(8)
 
 
 class InstanceOwner(Protocol):
@@ -38,6 +39,10 @@ class InstanceOwner(Protocol):
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """The plugin has declared itself; False where it cannot be worked with: it is ended then."""
+        ...
+
+    def file_changed(self, why: str) -> None:
+        """The file that was approved is another one since the process was started."""
         ...
 
     def log_line(self, level: str, message: str) -> None:
@@ -76,6 +81,7 @@ class Instance:
         self._hang = HangWatch(deadlines, lambda: self.connection.is_owed, self._ping, self._hangs)
         self._over = trio.Event()
         self._hurry = trio.Event()
+        self._accepted = trio.Event()
         self._status: CallStatus = "crashed"
         self._last_words: str | None = None
         self._unlogged = 0
@@ -114,6 +120,8 @@ class Instance:
                 nursery.start_soon(self.connection.write)
                 nursery.start_soon(self._drain_stderr)
                 nursery.start_soon(self._watch)
+                if self._process.why_changed is not None:
+                    nursery.start_soon(self._look_again, self._process.why_changed)
                 call = Call("initialize", INITIALIZE_TIMEOUT_S, self._initialized)
                 call.start_clock(self._deadlines)
                 self.connection.call(call, initialize)
@@ -143,6 +151,7 @@ class Instance:
             self.condemn("failed_to_start", call.why or "did not answer initialize")
         elif self._owner.accepts(call.result):
             self.ready_since = trio.current_time()
+            self._accepted.set()
         else:
             self.condemn("failed_to_start", "was not accepted")
 
@@ -158,6 +167,14 @@ class Instance:
     async def _watch(self) -> None:
         await self._process.exited()
         self._over.set()
+
+    @trio.lowlevel.enable_ki_protection
+    async def _look_again(self, why_changed: Callable[[], str | None]) -> None:
+        """A script's interpreter has read its file by the time that the plugin answers: is it still the one that was approved?"""
+        await self._accepted.wait()
+        why = await trio.to_thread.run_sync(why_changed, abandon_on_cancel=True, limiter=_looks)
+        if why is not None:
+            self._owner.file_changed(why)
 
     @trio.lowlevel.enable_ki_protection
     async def _drain_stderr(self) -> None:

@@ -54,10 +54,11 @@ class _Version(msgspec.Struct):
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """One field of a subscription's `match`: any of the patterns."""
+    """One field of a subscription's `match`: any of the patterns; `texts` are the same as they were declared."""
 
     field: str
     globs: Globs
+    texts: frozenset[str]
 
 
 class Route(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,7 +278,7 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
     alternatives = [globs] if isinstance(globs, str) else globs
     if not alternatives:
         raise ManifestError(f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern")
-    return Pattern(field, Globs(alternatives))
+    return Pattern(field, Globs(alternatives), frozenset(alternatives))
 
 
 def _refuse_doubles(what: str, names: Iterable[str]) -> None:

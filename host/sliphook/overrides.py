@@ -9,9 +9,35 @@ import msgspec
 from sliphook_sdk.protocol import CATALOGUE, nearest
 
 from . import wire
+from .approval import asks_for_more
 from .manifest import ManifestError, ReadManifest, Route, check_timeout, read_manifest
 from .quoting import quote
 from .spec import Override, PluginSpec
+
+
+class AsksForMore(ManifestError):
+    """The plugin declares more than the user has approved."""
+
+
+def read_declared(raw: bytes, spec: PluginSpec, *, timeout_cap_s: float | None = None) -> ReadManifest:
+    """Read what a plugin declares, hold it against what was approved, and apply the user's word to it.
+
+    Args:
+        raw: the result of `initialize`.
+        spec: what the user's configuration says of the plugin.
+        timeout_cap_s: the cap for all plugins of the host.
+
+    Raises:
+        AsksForMore: it declares more than is recorded; str() lists exactly what is new.
+        ManifestError: it is no manifest, or the configuration cannot be applied to it.
+    """
+    declared = read_manifest(raw)
+    applied = apply_overrides(declared, spec, timeout_cap_s=timeout_cap_s)
+    if spec.recorded is not None:
+        more = asks_for_more(read_manifest(wire.encode(spec.recorded)), declared)
+        if more:
+            raise AsksForMore(f"it asks for more than was approved: {', '.join(more)}")
+    return applied
 
 
 def apply_overrides(manifest: ReadManifest, spec: PluginSpec, *, timeout_cap_s: float | None = None) -> ReadManifest:

@@ -21,9 +21,9 @@ from .connection import Connection
 from .environment import plugin_environment
 from .instance import Instance
 from .lifecycle import Happening, RestartPolicy, State, move
-from .manifest import ManifestError, Route, read_manifest
-from .overrides import apply_overrides, recorded_manifest
-from .process import CannotStart, Process, Refused, spawn
+from .manifest import ManifestError, Route
+from .overrides import AsksForMore, read_declared, recorded_manifest
+from .process import CannotStart, Changed, Process, Refused, spawn
 from .quoting import quote
 from .spec import PluginSpec, PluginStatus
 from .stderr import StderrTail
@@ -231,7 +231,8 @@ class Plugin:
         try:
             process = await self._spawn()
         except CannotStart as error:
-            self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, str(error))
+            advice = f"; if that is right, run: sliphook trust {self.name}" if isinstance(error, Changed) else ""
+            self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, f"{error}{advice}")
             return
         if self._witness is not None:
             self._witness.conceals_config = self.manifest is None
@@ -261,7 +262,8 @@ class Plugin:
         if self.spec.start is not None:
             return await self.spec.start()
         env = plugin_environment(os.environ, self.spec.env)
-        return await spawn(self.spec.path, cwd=self._host.data_dir(self), env=env, keeper=self._host.keeper, sandbox=self.spec.sandbox)
+        cwd = self._host.data_dir(self)
+        return await spawn(self.spec.path, cwd=cwd, env=env, keeper=self._host.keeper, sandbox=self.spec.sandbox, sha256=self.spec.sha256)
 
     async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"
@@ -285,7 +287,10 @@ class Plugin:
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """The plugin has declared itself."""
         try:
-            read = apply_overrides(read_manifest(bytes(manifest)), self.spec, timeout_cap_s=self._host.timeout_cap_s)
+            read = read_declared(bytes(manifest), self.spec, timeout_cap_s=self._host.timeout_cap_s)
+        except AsksForMore as error:
+            self._fail(Happening.REFUSE, f"{error}; to allow it, run: sliphook trust {self.name}")
+            return False
         except ManifestError as error:
             self._fail(Happening.CANNOT_START, str(error))
             return False
@@ -309,6 +314,11 @@ class Plugin:
         for call, params in self.waiting.leave():
             self._send(call, params)
         return True
+
+    def file_changed(self, why: str) -> None:
+        """What runs may not be what was approved."""
+        self.refuse(f"{why}; if that is right, run: sliphook trust {self.name}")
+        self._host.problem(self, f"{self.name} is left out: {self.why}")
 
     def log_line(self, level: str, message: str) -> None:
         """A line for the plugin's log."""

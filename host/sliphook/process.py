@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,9 @@ import trio
 
 from . import pipes
 from .diagnose import explain_spawn_error, why_not_startable
+from .integrity import Abandoned, HeldFile, Seal, Unreadable, is_there
 from .keeper import Keeper
+from .ownership import why_unsafe
 from .quoting import quote
 from .sandbox import command_for, status_of, why_no_sandbox
 
@@ -31,6 +33,8 @@ TEXT_BUSY_S = 2.0
 """How long a file that is still being written (ETXTBSY) is tried again."""
 POLL_S = 0.05
 """How often a process is looked at that cannot be waited for."""
+
+_CHANGED_MEANWHILE = "its file {path} was changed while it was started; what runs may not be what was approved"
 
 _spawns = trio.CapacityLimiter(8)
 _waits = trio.CapacityLimiter(math.inf)
@@ -44,18 +48,25 @@ class Refused(CannotStart):
     """The program is not to be started as things are."""
 
 
+class Changed(Refused):
+    """The program is not the one that was approved."""
+
+
 class Process(Protocol):
     """What the host needs of a running plugin: a child process, or in tests something that behaves like one.
 
     Attributes:
         pid: of the process and its group.
         stdin, stdout, stderr: our ends, taken by `pipes.take`; whoever takes one closes it.
+        why_changed: tells what became of the approved file since it was looked at, in a line, or None. Waits for the disk, so it is called
+            in a thread. None where no file was approved.
     """
 
     pid: int
     stdin: int
     stdout: int
     stderr: int
+    why_changed: Callable[[], str | None] | None
 
     async def exited(self) -> None:
         """Wait until it has ended."""
@@ -73,13 +84,16 @@ class Process(Protocol):
 class ChildProcess:
     """A living or dead child. `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it."""
 
-    def __init__(self, popen: subprocess.Popen[bytes], keeper: Keeper, *, sandboxed: bool = False) -> None:
+    def __init__(
+        self, popen: subprocess.Popen[bytes], keeper: Keeper, *, sandboxed: bool = False, approved: tuple[Path, Seal] | None = None
+    ) -> None:
         assert popen.stdin is not None
         assert popen.stdout is not None
         assert popen.stderr is not None
         self._popen = popen
         self._keeper = keeper
         self._sandboxed = sandboxed
+        self.why_changed: Callable[[], str | None] | None = partial(_why_changed, *approved) if approved is not None else None
         self.pid = popen.pid
         self.returncode: int | None = None
         # duplicates: Popen's own file objects would close them again when they are collected
@@ -141,6 +155,10 @@ class ChildProcess:
         return self.returncode
 
 
+def _why_changed(path: Path, seal: Seal) -> str | None:
+    return None if is_there(path, seal) else _CHANGED_MEANWHILE.format(path=quote(str(path)))
+
+
 def describe_exit(returncode: int) -> str:
     """`exited with status 3`, `was killed by SIGSEGV`."""
     if returncode >= 0:
@@ -160,6 +178,7 @@ class _Handover:
         self._lock = threading.Lock()
         self._popen: subprocess.Popen[bytes] | None = None
         self._abandoned = False
+        self.approved: tuple[Path, Seal] | None = None
 
     @property
     def abandoned(self) -> bool:
@@ -182,7 +201,7 @@ class _Handover:
 
     def take(self) -> ChildProcess:
         assert self._popen is not None
-        return ChildProcess(self._popen, self._keeper, sandboxed=self._sandboxed)
+        return ChildProcess(self._popen, self._keeper, sandboxed=self._sandboxed, approved=self.approved)
 
 
 def _destroy(popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
@@ -194,7 +213,9 @@ def _destroy(popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
             pipe.close()
 
 
-async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper, sandbox: bool = False) -> ChildProcess:
+async def spawn(
+    path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper, sandbox: bool = False, sha256: str | None = None
+) -> ChildProcess:
     """Start `path` without arguments and without a shell. Runs in a thread; if the caller is cancelled, what was started is killed.
 
     Args:
@@ -203,14 +224,18 @@ async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper
         env: its whole environment.
         keeper: is told of its process group.
         sandbox: start it without a network and with `cwd` alone to write to (see `sandbox`), or not at all.
+        sha256: of the file that was approved; None: whatever is there is started.
 
     Raises:
-        Refused: it cannot have the sandbox that it is to be in.
+        Changed: it is another file than the approved one, or became another while it was started.
+        Refused: it cannot have the sandbox that it is to be in; others than the user could change the file that was approved.
         CannotStart: with the reason; a file that is being written is waited for, at most `TEXT_BUSY_S`.
     """
     handover = _Handover(keeper, sandbox)
     try:
-        await trio.to_thread.run_sync(partial(_spawn, path, cwd, dict(env), handover, sandbox), abandon_on_cancel=True, limiter=_spawns)
+        await trio.to_thread.run_sync(
+            partial(_spawn, path, cwd, dict(env), handover, sandbox, sha256), abandon_on_cancel=True, limiter=_spawns
+        )
     except BaseException:
         handover.abandon()
         raise
@@ -221,7 +246,7 @@ async def spawn(path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper
         raise CannotStart(explain_spawn_error(path, error)) from None
 
 
-def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover, sandbox: bool) -> None:
+def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover, sandbox: bool, sha256: str | None) -> None:
     why = why_not_startable(path)
     if why is not None:
         raise CannotStart(why)
@@ -232,11 +257,45 @@ def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover, sand
     if sandbox and (why := why_no_sandbox(cwd)) is not None:
         raise Refused(f"it is to run in a sandbox: {why}")
     command = command_for(path, cwd) if sandbox else [str(path.absolute())]
+    if sha256 is None:
+        _popen(path, command, None, cwd, env, handover)
+        return
+    if cwd.is_symlink():
+        raise Refused(f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere; put a folder there")
+    held = _held(path, sha256, handover)
+    try:
+        handover.approved = path, held.seal
+        _popen(path, command, None if sandbox else held.by_descriptor, cwd, env, handover)
+        if not held.is_as_it_was():  # whoever waits for the handover ends what was started
+            raise Changed(_CHANGED_MEANWHILE.format(path=quote(str(path))))
+    finally:
+        held.close()
+
+
+def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
+    """The approved file, held open; nobody else could have written to it."""
+    why = why_unsafe(path)
+    if why is not None:
+        raise Refused(why)
+    try:
+        held = HeldFile(path, lambda: handover.abandoned)
+    except Unreadable as error:
+        raise Refused(f"{error}; what cannot be read cannot be compared with what was approved") from None
+    except Abandoned:
+        raise CannotStart("it is not wanted any more") from None
+    if held.sha256 != sha256:
+        held.close()
+        raise Changed(f"its file {quote(str(path))} has changed: its sha256 is {held.sha256}, approved was {sha256}")
+    return held
+
+
+def _popen(path: Path, command: list[str], executable: str | None, cwd: Path, env: dict[str, str], handover: _Handover) -> None:
     give_up = time.monotonic() + TEXT_BUSY_S
     while not handover.abandoned:
         try:
             popen = subprocess.Popen(
                 command,
+                executable=executable,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -49,7 +49,9 @@ NOT_THERE = [
     pytest.param(Fails("not today"), "failed", "refused to start: not today", id="it refuses to start"),
     pytest.param({**DECLARED, "protocol_version": 2}, "failed", "speaks version 2", id="it speaks another version"),
     pytest.param({**DECLARED, "disabled": "no key"}, "self_disabled", "no key", id="it leaves itself out"),
-    pytest.param({**DECLARED, "tools": [{"name": "shell"}]}, "refused", "the tool shell is taken by the agent", id="it is refused"),
+    pytest.param(
+        {**DECLARED, "tools": [{"name": "shell"}]}, "refused", "it asks for more than was approved: the tool shell", id="it is refused"
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 
 import trio
 
@@ -19,6 +20,7 @@ class FakeProcess:
 
     def __init__(self) -> None:
         self.pid = 0
+        self.why_changed: Callable[[], str | None] | None = None
         self.returncode: int | None = None
         self.reads, self.stdin = _pipe()
         self.stdout, self.writes = _pipe()

@@ -1,0 +1,76 @@
+"""Pure: what a plugin asks for beyond what the user has approved, and which of its guards it has dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .manifest import ReadManifest, Route
+
+
+def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
+    """Every way in which `declared` wants more than `approved`, each in a few words for people; empty where it is content with less.
+
+    More are tools, `uses`, environment variables, and answers that replace where none did. A guard that fails closed and was approved
+    must be there still, and for everything that it was there for. Where that cannot be told from the patterns, it is taken for less.
+    """
+    return [
+        *(f"the tool {name}" for name in _new((tool.name for tool in declared.tools), (tool.name for tool in approved.tools))),
+        *(f"the use of {name}" for name in _new(sorted(declared.uses), approved.uses)),
+        *(f"the variable {name}" for name in _new((want.name for want in declared.env), (want.name for want in approved.env))),
+        *(
+            f"to replace in {name}"
+            for name, routes in declared.routes.items()
+            if any(route.replaces and not _may_replace(route, approved.routes.get(name, ())) for route in routes)
+        ),
+        *(
+            f"not to guard {name} as before"
+            for name, routes in approved.routes.items()
+            if any(_is_guard(route) and not _still_guards(route, routes, declared.routes.get(name, ())) for route in routes)
+        ),
+    ]
+
+
+def _new(declared: Iterable[str], approved: Iterable[str]) -> list[str]:
+    known = set(approved)
+    return [name for name in declared if name not in known]
+
+
+def _may_replace(route: Route, approved: Sequence[Route]) -> bool:
+    return any(one.replaces and _is_within(route, one) for one in approved)
+
+
+def _is_guard(route: Route) -> bool:
+    return route.mode == "hook" and route.on_failure == "closed"
+
+
+def _still_guards(guard: Route, approved: Sequence[Route], declared: Sequence[Route]) -> bool:
+    """One delivery a fire goes to the first subscription that matches, so what stands before the guard takes its place there."""
+    before = _before(guard, approved)
+    for route in _in_turn(declared):
+        if _is_guard(route):
+            if _is_within(guard, route):
+                return True
+        elif not any(_is_within(route, one) for one in before):
+            return False
+    return False
+
+
+def _before(guard: Route, routes: Sequence[Route]) -> list[Route]:
+    in_turn = _in_turn(routes)
+    return [route for route in in_turn[: in_turn.index(guard)] if not _is_guard(route)]
+
+
+def _in_turn(routes: Sequence[Route]) -> list[Route]:
+    """Those that replace are asked first; then by priority, then by their place in the manifest."""
+    return sorted(routes, key=lambda route: (not route.replaces, -route.priority, route.index))
+
+
+def _is_within(inner: Route, outer: Route) -> bool:
+    """Whatever `inner` matches, `outer` matches too; told by the patterns' texts alone."""
+    if inner.subagents and not outer.subagents:
+        return False
+    texts = {pattern.field: pattern.texts for pattern in inner.patterns}
+    return all(
+        pattern.field in texts and ("*" in pattern.texts or texts[pattern.field] <= pattern.texts)  # "*" matches all but null
+        for pattern in outer.patterns
+    )
