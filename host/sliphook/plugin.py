@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import logging
-import os
 import random
 from collections.abc import Mapping
 
@@ -18,12 +17,12 @@ import trio
 from .call import Call
 from .confidential import secret_values
 from .connection import Connection
-from .environment import plugin_environment
 from .instance import Instance
+from .launch import launch, with_advice
 from .lifecycle import Happening, RestartPolicy, State, move
 from .manifest import ManifestError, Route
 from .overrides import AsksForMore, read_declared, recorded_manifest
-from .process import CannotStart, Changed, Process, Refused, spawn
+from .process import CannotStart, Process, Refused
 from .quoting import quote
 from .spec import PluginSpec, PluginStatus
 from .stderr import StderrTail
@@ -231,8 +230,7 @@ class Plugin:
         try:
             process = await self._spawn()
         except CannotStart as error:
-            advice = f"; if that is right, run: sliphook trust {self.name}" if isinstance(error, Changed) else ""
-            self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, f"{error}{advice}")
+            self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, str(error))
             return
         if self._witness is not None:
             self._witness.conceals_config = self.manifest is None
@@ -259,11 +257,7 @@ class Plugin:
         if self._broken_record is not None:
             raise CannotStart(self._broken_record)
         self._host.hide(secret_values(self.spec, self.manifest.wire if self.manifest is not None else None))
-        if self.spec.start is not None:
-            return await self.spec.start()
-        env = plugin_environment(os.environ, self.spec.env)
-        cwd = self._host.data_dir(self)
-        return await spawn(self.spec.path, cwd=cwd, env=env, keeper=self._host.keeper, sandbox=self.spec.sandbox, sha256=self.spec.sha256)
+        return await launch(self.spec, self._host.data_dir(self), self._host.keeper)
 
     async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"
@@ -289,7 +283,7 @@ class Plugin:
         try:
             read = read_declared(bytes(manifest), self.spec, timeout_cap_s=self._host.timeout_cap_s)
         except AsksForMore as error:
-            self._fail(Happening.REFUSE, f"{error}; to allow it, run: sliphook trust {self.name}")
+            self._fail(Happening.REFUSE, with_advice(str(error), self.spec))
             return False
         except ManifestError as error:
             self._fail(Happening.CANNOT_START, str(error))
@@ -317,7 +311,7 @@ class Plugin:
 
     def file_changed(self, why: str) -> None:
         """What runs may not be what was approved."""
-        self.refuse(f"{why}; if that is right, run: sliphook trust {self.name}")
+        self.refuse(with_advice(why, self.spec))
         self._host.problem(self, f"{self.name} is left out: {self.why}")
 
     def log_line(self, level: str, message: str) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +56,7 @@ async def test_a_changed_file_is_refused_at_every_start_and_still_guards(shop: W
             )
             async with session.turn("go on") as turn:
                 await turn.submit()
-                outcome = await turn.call_tool("shell", {}, run=_never)
-            assert outcome.status == "denied"
+                assert (await turn.call_tool("shell", {}, run=_never)).status == "denied"
             path.write_text(IDLE)
             assert (await host.restart("guard")).state == "ready"
 
@@ -80,21 +78,20 @@ async def test_a_restart_after_a_death_looks_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "why"),
+    ("what", "mode", "why"),
     [
-        (lambda path: path.parent.chmod(0o777), "everybody may change {folder} (drwxrwxrwx); run: chmod o-w {folder}"),
-        (lambda path: path.chmod(0o702), "everybody may change {path} (-rwx----w-); run: chmod o-w {path}"),
+        ("", 0o777, "everybody may change {path} (drwxrwxrwx); run: chmod o-w {path}"),
+        ("guard", 0o702, "everybody may change {path} (-rwx----w-); run: chmod o-w {path}"),
     ],
 )
-async def test_a_file_that_others_could_change_is_refused(tmp_path: Path, spoil: Callable[[Path], None], why: str) -> None:
+async def test_a_file_that_others_could_change_is_refused(tmp_path: Path, what: str, mode: int, why: str) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    path = script(folder / "guard")
-    spec = approved(path)
-    spoil(path)
+    spec = approved(script(folder / "guard"))
+    (folder / what).chmod(mode)
     with trio.fail_after(WAIT_S):
         async with PluginHost([spec]) as host:
-            assert (host.plugins[0].state, host.plugins[0].why) == ("refused", why.format(folder=folder, path=path))
+            assert (host.plugins[0].state, host.plugins[0].why) == ("refused", why.format(path=folder / what))
 
 
 async def test_a_data_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:

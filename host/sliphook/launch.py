@@ -1,0 +1,37 @@
+"""From what the host is told of a plugin to its process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .environment import plugin_environment
+from .keeper import Keeper
+from .process import Changed, Process, Refused, spawn
+from .spec import PluginSpec
+
+
+async def launch(spec: PluginSpec, data_dir: Path, keeper: Keeper) -> Process:
+    """Start the plugin's process.
+
+    Args:
+        spec: the plugin.
+        data_dir: its folder, in which it runs.
+        keeper: is told of its process group.
+
+    Raises:
+        Refused: it is not to be started as things are.
+        CannotStart: it cannot be started.
+    """
+    if spec.start is not None:
+        return await spec.start()
+    env = plugin_environment(os.environ, spec.env)
+    try:
+        return await spawn(spec.path, cwd=data_dir, env=env, keeper=keeper, sandbox=spec.sandbox, sha256=spec.sha256)
+    except Changed as error:
+        raise Refused(with_advice(str(error), spec)) from None
+
+
+def with_advice(why: str, spec: PluginSpec) -> str:
+    """Why the plugin is refused until the user approves of what it has become, and how that is done."""
+    return f"{why}; if that is right, run: sliphook trust {spec.name}"
