@@ -280,6 +280,7 @@ class PluginHost(HostFace):
         self.block = Block(Portal(), self.inner)
 
     restart = Awaits(trio_host.PluginHost.restart)
+    update = Awaits(trio_host.PluginHost.update)
     enable = Awaits(trio_host.PluginHost.enable)
     disable = Awaits(trio_host.PluginHost.disable)
     fire = Awaits(trio_host.PluginHost.fire)

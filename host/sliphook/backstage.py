@@ -127,6 +127,14 @@ class Backstage:
                 self._by_name.setdefault(plugin.name, plugin)
         self._subscribers = subscribers_by_name(self._by_name.values())
 
+    def part_with(self, plugins: Iterable[Plugin]) -> None:
+        """Plugins that the user does not want any more: from now on their hooks are lifted and their names are free."""
+        for plugin in plugins:
+            if self._by_name.get(plugin.name) is plugin:
+                del self._by_name[plugin.name]
+            self.tool_host.table.remove(plugin.name)
+        self._subscribers = subscribers_by_name(self._by_name.values())
+
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
         """The params of `initialize`."""
         params = InitializeParams(
@@ -184,7 +192,7 @@ class Backstage:
         self._subscribers = subscribers_by_name(self._by_name.values())
         if not plugin.ready and not plugin.state.waits:
             self.tool_host.table.remove(plugin.name)
-        if plugin.state is State.READY and plugin.has_worked:
+        if plugin.state is State.READY:
             own = [one for one in self.subscribers("session_start") if one.plugin == plugin.name]
             for session in self.sessions.values():
                 first = plugin.waiting.first_of(session.session_id)

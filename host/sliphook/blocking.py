@@ -246,6 +246,7 @@ class PluginHost(HostFace):
         self.block = Block(Portal(), self.inner)
 
     restart = Waits(trio_host.PluginHost.restart)
+    update = Waits(trio_host.PluginHost.update)
     enable = Waits(trio_host.PluginHost.enable)
     disable = Waits(trio_host.PluginHost.disable)
     fire = Waits(trio_host.PluginHost.fire)

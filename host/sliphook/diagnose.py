@@ -79,6 +79,20 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
     return None
 
 
+def interpreter_of(path: Path) -> str | None:
+    """The program that runs a script, looked up on PATH where its `#!` line goes by `env`; None: it is no script, or not to be told."""
+    try:
+        with path.open("rb") as file:
+            line = file.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
+    except OSError:
+        return None
+    words = line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
+    if words and os.path.basename(words[0]) == "env":
+        wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "-")
+        return shutil.which(wanted) if not wanted.startswith("-") else words[0]
+    return words[0] if words else None
+
+
 def advice_for(last_words: str) -> str | None:
     """What to do about a program that died at its start with these words, where that is known."""
     if "No module named 'sliphook_sdk'" in last_words:

@@ -18,6 +18,7 @@ from .backstage import Backstage, Callbacks
 from .errors import HostError
 from .fire import Fire, tell
 from .hostcalls import Progress
+from .lifecycle import State
 from .outcome import Outcome, Part
 from .plugin import Plugin
 from .pluginwork import ToolAnswer
@@ -80,6 +81,11 @@ class PluginHost:
             log_dir=log_dir,
         )
         self._plugins: list[Plugin] = []
+        self._leaving: list[Plugin] = []
+        self._updating = trio.Lock()
+        self._crew: trio.Nursery | None = None
+        self._supervised = trio.Event()
+        self._has_keeper = False
         self._token: trio.lowlevel.TrioToken | None = None
         self._open_nursery: Any = None
         self._nursery: trio.Nursery | None = None
@@ -96,8 +102,6 @@ class PluginHost:
         try:
             self._plugins = [Plugin(spec, order, self._stage) for order, spec in enumerate(self._specs)]
             self._stage.expect(self._plugins)
-            if any(plugin.spec.start is None for plugin in self._plugins):
-                await trio.to_thread.run_sync(self._stage.keeper.start)
             nursery.start_soon(self._supervise)
             with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
                 for plugin in self._plugins:
@@ -116,9 +120,28 @@ class PluginHost:
         """All that runs beside the agent. A cancellation from outside does not reach it: the plugins are told of the end first."""
         with self._supervision:
             async with trio.open_nursery() as nursery:
+                self._crew = nursery
                 nursery.start_soon(self._stage.deadlines.run)
+                self._supervised.set()
+                await self._start_keeper()
                 for plugin in self._plugins:
                     nursery.start_soon(plugin.run)
+
+    async def _start_keeper(self) -> None:
+        if not self._has_keeper and any(plugin.spec.start is None for plugin in self._plugins):
+            self._has_keeper = True
+            await trio.to_thread.run_sync(self._stage.keeper.start)
+
+    @trio.lowlevel.enable_ki_protection
+    async def _change_over(self, going: list[Plugin], coming: list[Plugin]) -> None:
+        """The old ones end before the new ones start: two processes of one plugin would share its folder."""
+        assert self._crew is not None
+        for plugin in going:
+            await plugin.gone.wait()
+            self._leaving.remove(plugin)
+        await self._start_keeper()
+        for plugin in coming:
+            self._crew.start_soon(plugin.run)
 
     @trio.lowlevel.enable_ki_protection
     async def _close(self) -> None:
@@ -129,7 +152,7 @@ class PluginHost:
                 session.close("shutdown")
             for plugin in self._plugins:
                 plugin.stop()
-            for plugin in self._plugins:
+            for plugin in [*self._plugins, *self._leaving]:
                 while not plugin.gone.is_set():
                     try:
                         await plugin.gone.wait()
@@ -149,7 +172,7 @@ class PluginHost:
     @trio.lowlevel.enable_ki_protection
     def kill(self) -> None:
         """The user is in a hurry: end every plugin now, without asking. Leaving the block is quick afterwards."""
-        for plugin in self._plugins:
+        for plugin in [*self._plugins, *self._leaving]:
             plugin.kill()
 
     # -- the agent's face --------------------------------------------------------------------------------------------
@@ -182,6 +205,49 @@ class PluginHost:
             HostError: there is no such plugin.
         """
         return await self._order(name, Plugin.disable)
+
+    @trio.lowlevel.enable_ki_protection
+    async def update(self, plugins: Iterable[PluginSpec | str | os.PathLike[str]]) -> list[PluginStatus]:
+        """Take up other plugins while the host runs, sessions and all; returns when each is ready or has failed.
+
+        A plugin is known by its name, one that is only tried by its path. Those that are new are started, those that are not named any
+        more are ended, those whose spec is another are ended and started anew, and so are those that had failed or were refused. The
+        others are left alone. What is recorded of a new one guards from now on, the hooks of one that is ended are lifted now. A plugin
+        that starts is told of the living sessions, as after a restart.
+
+        Args:
+            plugins: all of them, in the order of installation.
+
+        Raises:
+            HostError: the host is not open.
+        """
+        specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
+        async with self._updating:
+            if self._nursery is None or self._supervision.cancel_called:
+                raise HostError("the host is not open")
+            await self._supervised.wait()
+            going, plan, coming = list(self._plugins), list[Plugin](), list[Plugin]()
+            for order, spec in enumerate(specs):
+                plugin = next((one for one in going if one.spec == spec), None)
+                if plugin is None:
+                    plugin = Plugin(spec, order, self._stage)
+                    coming.append(plugin)
+                else:
+                    going.remove(plugin)
+                    plugin.order = order
+                    if plugin.state in (State.FAILED, State.REFUSED, State.SELF_DISABLED):
+                        plugin.start()
+                plan.append(plugin)
+            self._plugins, self._leaving = plan, [*self._leaving, *going]
+            self._stage.part_with(going)
+            self._stage.expect(coming)
+            for plugin in going:
+                plugin.stop()
+            assert self._crew is not None
+            self._crew.start_soon(self._change_over, going, coming)
+            for plugin in plan:
+                await plugin.settled.wait()
+        return self.plugins
 
     @trio.lowlevel.enable_ki_protection
     async def _order(self, name: str, order: Callable[[Plugin], None]) -> PluginStatus:

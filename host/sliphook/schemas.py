@@ -36,8 +36,14 @@ class _Budget(NamedTuple):
 _budget: ContextVar[_Budget] = ContextVar("_budget")
 
 
-def why_arguments_do_not_fit(arguments: Any, schema: dict[str, Any]) -> str | None:
-    """One line that the model can act on, or None where the arguments fit. A schema that is itself broken is said to be so."""
+def why_arguments_do_not_fit(arguments: Any, schema: dict[str, Any], what: str = "the tool's input_schema") -> str | None:
+    """One line that the model can act on, or None where the arguments fit. A schema that is itself broken is said to be so.
+
+    Args:
+        arguments: what is checked.
+        schema: the plugin's.
+        what: how errors call the schema.
+    """
     if schema == {"type": "object"} and isinstance(arguments, dict):
         return None
     library: Any = import_module("jsonschema")
@@ -47,10 +53,10 @@ def why_arguments_do_not_fit(arguments: Any, schema: dict[str, Any]) -> str | No
         draft = library.validators.validator_for(schema, default=library.Draft202012Validator)
         broken = next(_careful(draft)(draft.META_SCHEMA, registry=registry).iter_errors(schema), None)
         if broken is not None:
-            return f"the tool's input_schema is broken: {quote(broken.message, 200)}"
+            return f"{what} is broken: {quote(broken.message, 200)}"
         error = library.exceptions.best_match(_careful(draft)(schema, registry=registry).iter_errors(arguments))
     except Exception as broken:  # references that lead nowhere or too far: the schema is the plugin's
-        return f"the tool's input_schema cannot be used: {quote(str(broken), 200)}"
+        return f"{what} cannot be used: {quote(str(broken), 200)}"
     if error is None:
         return None
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")

@@ -289,7 +289,16 @@ def _merge(table: Any, wanted: Mapping[str, Any]) -> None:
         if _is_table(value) and _is_table(old):
             _merge(old, value)
         elif old != value or type(_bare(old)) is not type(value):
-            table[key] = value
+            table[key] = _item(value)
+
+
+def _item(value: Any) -> Any:
+    """A text with quotes in it, as JSON is, stands without escapes where it can."""
+    import tomlkit
+
+    if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
+        return tomlkit.string(value, literal=True)
+    return value
 
 
 def _is_table(value: object) -> bool:

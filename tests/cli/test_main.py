@@ -13,6 +13,13 @@ COMMANDS = """
     demo
     run
     sessions
+    install
+    uninstall
+    list
+    enable
+    disable
+    trust
+    config
     fire
     call
     check

@@ -123,7 +123,7 @@ async def test_in_a_hurry(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> No
             return await spawn(*args, **options)
 
         spawn = process.spawn
-        monkeypatch.setattr("sliphook.plugin.spawn", kill_and_spawn)
+        monkeypatch.setattr("sliphook.launch.spawn", kill_and_spawn)
         host = PluginHost([probe.path])
         async with host:
             pass

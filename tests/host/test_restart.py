@@ -131,7 +131,7 @@ async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(shop: Wo
         return child
 
     spawn = process.spawn
-    monkeypatch.setattr("sliphook.plugin.spawn", spawn_and_block)
+    monkeypatch.setattr("sliphook.launch.spawn", spawn_and_block)
     subscription = {"event": "pre_tool_call", "timeout_s": 0.1}
     guard = shop.program("guard", subscriptions=[subscription], main="send(id=1, result=MANIFEST)\nsys.exit(4)")
     for _ in range(6):
@@ -259,7 +259,7 @@ async def test_a_fault_of_the_host_costs_the_plugin_alone_and_is_no_dead_end(sho
             raise RuntimeError("boom")
         return await process.spawn(path, **settings)
 
-    monkeypatch.setattr("sliphook.plugin.spawn", faulty)
+    monkeypatch.setattr("sliphook.launch.spawn", faulty)
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path, other.path]) as host:
             status = await host.restart("probe")

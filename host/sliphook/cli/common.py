@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
+from sliphook.quoting import quote
+
 if TYPE_CHECKING:
     from sliphook_sdk.protocol import Entry
 
@@ -24,6 +26,7 @@ __all__ = [
     "plugin_option",
     "print_json",
     "read_object",
+    "read_seconds",
     "timeout_option",
 ]
 
@@ -46,15 +49,37 @@ class _Seconds(click.ParamType[float]):
     name = "seconds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
-
         try:
-            seconds = float(value)
-        except ValueError:
-            seconds = math.nan
-        if not MIN_TIMEOUT_S <= seconds <= MAX_TIMEOUT_S:  # NaN is not, either
-            self.fail(f"{value!r} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds", param, ctx)
-        return seconds
+            return read_seconds(str(value))
+        except click.UsageError as error:
+            self.fail(error.message, param, ctx)
+
+
+def read_seconds(value: str) -> float:
+    """A timeout as the protocol allows it.
+
+    Raises:
+        click.UsageError: it is none.
+    """
+    from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
+
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not MIN_TIMEOUT_S <= seconds <= MAX_TIMEOUT_S:  # NaN is not, either
+        raise click.UsageError(f"{value!r} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds")
+    return seconds
+
+
+def _nobody_else_could_change(_ctx: click.Context, _param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    from sliphook.ownership import why_unsafe
+
+    for path in paths:
+        why = why_unsafe(path)
+        if why is not None:
+            raise Failed(f"{quote(str(path), 200)} is not started: {why}")
+    return paths
 
 
 plugin_option = click.option(
@@ -63,6 +88,7 @@ plugin_option = click.option(
     multiple=True,
     metavar="PATH",
     type=click.Path(path_type=Path),
+    callback=_nobody_else_could_change,
     help="A plugin's executable; may be given several times.",
 )
 timeout_option = click.option(

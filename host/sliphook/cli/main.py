@@ -22,12 +22,20 @@ __all__ = ["main", "sliphook"]
 class _Lazy(NamedTuple):
     module: str
     help: str
+    attribute: str = "command"
 
 
 _COMMANDS: Final = {
     "demo": _Lazy("demo.command", "Ten seconds of an agent whose plugins deny, answer, hang and crash."),
     "run": _Lazy("run", "Run an agent on one prompt."),
     "sessions": _Lazy("sessions", "List, show and remove recorded conversations."),
+    "install": _Lazy("install", "Install an executable as a plugin."),
+    "uninstall": _Lazy("installed", "Forget an installed plugin.", "uninstall"),
+    "list": _Lazy("list", "List the installed plugins, or those on PATH."),
+    "enable": _Lazy("installed", "Start an installed plugin again.", "enable"),
+    "disable": _Lazy("installed", "Do not start an installed plugin.", "disable"),
+    "trust": _Lazy("trust", "Accept a plugin whose file, or whose wishes, have changed."),
+    "config": _Lazy("config", "See or change what is set for an installed plugin."),
     "fire": _Lazy("fire", "Fire one hook or event at plugins, and see what they answer."),
     "call": _Lazy("call", "Call one tool of a plugin."),
     "check": _Lazy("check", "Run the conformance suite against a plugin in any language."),
@@ -48,7 +56,7 @@ class _Group(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         module = importlib.import_module(f"{__package__}.{_COMMANDS[cmd_name].module}")
-        command: click.Command = module.command
+        command: click.Command = getattr(module, _COMMANDS[cmd_name].attribute)
         return command
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:

@@ -136,4 +136,4 @@ def file_content(plugin: Registered) -> dict[str, Any]:
         ),
     )
     content: dict[str, Any] = msgspec.to_builtins(keys, builtin_types=(datetime,))
-    return {"enabled": plugin.enabled, "order": plugin.order, **content}
+    return {"enabled": plugin.enabled, "order": plugin.order, **{key: value for key, value in content.items() if value != {}}}

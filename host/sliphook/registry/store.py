@@ -82,6 +82,15 @@ class Registry:
         plugins = [plugin.spec(environ) for plugin in all_of_them if isinstance(plugin, Registered) and plugin.enabled]
         return plugins, [one for one in all_of_them if isinstance(one, Broken)]
 
+    def check_free(self, name: str) -> None:
+        """Nothing is installed under this name yet.
+
+        Raises:
+            RegistryError: something is, or no plugin can have it.
+        """
+        if os.path.lexists(self.file_of(name)):
+            raise RegistryError(f"a plugin named {name} is installed already; uninstall it first, or give another --name")
+
     # -- changes -------------------------------------------------------------------------------------------------------
 
     def add(self, plugin: Registered) -> Registered:
@@ -92,8 +101,7 @@ class Registry:
         """
         file = self.file_of(plugin.name)
         with self._change():
-            if os.path.lexists(file):
-                raise RegistryError(f"a plugin named {plugin.name} is installed already; uninstall it first, or give another --name")
+            self.check_free(plugin.name)
             orders = [one.order for one in self.read() if isinstance(one, Registered)]
             placed = dataclasses.replace(plugin, order=max(orders, default=0) + 1)
             change_toml(file, None, file_content(placed), heading=_HEADING)

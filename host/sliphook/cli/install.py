@@ -1,0 +1,139 @@
+"""`sliphook install`: from an executable to an installed plugin."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sliphook_sdk.protocol import Uses
+
+from .common import EXIT_OK, Failed, json_option, print_json
+from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, lines_of_manifest, uses_among
+from .settings_of_plugins import check_config, check_env, failing, grant_options, read_settings
+
+if TYPE_CHECKING:
+    from sliphook.manifest import ReadManifest
+    from sliphook.spec import PluginSpec
+
+
+@click.command("install")
+@click.argument("target", metavar="PATH|NAME")
+@click.option("--yes", is_flag=True, help="Agree to run it and to install it. Grants nothing: name each grant.")
+@click.option("--name", metavar="NAME", help="Install it under this name instead of its own.")
+@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="A setting for it; may be given several times.")
+@grant_options
+@json_option
+def command(
+    target: str, yes: bool, name: str | None, settings: tuple[str, ...], grants: tuple[str, ...], env: tuple[str, ...], as_json: bool
+) -> int:
+    """Install the executable at PATH, or the one called sliphook-plugin-NAME on PATH, as a plugin.
+
+    Shows the file and asks before it is run; then runs it once to see what it declares and what it wants, and asks for each grant.
+    Its file is recorded by its hash: if it changes, the plugin is refused until `sliphook trust` accepts it.
+    """
+    from sliphook.registry import Registered, Registry
+    from sliphook.registry.executables import find_executable, look_at
+    from sliphook.spec import PluginSpec
+
+    registry = Registry()
+    with failing():
+        check_env(env)
+        if name is not None:
+            registry.check_free(name)
+        found = look_at(find_executable(target))
+    questions = Questions(yes=yes, what="install")
+    say = _silent if as_json and yes else _say
+    say([*lines_of_file(found), "", WITH_YOUR_RIGHTS])
+    questions.confirm("Run it once, to see what it wants?")
+    config = read_settings(settings, None)
+    given = {variable: os.environ[variable] for variable in env if variable in os.environ}
+    spec = PluginSpec(found.path, config=config, env=given, sha256=found.sha256)
+    manifest = meet(spec)
+    say(["", *lines_of_manifest(manifest)])
+    config = read_settings(settings, manifest.wire.config_schema)
+    check_config(config, manifest.wire.config_schema, "give --config KEY=VALUE")
+    granted = uses_among(questions.grants("Grant {}?", sorted(manifest.uses), [*grants]), manifest)
+    variables = questions.grants("Give it the variable {}?", (want.name for want in manifest.env), [*env])
+    plugin = Registered(
+        name=name or manifest.name,
+        path=found.path,
+        sha256=found.sha256,
+        interpreter=found.interpreter,
+        manifest=manifest.wire,
+        installed=datetime.now(UTC).replace(microsecond=0),
+        grants=granted,
+        env=tuple(variables),
+        config=config,
+    )
+    questions.confirm(f"Install it as {plugin.name}?")
+    with failing():
+        check_env(variables)
+        plugin = registry.add(plugin)
+    if as_json:
+        print_json({"name": plugin.name, "path": str(plugin.path), "sha256": plugin.sha256, "grants": sorted(granted), "env": variables})
+        return EXIT_OK
+    click.echo(f"installed {plugin.name}")
+    tell_what_is_missing(plugin.name, manifest, granted, variables)
+    return EXIT_OK
+
+
+def meet(spec: PluginSpec, data_dir: Path | None = None) -> ReadManifest:
+    """Run the plugin once and see what it declares.
+
+    Args:
+        spec: the plugin.
+        data_dir: its folder; None: an empty one for this once.
+
+    Raises:
+        DidNotAnswer: it did not declare itself as it should.
+    """
+    from sliphook.registry.interview import InterviewError, interview
+
+    from .running import Running, run_trio
+
+    found: list[ReadManifest] = []
+
+    async def ask(_: Running) -> int:
+        if data_dir is not None:
+            found.append(await interview(spec, data_dir))
+        else:
+            with tempfile.TemporaryDirectory(prefix="sliphook-install-") as folder:
+                found.append(await interview(spec, Path(folder) / "data"))
+        return EXIT_OK
+
+    try:
+        status = run_trio(ask)
+    except InterviewError as error:
+        raise DidNotAnswer(f"{spec.name or spec.path.name}: {error}; nothing was changed") from None
+    if status != EXIT_OK:
+        raise click.exceptions.Exit(status)
+    return found[0]
+
+
+class DidNotAnswer(Failed):
+    """A plugin did not answer as it should. Exit 3."""
+
+    exit_code = 3
+
+
+def tell_what_is_missing(name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: list[str]) -> None:
+    """What it wants and was not given, and how that is done later."""
+    for use in sorted(manifest.uses - granted):
+        click.echo(f"  not granted: {use}; to grant it: sliphook config {name} --grant {use}")
+    for want in manifest.env:
+        if want.name not in variables:
+            click.echo(f"  not given: {want.name}; to give it: sliphook config {name} --env {want.name}")
+
+
+def _say(lines: list[str]) -> None:
+    for line in lines:
+        click.echo(line, err=True)
+
+
+def _silent(_: list[str]) -> None:
+    pass

@@ -1,0 +1,95 @@
+"""`sliphook trust`: accept what a plugin has become."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from .common import EXIT_OK, json_option, print_json
+from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, uses_among
+from .install import meet, tell_what_is_missing
+from .installed import name_argument
+from .settings_of_plugins import check_env, failing, grant_options
+
+if TYPE_CHECKING:
+    from sliphook.manifest import ReadManifest
+    from sliphook.registry import Registered
+
+
+@click.command("trust")
+@name_argument
+@click.option("--yes", is_flag=True, help="Agree to run it and to record it. Grants nothing: name each grant.")
+@grant_options
+@json_option
+def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...], as_json: bool) -> int:
+    """Accept the plugin NAME as it is now: its file, and what it asks for.
+
+    Shows what has changed since it was approved, asks, runs it once, and shows what it asks for beyond what it did.
+    """
+    from sliphook import places
+    from sliphook.registry import Registry
+    from sliphook.registry.executables import look_at
+
+    registry = Registry()
+    with failing():
+        check_env(env)
+        old = registry.get(name)
+        found = look_at(old.path)
+    questions = Questions(yes=yes, what="trust")
+    quiet = as_json and yes
+    if found.sha256 != old.sha256:
+        _say(quiet, [*lines_of_file(found), f"  before    {old.sha256}", "", WITH_YOUR_RIGHTS])
+        questions.confirm("Its file has changed. Run it once, to see what it wants?")
+    now = dataclasses.replace(old, path=found.path, sha256=found.sha256, interpreter=found.interpreter)
+    spec = dataclasses.replace(now.spec(os.environ), recorded=None)
+    manifest = meet(spec, places.data_home() / "data" / name)
+    more = _more(old, manifest)
+    if more:
+        _say(quiet, ["It asks for more than was approved:", *(f"  {one}" for one in more)])
+    new_uses = sorted(manifest.uses - frozenset(old.manifest.uses or ()))
+    new_env = [want.name for want in manifest.env if want.name not in {known.name for known in old.manifest.env or ()}]
+    added = uses_among(questions.grants("Grant {}?", new_uses, grants), manifest)
+    variables = [*old.env, *(one for one in questions.grants("Give it the variable {}?", new_env, env) if one not in old.env)]
+    if more or found.sha256 != old.sha256:
+        questions.confirm(f"Accept {name} as it is now?")
+    granted = (old.grants | added) & manifest.uses
+
+    def renew(current: Registered) -> Registered:
+        return dataclasses.replace(
+            current,
+            path=found.path,
+            sha256=found.sha256,
+            interpreter=found.interpreter,
+            manifest=manifest.wire,
+            grants=frozenset(granted),
+            env=tuple(variables),
+        )
+
+    with failing():
+        registry.change(name, renew)
+    changed = found.sha256 != old.sha256 or manifest.wire != old.manifest
+    if as_json:
+        print_json({"name": name, "changed": changed, "sha256": found.sha256, "more": more, "grants": sorted(granted), "env": variables})
+        return EXIT_OK
+    click.echo(f"{name} is accepted as it is now" if changed else f"{name} is as it was approved")
+    tell_what_is_missing(name, manifest, frozenset(granted), variables)
+    return EXIT_OK
+
+
+def _more(old: Registered, manifest: ReadManifest) -> list[str]:
+    from sliphook import wire
+    from sliphook.approval import asks_for_more
+    from sliphook.manifest import ManifestError, read_manifest
+
+    try:
+        return asks_for_more(read_manifest(wire.encode(old.manifest)), manifest)
+    except ManifestError:
+        return ["everything: what was recorded cannot be read any more"]
+
+
+def _say(quiet: bool, lines: list[str]) -> None:
+    for line in lines if not quiet else ():
+        click.echo(line, err=True)

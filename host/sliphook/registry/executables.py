@@ -1,0 +1,104 @@
+"""Which file is meant by what the user typed, and which plugins the package managers have brought. Nothing here runs anything."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sliphook.diagnose import interpreter_of, why_not_startable
+from sliphook.integrity import Unreadable, sha256_of
+from sliphook.ownership import why_unsafe
+from sliphook.quoting import quote
+from sliphook_sdk.protocol import NAME_PATTERNS
+
+from .record import Registered, RegistryError
+
+PREFIX: Final = "sliphook-plugin-"
+"""pip, npm, cargo and apt all can put an executable with such a name on PATH."""
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A file that can be installed.
+
+    Attributes:
+        path: where it is, symbolic links resolved.
+        sha256: of its bytes.
+        interpreter: what runs it, where it is a script and that is to be found.
+    """
+
+    path: Path
+    sha256: str
+    interpreter: str | None
+
+
+def find_executable(given: str) -> Path:
+    """The file that is meant: a path, or the NAME of an executable `sliphook-plugin-NAME` on PATH.
+
+    Raises:
+        RegistryError: there is none.
+    """
+    if "/" in given or not re.fullmatch(NAME_PATTERNS["plugin"], given):
+        return Path(given)
+    found = shutil.which(PREFIX + given)
+    if found is None:
+        hint = f"; if you mean the file, say ./{given}" if Path(given).exists() else "; `sliphook list --available` shows what is there"
+        raise RegistryError(f"there is no {PREFIX}{given} on PATH{hint}")
+    return Path(found)
+
+
+def look_at(path: Path) -> Executable:
+    """See whether a file can be installed.
+
+    Raises:
+        RegistryError: it cannot be started, or others than the user could change it.
+    """
+    why = why_not_startable(path) or why_unsafe(path)
+    if why is not None:
+        raise RegistryError(why)
+    resolved = path.resolve()
+    try:
+        return Executable(resolved, sha256_of(resolved), interpreter_of(resolved))
+    except Unreadable as error:
+        raise RegistryError(str(error)) from None
+
+
+def state_of(plugin: Registered) -> tuple[str, str | None]:
+    """`enabled`, `disabled` or `refused`, and why: what would become of the plugin if it were started, as far as its file tells."""
+    if not plugin.enabled:
+        return "disabled", None
+    try:
+        found = look_at(plugin.path)
+    except RegistryError as error:
+        return "refused", str(error)
+    if found.sha256 != plugin.sha256:
+        return "refused", f"its file has changed: sha256 {found.sha256}; if that is right, run: sliphook trust {plugin.name}"
+    return "enabled", None
+
+
+def available() -> dict[str, Path]:
+    """The plugins on PATH by name, the first of each, as a shell would find them."""
+    found: dict[str, Path] = {}
+    for folder in os.get_exec_path():
+        try:
+            entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            name = entry.name.removeprefix(PREFIX)
+            fits = entry.name.startswith(PREFIX) and re.fullmatch(NAME_PATTERNS["plugin"], name)
+            if fits and name not in found and os.access(entry.path, os.X_OK) and not os.path.isdir(entry.path):
+                found[name] = Path(os.path.abspath(entry.path))
+    return dict(sorted(found.items()))
+
+
+def owner_of(path: Path) -> str:
+    """Who owns a file, by name where the system knows one."""
+    try:
+        return quote(path.owner(), 64)
+    except (KeyError, OSError):
+        return "nobody that this system knows"
