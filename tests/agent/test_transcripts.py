@@ -393,3 +393,20 @@ def test_a_message_that_cannot_be_read_is_an_error_of_ours(path: Path) -> None:
         for read in (transcripts.sessions, lambda: transcripts.load("s-1")):
             with pytest.raises(TranscriptError, match="holds a message that cannot be read"):
                 read()
+
+
+def test_a_file_that_is_damaged_inside_is_told(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        transcripts.begin("s-1").message(user("one"))
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xff" * (len(data) - 4096)  # the first page, with the schema, stays
+    path.write_bytes(data)
+    problems: list[str] = []
+    with Transcripts.open(path, problems.append) as transcripts:
+        with pytest.raises(TranscriptError) as caught:
+            transcripts.load("s-1")
+        transcripts.begin("s-2").message(user("two"))
+    assert str(caught.value).startswith(f"cannot use the transcripts in {path}: ")
+    assert len(problems) == 1
+    assert problems[0].startswith(f"cannot use the transcripts in {path}: ")
+    assert path.read_bytes() == data
