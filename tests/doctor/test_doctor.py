@@ -102,7 +102,10 @@ async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> N
     assert (level, what) == ("problem", f"refused: the tool deploy is taken by the plugin first ({home / 'first'})")
     for name in ("gone", "mute", "torn"):
         assert [level for level, _ in about(findings, name)] == ["problem"], name
-    assert about(findings, "off") == [("ok", "disabled: it is not started, and guards nothing")]
+    assert about(findings, "off") == [
+        ("ok", "disabled: it is not started, and guards nothing"),
+        ("note", f"{home / 'off'} has changed since it was approved; enabled, it would be refused"),
+    ]
     assert about(findings, "of-old")[0][0] == "note"
     config = home / "config" / "sliphook" / "config.toml"
     assert about(findings, "config.toml") == [("problem", f"{config}, line 1: modle: there is no such key; did you mean model?")]
@@ -143,3 +146,20 @@ def test_files_that_others_may_write(home: Path) -> None:
         ("plugins", f"chmod go-w {folder}"),
         ("guard.toml", f"chmod go-w {folder / 'guard.toml'}"),
     ]
+
+
+def test_executables_of_plugins_that_are_not_started(home: Path) -> None:
+    path = install(home, "guard")
+    change = Registry().change
+    plugin = change("guard", lambda plugin: dataclasses.replace(plugin, enabled=False, interpreter="/bin/sh"))
+    assert list(files.executables(Scene(plugins=(plugin,)))) == []
+    plugin = change("guard", lambda plugin: dataclasses.replace(plugin, interpreter="/none/sh"))
+    path.chmod(0o757)
+    found = [(finding.level, finding.what.partition(" (")[0]) for finding in files.executables(Scene(plugins=(plugin,)))]
+    assert found == [
+        ("note", "when it was approved, /none/sh ran it, which is not there any more"),
+        ("problem", f"everybody may change {path}"),
+    ]
+    path.unlink()
+    (finding,) = list(files.executables(Scene(plugins=(plugin,))))[1:]
+    assert (finding.level, finding.what) == ("note", f"{path} cannot be read: No such file or directory; it could not be enabled")

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Final
 
 from sliphook import places
+from sliphook.integrity import Unreadable, sha256_of
+from sliphook.ownership import why_unsafe
 from sliphook.quoting import quote
 from sliphook.registry import Registry
 from sliphook.settings import settings_file
@@ -39,6 +41,26 @@ def _why_open(path: Path) -> tuple[str, str] | None:
     return None
 
 
+def executables(scene: Scene) -> Iterator[Finding]:
+    """Files that would be refused, of plugins that are not started now; the others have been told of by their start."""
+    for plugin in scene.plugins:
+        if plugin.interpreter is not None and not os.path.exists(plugin.interpreter):
+            what = f"when it was approved, {quote(plugin.interpreter)} ran it, which is not there any more"
+            yield Finding(area="files", level="note", about=plugin.name, what=what)
+        if plugin.enabled:
+            continue
+        try:
+            changed = sha256_of(plugin.path) != plugin.sha256
+        except Unreadable as error:
+            yield Finding(area="files", level="note", about=plugin.name, what=f"{error}; it could not be enabled")
+            continue
+        if changed:
+            what = f"{quote(str(plugin.path))} has changed since it was approved; enabled, it would be refused"
+            yield Finding(area="files", level="note", about=plugin.name, what=what, do=f"sliphook trust {plugin.name}")
+        if (why := why_unsafe(plugin.path)) is not None:
+            yield Finding(area="files", level="problem", about=plugin.name, what=why)
+
+
 def data_of_nobody(scene: Scene) -> Iterator[Finding]:
     """Data directories of plugins that are not installed."""
     known = {plugin.name for plugin in scene.plugins} | {broken.name for broken in scene.broken}
@@ -58,4 +80,4 @@ def data_of_nobody(scene: Scene) -> Iterator[Finding]:
         )
 
 
-RULES: Final[tuple[Rule, ...]] = (open_to_others, data_of_nobody)
+RULES: Final[tuple[Rule, ...]] = (open_to_others, executables, data_of_nobody)
