@@ -79,7 +79,8 @@ class Connection:
         self._owner = owner
         self._witness = witness
         self._rpc = Rpc(self._reply, handlers)
-        self._reader = PipeReader(stdout, deadlines, self)
+        self._reader = reader = PipeReader(stdout, deadlines, self)
+        self.read_for, self.nudge = reader.read_for, reader.nudge
         self._writer = PipeWriter(stdin, deadlines, self)
         self._calls: dict[int, Call] = {}
         self._unsent_replies = 0
@@ -102,15 +103,22 @@ class Connection:
 
         Returns:
             True where the caller has to read the answer (`read_for`) before anybody else runs; False where others are under way, so
-            the reader's task reads for all.
+            the reader's task reads for all, or where the call is settled.
         """
-        alone = not self._calls
+        if self.closed:
+            call.settle("crashed", "the plugin has ended")
+            return False
         call.connection = self
         call.id, frame = self._rpc.ask(call.method, params, call)
-        self._send(call, frame)
-        if not alone:
+        if self._calls:
+            self._send(call, frame)
             self._reader.attend()
-        return alone
+            return False
+        self._calls[call.id] = call
+        item = Item(frame, call.method, call=call, session_id=call.session_id)
+        if not self._writer.send_now(item):
+            self._send(call, frame)
+        return True
 
     def _send(self, call: Call, frame: bytes) -> None:
         self._calls[call.id] = call
@@ -253,18 +261,10 @@ class Connection:
         """The reader's task: returns at the end of the stream, or when the connection is closed."""
         await self._reader.run()
 
-    async def read_for(self, call: Call) -> None:
-        """Read in the caller's own task (see `PipeReader.read_for`)."""
-        await self._reader.read_for(call)
-
     @property
     def cut_short(self) -> str | None:
         """In what the stream ended, where it was not between two messages."""
         return self._reader.cut_short
-
-    def nudge(self) -> None:
-        """Wake who reads, to look again whether they are done."""
-        self._reader.nudge()
 
     def read_rest(self) -> None:
         """The process is dead: handle what it left in the pipe."""

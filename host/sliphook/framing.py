@@ -34,7 +34,6 @@ __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 
 _BEGIN: Final = re.compile(rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?")  # the two usual beginnings at one go
 _FRAME: Final = re.compile(rb"Content-Length: ([0-9]{1,7})\r\n\r\n")
-_OPEN_BRACE: Final = 0x7B
 _PLAIN_HEADER: Final = 1
 _BRACE: Final = 2
 _HEADER: Final = re.compile(rb"content-(?:length|type):", re.IGNORECASE)
@@ -108,15 +107,15 @@ class FrameReader:
         """
         if self._at != "boundary" or self._start != len(self._buffer) or self._dead is not None:
             return None
-        if data[0] == _OPEN_BRACE:
-            body = data[:-1]
-            if data.find(b"\n") != len(body):
-                return None
-        else:
+        start = 0
+        if not data.startswith(b"{"):
             header = _FRAME.match(data)
             if header is None or header.end() + int(header[1]) != len(data):
                 return None
-            body = data[header.end() :]
+            start = header.end()
+        elif data.find(b"\n") != len(data) - 1:
+            return None
+        body = data[start:] if start else data[:-1]
         try:
             message = wire.decode(body)
         except (wire.NotJson, wire.TooDeep, wire.InvalidMessage):

@@ -59,6 +59,10 @@ class LoneFire:
         outcome: None while it is under way.
     """
 
+    __slots__ = (
+        "_call", "_connection", "_deadlines", "_entry", "_parked", "_payload", "_reads", "_route", "_subscriber", "_watch", "outcome", "seq"
+    )  # fmt: skip
+
     def __init__(
         self,
         entry: Entry,
@@ -91,10 +95,11 @@ class LoneFire:
         try:
             params = encode_params(self._entry, self._payload, route.include, route.timeout_s)
         except PayloadTooLarge as error:
-            self._take(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
+            self._merge(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
             return
-        call.start_clock(self._deadlines)
         self._reads = self._connection.ask(call, params)
+        if call.status is None:
+            call.start_clock(self._deadlines)  # it counts from the call's making; the plugin works meanwhile
 
     async def wait(self) -> Outcome:
         """Wait for the outcome.
@@ -123,9 +128,9 @@ class LoneFire:
 
     def _settled(self, call: Call) -> None:
         if self.outcome is None:
-            self._take(result_of(call))
+            self._merge(result_of(call))
 
-    def _take(self, result: Result) -> None:
+    def _merge(self, result: Result) -> None:
         self._finish(merge_one(self._entry, self._payload, self._subscriber, self._route, result))
 
     def _finish(self, outcome: Outcome) -> None:

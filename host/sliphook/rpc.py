@@ -143,14 +143,14 @@ class Rpc:
 
     def consume_reply(self, message: wire.Reply) -> bool:
         """Take a reply; as `consume`."""
-        if not isinstance(message.id, int) or (message.id not in self._asked and message.id not in self._waiting):
-            if self.was_issued(message.id):
+        request_id, error = message.id, message.error
+        if not isinstance(request_id, int) or (request_id not in self._asked and request_id not in self._waiting):
+            if self.was_issued(request_id):
                 return False
-            raise Violation(f"a reply to the request {quote(repr(message.id), 40)}, which was never sent")
-        error = message.error
+            raise Violation(f"a reply to the request {quote(repr(request_id), 40)}, which was never sent")
         if error is not None and not error.message:
             error = msgspec.structs.replace(error, message="(no message)")
-        self._settle(message.id, message.result, error)
+        self._settle(request_id, message.result, error)
         return True
 
     def answered(self, request_id: int | str) -> None:

@@ -246,6 +246,9 @@ class Session:
 
     def stamp(self, name: str, turn: Turn | None, **fields: Any) -> Payload:
         """The payload of a new fire, with the next `seq`."""
+        return self._stamp(name, turn, fields)
+
+    def _stamp(self, name: str, turn: Turn | None, fields: dict[str, Any]) -> Payload:
         self.seq += 1
         return CATALOGUE[name].payload(event_id=f"{self.session_id}-{self.seq}", seq=self.seq, time=now(), **self.common(turn), **fields)
 
@@ -281,7 +284,7 @@ class Session:
         if turn.ended:
             payload = CATALOGUE[name].payload(event_id="", seq=self.seq, time=now(), **self.common(turn), **fields)
             return await _unless_ended(turn, cancelled_outcome(payload))
-        payload = self.stamp(name, turn, **fields)
+        payload = self._stamp(name, turn, fields)
         lone = self._lone_fire(name, turn, payload) if budget_s is None else None
         fire = lone or self._fire(name, turn, payload, budget_s)
         fire.begin()

@@ -74,6 +74,10 @@ class PipeWriter:
         elif self.outbox and not urgent:
             self._wake()
 
+    def send_now(self, item: Item) -> bool:
+        """Write `item` at once; False, and nothing has happened, where it cannot begin to leave now: then `send` it."""
+        return not (self.outbox or self._blocked) and self._write_through(item)
+
     def _write_through(self, item: Item) -> bool:
         """Write `item` without queueing it first; False where the pipe took nothing."""
         try:

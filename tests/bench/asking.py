@@ -44,7 +44,7 @@ async def hook(plugins: Sequence[Path], text_bytes: int = 220) -> AsyncGenerator
     async with opened(plugins) as host, host.session(cwd="/home/ada/project") as session, session.turn("go on") as turn:
 
         async def once() -> None:
-            outcome = await ask(session, turn, fields)
+            outcome = await session.ask("pre_tool_call", turn, **fields)
             if len(outcome.parts) != 1 or outcome.parts[0].status != "answered":
                 raise PluginTrouble(str(outcome.parts))
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.dispatch import AnswerError, Ask, Policy, Result, Round, Subscriber, cut_context, dispatch, read_answer
+from sliphook.dispatch import AnswerError, Ask, Policy, Result, Round, Subscriber, cut_context, dispatch, merge_one, read_answer
 from sliphook.manifest import read_manifest
 from sliphook.outcome import Context, Outcome, Reason, Status, cancelled_outcome
 from sliphook_sdk.protocol import CATALOGUE, Message, Payload, ToolResult
@@ -698,3 +698,33 @@ def test_any_fire_comes_out_as_the_rules_say(
             assert tell.payload == outcome.payload, "who is told gets the final payload"
     failed_closed = [part for part in outcome.parts if part.error is not None and part.decision == "deny"]
     assert not failed_closed or denied, "a closed failure is never permissive"
+
+
+ANSWERS: Final[list[Any]] = [
+    None,
+    {},
+    {"decision": "allow"},
+    {"decision": "ask", "reason": "hm"},
+    {"decision": "deny"},
+    {"decision": "deny", "reason": "no", "context": ["x"]},
+    {"context": ["a", "b"]},
+    {"replace": {"arguments": {}}},
+    {"desicion": "deny"},
+    [],
+    failed(),
+    failed("crashed", "it died"),
+]
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=repr)
+@pytest.mark.parametrize("on_failure", ["open", "closed"])
+def test_one_answer_merged_alone_is_what_the_whole_policy_makes_of_it(answer: Any, on_failure: str) -> None:
+    one, about = subscriber("guard", {"on_failure": on_failure}), payload("pre_tool_call")
+    result = answer if isinstance(answer, Result) else answered(answer)
+    alone = merge_one(CATALOGUE["pre_tool_call"], about, one, one.routes[0], msgspec.structs.replace(result, raw=raw(result)))
+    assert alone == Fired("pre_tool_call", [one], {"guard": answer}, about=about).outcome
+
+
+def raw(result: Result) -> msgspec.Raw | None:
+    """As it comes from a connection."""
+    return msgspec.Raw(result.raw) if result.raw is not None else None

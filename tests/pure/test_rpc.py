@@ -383,3 +383,43 @@ def test_whatever_comes_each_request_is_settled_once_and_only_violations_are_rai
     assert [len(waiter.got) for waiter in waiters] == [1] * len(waiters)
     assert peer.rpc.pending == 0
     assert len(peer.emitted) == requests
+
+
+# -- the fast path's requests, past Endpoint ------------------------------------------------------------------------------
+
+
+@given(st.text(min_size=1, max_size=20), st.dictionaries(st.text(max_size=5), st.integers(-9, 9) | st.text(max_size=9), max_size=4))
+def test_a_request_past_the_engine_is_the_same_message_in_the_same_row_of_ids(method: str, params: dict[str, Any]) -> None:
+    raw = msgspec.Raw(wire.encode(params))
+    by_engine, past_it = Peer().rpc, Peer().rpc
+    for number in (1, 2, 3):
+        request_id, frame = by_engine.request(method, raw, Waiter())
+        assert (request_id, frame) == (number, past_it.ask(method, raw, Waiter())[1])
+    mixed = Peer().rpc
+    assert [mixed.ask("a", EMPTY, Waiter())[0], mixed.request("b", EMPTY, Waiter())[0], mixed.ask("c", EMPTY, Waiter())[0]] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("says", "got"),
+    [
+        ('"result":null', None),
+        ('"result":{"decision":"deny"}', {"decision": "deny"}),
+        ('"error":{"code":7,"message":"no"}', (7, "no", None)),
+        ('"error":{"code":7,"message":""}', (7, "(no message)", None)),
+    ],
+)
+def test_what_was_asked_past_the_engine_is_settled_once(says: str, got: Any) -> None:
+    peer, waiter = Peer(), Waiter()
+    peer.rpc.ask("hook/stop", EMPTY, waiter)
+    assert (peer.rpc.pending, peer.says(f'{{"jsonrpc":"2.0","id":1,{says}}}'), peer.rpc.pending) == (1, True, 0)
+    assert peer.says(f'{{"jsonrpc":"2.0","id":1,{says}}}') is False
+    peer.rpc.settle(1, ErrorCode.REQUEST_CANCELLED, "late")
+    assert waiter.got == [got]
+
+
+def test_what_was_asked_past_the_engine_can_be_settled_here_and_now() -> None:
+    peer, waiter = Peer(), Waiter()
+    peer.rpc.ask("hook/stop", EMPTY, waiter)
+    peer.rpc.settle(1, ErrorCode.REQUEST_CANCELLED, "cancelled")
+    assert waiter.got == [(-32800, "cancelled", None)]
+    assert peer.says('{"jsonrpc":"2.0","id":1,"result":null}') is False
