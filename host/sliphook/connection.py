@@ -94,7 +94,8 @@ class Connection:
             call.settle("crashed", "the plugin has ended")
             return
         call.connection = self
-        call.id, frame = self._rpc.request(call.method, params, call)
+        request = self._rpc.ask if call.method.startswith("hook/") else self._rpc.request  # one of fifty hooks at once counts too
+        call.id, frame = request(call.method, params, call)
         self._send(call, frame)
         self._reader.attend()
 
@@ -127,20 +128,18 @@ class Connection:
         except QueueFull:
             self.end(call, "queue_full", "its queue is full: it does not read what it is sent")
 
-    def notify(
-        self, method: str, params: msgspec.Raw, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False
-    ) -> None:
-        """Send a notification. One that may not be dropped and does not fit breaks the connection."""
-        self.tell(self._rpc.notify(method, params), method, session_id=session_id, droppable=droppable, urgent=urgent)
+    def notify(self, method: str, params: msgspec.Raw) -> None:
+        """Send a notification of the protocol's own, which may not be lost."""
+        self.tell(Item(self._rpc.notify(method, params), method))
 
-    def tell(self, frame: bytes, method: str, *, session_id: str | None = None, droppable: bool = False, urgent: bool = False) -> None:
-        """Send a notification that is encoded already; the same as `notify`."""
-        if self.closed:
+    def tell(self, item: Item, *, urgent: bool = False) -> None:
+        """Send a notification; the same item may go to many. One that may not be dropped and does not fit breaks the connection."""
+        if self.closed or (not urgent and self._writer.send_now(item)):
             return
         try:
-            self._writer.send(Item(frame, method, session_id=session_id, droppable=droppable), urgent=urgent)
+            self._writer.send(item, urgent=urgent)
         except QueueFull:
-            self._break("crashed", f"its queue is full and {method} may not be lost: it does not read what it is sent")
+            self._break("crashed", f"its queue is full and {item.method} may not be lost: it does not read what it is sent")
 
     def calls_of(self, turn_ids: set[str]) -> list[Call]:
         """The calls under way that belong to these turns, oldest first."""
@@ -173,8 +172,7 @@ class Connection:
         """Withdraw one call: tell the plugin if it has been sent, and settle it here and now."""
         if call.status is not None or not (call.written or self.withdraw([call])):
             return
-        params = msgspec.Raw(wire.encode(CancelParams(id=call.id)))
-        self.notify("$/cancelRequest", params, session_id=call.session_id, urgent=urgent)
+        self._tell_cancelled(call, urgent=urgent)
         self.end(call, "cancelled", "cancelled")
 
     def expire(self, call: Call, late_s: float) -> None:
@@ -185,8 +183,12 @@ class Connection:
         if late_s > BLOCKED_LOOP_S:
             self._owner.agent_blocked(late_s)
         if not self._take_back([call]):
-            self.notify("$/cancelRequest", msgspec.Raw(wire.encode(CancelParams(id=call.id))), session_id=call.session_id)
+            self._tell_cancelled(call)
         self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
+
+    def _tell_cancelled(self, call: Call, *, urgent: bool = False) -> None:
+        method = "$/cancelRequest"
+        self.tell(Item(self._rpc.notify(method, CancelParams(id=call.id)), method, session_id=call.session_id), urgent=urgent)
 
     def end(self, call: Call, status: CallStatus, why: str) -> None:
         """Settle a call of this connection as the host sees fit."""

@@ -153,7 +153,7 @@ def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
     """The subscription by which the plugin hears of the payload, or None."""
     child = payload.agent_depth > 0
     for route in subscriber.routes:
-        if (route.subagents or not child) and route.matches(payload):
+        if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
             return route
     return None
 

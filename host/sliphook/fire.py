@@ -18,8 +18,9 @@ from .call import Call
 from .connection import Connection
 from .deadlines import Deadlines, Timer
 from .delivery import Delivery, PayloadTooLarge
-from .dispatch import Ask, Audience, Result, Round, Subscriber, Tell, dispatch
+from .dispatch import Ask, Audience, Result, Round, Subscriber, Tell, dispatch, first_match
 from .observer import HookWatch
+from .outbox import Item
 from .outcome import Outcome, cancelled_outcome
 from .plugin import Plugin
 from .quoting import quote
@@ -180,8 +181,7 @@ class Fire:
         for index, ask in enumerate(todo.asks):
             self._ask(index, ask)
         self._opening = False
-        for tell in todo.tells:
-            self._tell(tell)
+        self._tell(todo.tells)
         return self._complete()
 
     def _complete(self) -> Sequence[Result] | None:
@@ -198,7 +198,7 @@ class Fire:
             timeout_s = min(timeout_s, self._ends_at - trio.current_time())
             if timeout_s <= 0:
                 if self.entry.urgent:
-                    self._tell(Tell(ask.subscriber, ask.route, ask.payload))
+                    self._tell((Tell(ask.subscriber, ask.route, ask.payload),))
                 self._note(index, Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0))
                 return
         try:
@@ -221,11 +221,14 @@ class Fire:
         self._calls[index] = plugin, call
         plugin.ask(call, params)
 
-    def _tell(self, tell: Tell) -> None:
-        self._heard.add(tell.subscriber.plugin)
-        plugin = self._plugins.get(tell.subscriber.plugin)
-        if plugin is not None:
-            tell_one(plugin, self.entry, tell.payload, tell.route.include, self._delivery)
+    def _tell(self, round_: Sequence[Tell]) -> None:
+        """Tell those of one round, who all see the same payload."""
+        if not round_:
+            return
+        announcement = Announcement(self.entry, round_[0].payload)
+        for told in round_:
+            self._heard.add(told.subscriber.plugin)
+            announcement.tell(told.subscriber, self._plugins.get(told.subscriber.plugin))
 
     def _settled(self, index: int, call: Call) -> None:
         self._calls.pop(index, None)
@@ -254,29 +257,44 @@ class Fire:
             self._reading.nudge()
 
 
+class Announcement:
+    """One event on its way to many: encoded once for all who want the same heavy fields."""
+
+    def __init__(self, entry: Entry, payload: Payload) -> None:
+        self._entry = entry
+        self._payload = payload
+        self._delivery = Delivery(entry)
+        self._items: dict[frozenset[str], Item | None] = {}
+
+    def tell(self, subscriber: Subscriber, plugin: Plugin | None, *, urgent: bool = False) -> bool:
+        """Tell one plugin, hooks too, if its subscription matches and it is there; returns whether it was told."""
+        route = first_match(subscriber, self._payload)
+        connection = plugin.connection if plugin is not None else None
+        if route is None or connection is None:
+            return False
+        include = route.include
+        item = self._items[include] if include in self._items else self._encode(include)
+        if item is None:
+            return False
+        connection.tell(item, urgent=urgent)
+        return True
+
+    def _encode(self, include: frozenset[str]) -> Item | None:
+        """The message; None where it does not fit even without the heavy fields: then it is lost with a log line."""
+        try:
+            frame = self._delivery.event(self._payload, include)
+        except PayloadTooLarge as error:
+            _log.warning("%s; it is lost", error)
+            item = None
+        else:
+            item = Item(frame, f"event/{self._entry.name}", session_id=self._payload.session_id, droppable=not self._entry.urgent)
+        self._items[include] = item
+        return item
+
+
 def tell(
     entry: Entry, payload: Payload, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin], *, urgent: bool = False
 ) -> list[str]:
     """Tell everybody whose subscription matches, hooks too; returns the names of those who were told."""
-    delivery = Delivery(entry)
-    told: list[str] = []
-    for subscriber in subscribers:
-        plugin = plugins.get(subscriber.plugin)
-        if plugin is None:
-            continue  # left out meanwhile
-        for route in subscriber.routes:
-            if (route.subagents or payload.agent_depth == 0) and route.matches(payload):
-                if tell_one(plugin, entry, payload, route.include, delivery, urgent=urgent):
-                    told.append(subscriber.plugin)
-                break
-    return told
-
-
-def tell_one(plugin: Plugin, entry: Entry, payload: Payload, include: frozenset[str], delivery: Delivery, *, urgent: bool = False) -> bool:
-    """Tell one plugin; an event that does not fit even without its heavy fields is lost with a log line."""
-    try:
-        frame = delivery.event(payload, include)
-    except PayloadTooLarge as error:
-        _log.warning("%s is not told: %s", plugin.name, error)
-        return False
-    return plugin.tell(frame, f"event/{entry.name}", session_id=payload.session_id, droppable=not entry.urgent, urgent=urgent)
+    announcement = Announcement(entry, payload)
+    return [one.plugin for one in subscribers if announcement.tell(one, plugins.get(one.plugin), urgent=urgent)]

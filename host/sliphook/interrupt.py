@@ -17,7 +17,7 @@ import msgspec
 
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
-from .fire import tell
+from .fire import Announcement
 
 if TYPE_CHECKING:
     from .call import Call
@@ -45,6 +45,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     stopped = session.stamp(
         _STOPPED.name, root, reason=reason, invalidation_reason=invalidation_reason, inflight=Inflight(llm=llm, tools=[], requests=[])
     )
+    announcements: dict[tuple[int, ...], Announcement] = {}  # by the requests that are under way at a plugin
     try:
         for name, plugin in session.host.plugins_by_name.items():
             written = withdraw(plugin, turn_ids)
@@ -52,8 +53,11 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
             if connection is not None:
                 connection.hasten(session.session_id)
             if name in subscribers:
-                inflight = Inflight(llm=llm, tools=open_tools, requests=[call.id for call in written])
-                tell(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), (subscribers[name],), {name: plugin}, urgent=True)
+                requests = tuple(call.id for call in written)
+                if requests not in announcements:
+                    inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
+                    announcements[requests] = Announcement(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight))
+                announcements[requests].tell(subscribers[name], plugin, urgent=True)
             if connection is not None:
                 for call in written:
                     connection.cancel(call, urgent=True)
@@ -64,8 +68,9 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     finally:
         # also where the agent's own reason cannot be sent, the turn is over
         for plugin in session.host.plugins_by_name.values():
-            if plugin.connection is not None:
-                plugin.connection.flush()
+            connection = plugin.connection
+            if connection is not None:
+                connection.flush()
         session.turn_closed(root)
         for turn in turns:
             turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block

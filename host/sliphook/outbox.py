@@ -52,26 +52,25 @@ class QueueFull(Exception):
 
 
 class Outbox:
-    """Two first-in-first-out lanes. A message whose first byte has left is finished before anything else."""
+    """Two first-in-first-out lanes. A message whose first byte has left is finished before anything else.
+
+    Attributes:
+        size: bytes that wait; 0 where nothing does.
+    """
 
     def __init__(self, max_messages: int = QUEUE_MESSAGES, max_bytes: int = QUEUE_BYTES) -> None:
         self._urgent: deque[Item] = deque()
         self._normal: deque[Item] = deque()
         self._begun: memoryview | None = None
-        self._bytes = 0
+        self.size = 0
         self._max_messages = max_messages
         self._max_bytes = max_bytes
 
     def __bool__(self) -> bool:
-        return bool(self._begun is not None or self._urgent or self._normal)
+        return self.size > 0
 
     def __len__(self) -> int:
         return len(self._urgent) + len(self._normal) + (self._begun is not None)
-
-    @property
-    def size(self) -> int:
-        """Bytes that wait."""
-        return self._bytes
 
     def put(self, item: Item, *, urgent: bool = False) -> list[Item]:
         """Queue `item`; returns the droppable events that had to go, the oldest first.
@@ -81,6 +80,12 @@ class Outbox:
         Raises:
             QueueFull: there is no room, and dropping all that may be dropped would not make enough.
         """
+        lane = self._urgent if urgent else self._normal
+        size = self.size + len(item.frame)
+        if size <= self._max_bytes and len(self._urgent) + len(self._normal) + 1 < self._max_messages:  # room, also beside what has begun
+            lane.append(item)
+            self.size = size
+            return []
         dropped = self._in_the_way(item)
         if dropped is None:
             if item.droppable:
@@ -88,18 +93,16 @@ class Outbox:
             raise QueueFull
         for victim in dropped:
             (self._urgent if victim in self._urgent else self._normal).remove(victim)
-            self._bytes -= len(victim.frame)
-        (self._urgent if urgent else self._normal).append(item)
-        self._bytes += len(item.frame)
+            self.size -= len(victim.frame)
+        lane.append(item)
+        self.size += len(item.frame)
         return dropped
 
     def _in_the_way(self, item: Item) -> list[Item] | None:
         """The droppable events that must go to make room for `item`; None where all of them are not enough."""
         messages = len(self) + 1 - self._max_messages
-        size = self._bytes + len(item.frame) - self._max_bytes
+        size = self.size + len(item.frame) - self._max_bytes
         victims: list[Item] = []
-        if messages <= 0 and size <= 0:
-            return victims
         droppable = (waiting for waiting in self._in_order() if waiting.droppable)
         while messages > len(victims) or size > 0:
             victim = next(droppable, None)
@@ -118,7 +121,7 @@ class Outbox:
                 for item in lane:
                     if item.call is not None and item.call in calls:
                         taken.add(item.call)
-                        self._bytes -= len(item.frame)
+                        self.size -= len(item.frame)
                     else:
                         kept.append(item)
                 lane.clear()
@@ -131,7 +134,7 @@ class Outbox:
             for index, waiting in enumerate(lane):
                 if waiting.call is call:
                     lane[index] = item
-                    self._bytes += len(item.frame) - len(waiting.frame)
+                    self.size += len(item.frame) - len(waiting.frame)
                     return True
         return False
 
@@ -147,6 +150,8 @@ class Outbox:
         """What to write now, joined; b"" where nothing waits."""
         if self._begun is not None:
             return self._begun
+        if self.size <= WRITE_BYTES:
+            return b"".join([item.frame for lane in (self._urgent, self._normal) for item in lane])
         parts: list[bytes] = []
         size = 0
         for item in self._in_order():
@@ -158,8 +163,10 @@ class Outbox:
 
     def wrote(self, count: int) -> list[Item]:
         """`count` bytes of `next_write` have left; returns the messages that have now begun or left."""
+        if self._begun is None and count == self.size:
+            return self.clear()
         left: list[Item] = []
-        self._bytes -= count
+        self.size -= count
         if self._begun is not None:
             rest = self._begun[count:]
             self._begun = rest or None
@@ -176,11 +183,11 @@ class Outbox:
 
     def clear(self) -> list[Item]:
         """Forget everything; returns what had not begun."""
-        waiting = list(self._in_order())
+        waiting = [*self._urgent, *self._normal]
         self._urgent.clear()
         self._normal.clear()
         self._begun = None
-        self._bytes = 0
+        self.size = 0
         return waiting
 
     def _in_order(self) -> Iterator[Item]:

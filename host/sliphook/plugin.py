@@ -127,14 +127,6 @@ class Plugin:
         else:
             self._send(call, params)
 
-    def tell(self, frame: bytes, method: str, *, session_id: str | None, droppable: bool, urgent: bool) -> bool:
-        """Send the frame of a notification, if there is anyone to hear it."""
-        connection = self.connection
-        if connection is None:
-            return False
-        connection.tell(frame, method, session_id=session_id, droppable=droppable, urgent=urgent)
-        return True
-
     def cancel(self, call: Call) -> None:
         """Withdraw one call, wherever it is."""
         if call.connection is not None:

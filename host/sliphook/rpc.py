@@ -96,7 +96,7 @@ class Rpc:
         return request_id, frame(wire.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
 
     @staticmethod
-    def notify(method: str, params: msgspec.Raw) -> bytes:
+    def notify(method: str, params: msgspec.Raw | msgspec.Struct) -> bytes:
         """The frame of a notification: the same for everybody, as there is no id."""
         return frame(wire.encode({"jsonrpc": "2.0", "method": method, "params": params}))
 

@@ -64,19 +64,19 @@ class PipeWriter:
         Raises:
             QueueFull: there is no room, and the message may not be dropped.
         """
-        at_once = not (self.outbox or self._blocked or urgent or join)
+        at_once = not (self.outbox.size or self._blocked or urgent or join)
         if at_once and self._write_through(item):
             return
         for victim in self.outbox.put(item, urgent=urgent):
             self._owner.lost(victim)
         if at_once:
             self.flush()
-        elif self.outbox and not urgent:
+        elif self.outbox.size and not urgent:
             self._wake()
 
     def send_now(self, item: Item) -> bool:
         """Write `item` at once; False, and nothing has happened, where it cannot begin to leave now: then `send` it."""
-        return not (self.outbox or self._blocked) and self._write_through(item)
+        return not (self.outbox.size or self._blocked) and self._write_through(item)
 
     def _write_through(self, item: Item) -> bool:
         """Write `item` without queueing it first; False where the pipe took nothing."""
@@ -93,10 +93,8 @@ class PipeWriter:
 
     def flush(self) -> None:
         """Write as much as the pipe takes now; the rest is the task's."""
-        while not self._blocked and self._descriptor >= 0:
+        while self.outbox.size and not self._blocked and self._descriptor >= 0:
             data = self.outbox.next_write()
-            if not data:
-                break
             try:
                 count = os.write(self._descriptor, data)
             except BlockingIOError:
