@@ -15,6 +15,7 @@ from rich.console import Console
 from .footprint import command_line, memory, starts
 from .interrupts import interrupts
 from .many_at_once import at_once, long_session, told_to_many
+from .markdown import as_markdown
 from .measuring import FULL, QUICK, Contestant, Scale
 from .one_hook import one_hook
 from .table import Row, Skipped, as_data, show
@@ -60,7 +61,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="under a minute, and rougher")
     parser.add_argument("--json", action="store_true", help="for programs, with every round")
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="PART", help=f"some of it: {', '.join(names)}")
+    parser.add_argument("--markdown", nargs="+", type=Path, metavar="JSON", help="measure nothing: print what --json gave")
     options = parser.parse_args()
+    if options.markdown:
+        print(as_markdown([json.loads(path.read_text()) for path in options.markdown]))
+        return
     progress = Console(stderr=True)
     with progress.status("") as status:
 

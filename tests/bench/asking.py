@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sliphook import Outcome, PluginHost, Session, Turn
+from sliphook.trace.file import FileTrace
 
 from .floor import call
 from .measuring import Once
@@ -18,9 +19,9 @@ class PluginTrouble(Exception):
 
 
 @asynccontextmanager
-async def opened(plugins: Sequence[Path]) -> AsyncGenerator[PluginHost, None]:
+async def opened(plugins: Sequence[Path], trace: FileTrace | None = None) -> AsyncGenerator[PluginHost, None]:
     """A host whose plugins are all ready."""
-    async with PluginHost(plugins, on_log=_ignore) as host:
+    async with PluginHost(plugins, on_log=_ignore, trace=trace) as host:
         for plugin in host.plugins:
             if plugin.state != "ready":
                 raise PluginTrouble(f"{plugin.name} is {plugin.state}: {plugin.why}")
@@ -33,15 +34,16 @@ async def ask(session: Session, turn: Turn, fields: dict[str, Any]) -> Outcome:
 
 
 @asynccontextmanager
-async def hook(plugins: Sequence[Path], text_bytes: int = 220) -> AsyncGenerator[Once, None]:
-    """Put a `pre_tool_call` to the plugins, of whom exactly one answers.
+async def hook(plugins: Sequence[Path], text_bytes: int = 220, trace: FileTrace | None = None) -> AsyncGenerator[Once, None]:
+    """Put a `pre_tool_call`, and nothing else, to the plugins, of whom exactly one answers.
 
     Args:
         plugins: what is started.
         text_bytes: how much text the call has.
+        trace: where all of it is recorded.
     """
     fields = call(text_bytes)
-    async with opened(plugins) as host, host.session(cwd="/home/ada/project") as session, session.turn("go on") as turn:
+    async with opened(plugins, trace) as host, host.session(cwd="/home/ada/project") as session, session.turn("go on") as turn:
 
         async def once() -> None:
             outcome = await session.ask("pre_tool_call", turn, **fields)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from sliphook.trace.file import FileTrace
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol.payloads import PreToolCall
 
@@ -50,8 +51,10 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
             everybody.append(Contestant(name, once, share))
             return everybody[-1]
 
-        async def ours(name: str, plugins: list[Path], text_bytes: int = 220, share: float = 1.0) -> Contestant:
-            return enter(name, await stack.enter_async_context(hook(plugins, text_bytes)), share)
+        async def ours(
+            name: str, plugins: list[Path], text_bytes: int = 220, share: float = 1.0, trace: FileTrace | None = None
+        ) -> Contestant:
+            return enter(name, await stack.enter_async_context(hook(plugins, text_bytes, trace)), share)
 
         base = enter("floor: a child in C that echoes lines", await stack.enter_async_context(floor([shop.echo], message)))
         enter(
@@ -60,6 +63,9 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
         )
         bare = await ours("hook, plugin in C", shop.bare(["guard"]))
         sync = await ours("hook, Python SDK, def", shop.python("sync", ["sync"]))
+        trace = FileTrace(shop.file("trace.jsonl"))
+        stack.callback(trace.close)  # after the host, which still records
+        traced = await ours("hook, Python SDK, def, with a trace file", shop.python("sync", ["sync-traced"]), trace=trace)
         coroutine = await ours("hook, Python SDK, async def", shop.python("coroutine", ["coroutine"]))
         crowded = [
             await ours(f"hook, plugin in C, {count} others idle", shop.bare([f"guard-{count}", *_idle(count)]))
@@ -106,6 +112,7 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
             absolute=f"{sync.p99_us():.0f} us",
         ),
         cpu,
+        _row("the same with a trace file: p50", traced, sync, 1.2, "x without"),
         *(_row(f"{one.name}: p50", one, bare, 1.2, "x alone") for one in crowded),
         _row("a hook of 1 MiB, Python SDK, def: p50", sync_large, base_large, 3, "x floor of 1 MiB"),
     ]

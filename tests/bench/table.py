@@ -79,9 +79,9 @@ def show(rows: list[Row | Skipped], contestants: list[Contestant], console: Cons
         sign = "<=" if row.sense == "most" else ">="
         table.add_row(
             row.what + (f"\n[dim]{row.absolute}[/dim]" if row.absolute else ""),
-            f"{_short(number.value)} {row.yardstick}",
-            f"{_short(number.low)} – {_short(number.high)}",
-            f"{sign} {_short(row.limit)}",
+            f"{short(number.value)} {row.yardstick}",
+            f"{short(number.low)} – {short(number.high)}",
+            f"{sign} {short(row.limit)}",
             "[green]kept[/green]" if row.kept else "[red]missed[/red]",
         )
     console.print(table)
@@ -96,10 +96,10 @@ def _contestants(contestants: list[Contestant]) -> Table:
     floor = contestants[0].p50_us()
     for one in contestants:
         p50 = one.p50_us()
-        table.add_row(one.name, f"{p50:,.1f}", f"{one.p99_us():,.1f}", _short(p50 / floor))
+        table.add_row(one.name, f"{p50:,.1f}", f"{one.p99_us():,.1f}", short(p50 / floor))
     return table
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
     """Three digits that matter."""
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

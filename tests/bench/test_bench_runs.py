@@ -6,13 +6,14 @@ import io
 import json
 import shutil
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 import trio
 from rich.console import Console
 
 from tests.bench.__main__ import PARTS, measure
+from tests.bench.markdown import as_markdown
 from tests.bench.measuring import PROC, TINY, Contestant, Measured, measured, ratio
 from tests.bench.peer_calls import HAS_MCP
 from tests.bench.table import Row, Skipped, as_data, show
@@ -21,7 +22,7 @@ from tests.bench.workshop import Workshop
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler; the floor's child and most plugins are in C")
 
 PART_S = 60.0
-ROWS = {"hook": 11, "at-once": 2, "told": 1, "interrupts": 2, "memory": 2, "starts": 2, "help": 1, "long": 2}
+ROWS = {"hook": 12, "at-once": 2, "told": 1, "interrupts": 2, "memory": 2, "starts": 2, "help": 1, "long": 2}
 
 
 @pytest.mark.parametrize("part", ROWS)
@@ -34,7 +35,7 @@ async def test_every_part_gives_its_rows(part: str, capsys: pytest.CaptureFixtur
     for row in rows:
         if isinstance(row, Row) and "memory has grown" not in row.what:
             assert row.measured.value > 0, row
-    assert len(contestants) == (13 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
+    assert len(contestants) == (14 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
     assert json.loads(json.dumps(as_data(rows, contestants)))["rows"][0]["what"] == rows[0].what
     page = io.StringIO()
     show(rows, contestants, Console(file=page, width=200))
@@ -72,3 +73,19 @@ def test_copies_of_a_plugin_are_programs(kind: str, tmp_path: Path) -> None:
     (path,) = Workshop(tmp_path).python(kind, ["one"])
     assert path.read_text().startswith("#!")
     assert path.stat().st_mode & 0o111 == 0o111
+
+
+def run_of(value: float) -> dict[str, Any]:
+    return as_data([Row("one hook", measured([value]), "x floor", 2.5), Skipped("memory", "needs /proc")], [])
+
+
+def test_the_page_s_table_has_a_column_a_run() -> None:
+    lines = as_markdown([run_of(2.3451), run_of(2.5), run_of(3.0)]).splitlines()
+    assert lines[:4] == [
+        "| what | must be | run 1 | run 2 | run 3 |  |",
+        "| --- | ---: | ---: | ---: | ---: | --- |",
+        "| one hook | ≤ 2.5 x floor | 2.35 | 2.5 | 3 | **kept in 2 of 3** |",
+        "| memory |  | not measured | not measured | not measured |  |",
+    ]
+    assert as_markdown([run_of(2.0)]).splitlines()[2] == "| one hook | ≤ 2.5 x floor | 2 | kept |"
+    assert as_markdown([run_of(9.0)]).splitlines()[2] == "| one hook | ≤ 2.5 x floor | 9 | **missed** |"

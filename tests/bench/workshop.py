@@ -38,6 +38,10 @@ class Workshop:
             made.append(path)
         return made
 
+    def file(self, name: str) -> Path:
+        """Where a file may be written."""
+        return self._folder / name
+
     @cached_property
     def echo(self) -> Path:
         """The floor's child."""
