@@ -74,7 +74,7 @@ class Rpc:
         self._in_flight: dict[int | str, str] = {}
         self._doubled_ids = 0
         self._waiting: dict[int, Pending] = {}
-        self._asked: dict[int, Pending] = {}
+        self._asked: dict[int | str, Pending] = {}
         dispatcher = {name: partial(self._handle, handler) for name, handler in handlers.items()}
         self._endpoint = Endpoint(dispatcher, self._consume_outgoing, self._new_id)
 
@@ -144,13 +144,17 @@ class Rpc:
     def consume_reply(self, message: wire.Reply) -> bool:
         """Take a reply; as `consume`."""
         request_id, error = message.id, message.error
-        if not isinstance(request_id, int) or (request_id not in self._asked and request_id not in self._waiting):
-            if self.was_issued(request_id):
-                return False
-            raise Violation(f"a reply to the request {quote(repr(request_id), 40)}, which was never sent")
         if error is not None and not error.message:
             error = msgspec.structs.replace(error, message="(no message)")
-        self._settle(request_id, message.result, error)
+        asked = self._asked.pop(request_id, None)
+        if asked is not None:
+            asked.replied(message.result, error)
+        elif isinstance(request_id, int) and request_id in self._waiting:
+            self._settle(request_id, message.result, error)
+        elif self.was_issued(request_id):
+            return False
+        else:
+            raise Violation(f"a reply to the request {quote(repr(request_id), 40)}, which was never sent")
         return True
 
     def answered(self, request_id: int | str) -> None:
