@@ -81,7 +81,8 @@ class Connection:
         self._rpc = Rpc(self._reply, handlers)
         self._reader = reader = PipeReader(stdout, deadlines, self)
         self.read_for, self.nudge = reader.read_for, reader.nudge
-        self._writer = PipeWriter(stdin, deadlines, self)
+        self._writer = writer = PipeWriter(stdin, deadlines, self)
+        self.flush = writer.flush
         self._calls: dict[int, Call] = {}
         self._unsent_replies = 0
         self.closed = False
@@ -220,10 +221,6 @@ class Connection:
     async def write(self) -> None:
         """The writer's task. Ends when the connection is closed."""
         await self._writer.run()
-
-    def flush(self) -> None:
-        """Write what waits, as far as the pipe takes it now."""
-        self._writer.flush()
 
     def left(self, item: Item) -> None:
         """The first byte of a message has been written."""
