@@ -24,14 +24,15 @@ class SignalWatch:
     """Catches the signals that end a program while its block is open. Not reentrant: one block a program.
 
     Args:
-        first: called in the loop for the first signal, with the signal's `invalidation_reason`; must not wait.
+        first: called in the loop for the first signal, with the signal's `invalidation_reason`; must not wait. Where it returns True, the
+            program goes on: the signal ended a turn, say, and the next one is a first one again.
         again: called for every further one; must not wait. `PluginHost.kill` is meant for it.
 
     Attributes:
-        caught: the first signal, or None.
+        caught: the signal that ends the program, or None.
     """
 
-    def __init__(self, first: Callable[[str], None], again: Callable[[], None]) -> None:
+    def __init__(self, first: Callable[[str], bool | None], again: Callable[[], None]) -> None:
         self.caught: signal.Signals | None = None
         self._first = first
         self._again = again
@@ -62,7 +63,8 @@ class SignalWatch:
                 try:
                     if self.caught is None:
                         self.caught = signal.Signals(number)
-                        self._first(ENDING[self.caught])
+                        if self._first(ENDING[self.caught]):
+                            self.caught = None
                     else:
                         self._again()
                 except Exception:

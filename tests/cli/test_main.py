@@ -12,6 +12,7 @@ from .conftest import WAIT_S, Sliphook
 COMMANDS = """
     demo
     run
+    chat
     sessions
     install
     uninstall

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
@@ -12,7 +12,7 @@ import trio
 from sliphook.errors import HostError
 from sliphook.quoting import quote
 
-from .commands import COMMANDS, Slash, parse_slash, run_slash
+from .commands import Slash, parse_slash, run_slash
 from .questions import HOW_TO_ANSWER, Asked, Question
 from .replies import Pending, Reply, ReplyDisplay
 
@@ -63,6 +63,7 @@ class Channel:
         ask: Callable[[Channel, Question | None], None] | None,
         new_message: NewMessage,
         max_waiting: int,
+        commands: Mapping[str, str],
     ) -> None:
         self.platform = session.platform
         self.session_key = session.session_key
@@ -72,6 +73,7 @@ class Channel:
         self._agent_for = agent_for
         self._new_message = new_message
         self._max_waiting = max_waiting
+        self._own = commands
         self._early: list[Pending] = []
         self._commands: dict[Pending, trio.CancelScope] = {}
         self._nursery: trio.Nursery | None = None
@@ -261,7 +263,7 @@ class Channel:
     async def _run_command(self, slash: Slash, message: Pending) -> None:
         try:
             with self._commands[message]:
-                said = await run_slash(self.host, self.session, slash, COMMANDS)
+                said = await run_slash(self.host, self.session, slash, self._own)
                 message.settle(Reply(text=said, outcome="command"))
         except HostError as error:
             message.settle(Reply(text=str(error), outcome="command"))

@@ -53,6 +53,10 @@ class LineDisplay(ABC):
     """All but the model's text as lines, marked by their first words; where a line goes is for a subclass to say."""
 
     @abstractmethod
+    def text(self, delta: str) -> None:
+        """See `Display`."""
+
+    @abstractmethod
     def text_end(self) -> None:
         """See `Display`."""
 

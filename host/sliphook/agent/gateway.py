@@ -11,8 +11,9 @@ async with PluginHost(plugins, reserved_commands=COMMANDS) as host, gateway.open
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -21,6 +22,7 @@ from sliphook.errors import HostError
 from sliphook.exits import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage
+from .commands import COMMANDS
 from .questions import Question
 from .replies import Pending, Reply
 
@@ -45,6 +47,7 @@ class Gateway:
             `approver=gateway.approve` then. None: nobody is asked, and what needs a person is denied.
         new_message: what a message does while a turn is open: it waits (`queue`), or interrupts it (`interrupt`).
         max_waiting: messages of a channel that wait; more are refused.
+        more_commands: what `/help` lists besides, with what each does: commands that the program takes before it submits a message.
     """
 
     def __init__(
@@ -54,11 +57,13 @@ class Gateway:
         ask: Callable[[Channel, Question | None], None] | None = None,
         new_message: NewMessage = "queue",
         max_waiting: int = MAX_WAITING,
+        more_commands: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._agent_for = agent_for
         self._ask = ask
         self._new_message: NewMessage = new_message
         self._max_waiting = max_waiting
+        self._commands = {**COMMANDS, **more_commands}
         self._channels: dict[tuple[str, str], Channel] = {}
         self._host: PluginHost | None = None
         self._nursery: trio.Nursery | None = None
@@ -111,7 +116,15 @@ class Gateway:
         session = self._host.session(
             session_key=session_key, platform=platform, user_id=user_id, cwd=cwd, model=model, source=source, session_id=session_id
         )
-        channel = Channel(self._host, session, self._agent_for, ask=self._ask, new_message=self._new_message, max_waiting=self._max_waiting)
+        channel = Channel(
+            self._host,
+            session,
+            self._agent_for,
+            ask=self._ask,
+            new_message=self._new_message,
+            max_waiting=self._max_waiting,
+            commands=self._commands,
+        )
         self._channels[platform, session_key] = channel
         self._nursery.start_soon(self._hold, channel)
         return channel

@@ -1,9 +1,9 @@
-"""A person who is somewhere else: a question goes out, and their next message is the answer."""
+"""What a person is asked, and the person who is somewhere else: a question goes out, and their next message is the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Literal
+from typing import Final
 
 import msgspec
 import trio
@@ -21,18 +21,38 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """What a person is asked; every text is one line and safe for a terminal.
 
     Attributes:
-        kind: `approval` of a tool call, or whether a turn may go on.
-        lines: what there is to know before: the call's arguments, the reasons of plugins.
         prompt: the question itself; yes or no, and nothing is no.
+        call: the tool and its arguments, where it is about a tool call.
+        reasons: why a person is asked, each with the plugin's name.
     """
 
-    kind: Literal["approval", "go_on"]
-    lines: tuple[str, ...]
     prompt: str
+    call: str | None = None
+    reasons: tuple[str, ...] = ()
 
     def text(self) -> str:
         """The whole of it, for a message."""
-        return "\n".join((*self.lines, f"{self.prompt} [y/N]"))
+        return "\n".join((*([self.call] if self.call is not None else ()), *self.reasons, f"{self.prompt} [y/N]"))
+
+
+def approval(request: ApprovalRequest) -> Question:
+    """The question whether a tool call may run."""
+    arguments = msgspec.json.encode(request.arguments).decode()
+    return Question(
+        prompt=f"Run {quote(request.tool_name, 64)}?",
+        call=quote(f"{request.tool_name} {arguments}", _LINE_CHARS),
+        reasons=tuple(quote(f"{reason.plugin}: {reason.text}", _LINE_CHARS) for reason in request.reasons),
+    )
+
+
+def going_on(prompt: str) -> Question:
+    """The question whether a turn may go on."""
+    return Question(prompt=quote(prompt, _LINE_CHARS))
+
+
+def yes_or_no(text: str) -> bool | None:
+    """What a person's words mean; None where they are neither."""
+    return _SAID.get(text.strip().lower())
 
 
 class Asked:
@@ -53,7 +73,7 @@ class Asked:
 
     def answer(self, text: str) -> bool:
         """Take the person's words for the open question; False where they are neither yes nor no, and the question stays."""
-        said = _SAID.get(text.strip().lower())
+        said = yes_or_no(text)
         if said is None or self._open is None:
             return False
         self._open.send_nowait(said)
@@ -62,14 +82,11 @@ class Asked:
 
     async def approve(self, request: ApprovalRequest) -> bool:
         """See `Person`."""
-        arguments = msgspec.json.encode(request.arguments).decode()
-        lines = [f"{request.tool_name} {arguments}", *(f"{reason.plugin}: {reason.text}" for reason in request.reasons)]
-        quoted = tuple(quote(line, _LINE_CHARS) for line in lines)
-        return await self._ask(Question(kind="approval", lines=quoted, prompt=f"Run {quote(request.tool_name, 64)}?"))
+        return await self._ask(approval(request))
 
     async def go_on(self, prompt: str) -> bool:
         """See `Person`."""
-        return await self._ask(Question(kind="go_on", lines=(), prompt=quote(prompt, _LINE_CHARS)))
+        return await self._ask(going_on(prompt))
 
     async def _ask(self, question: Question) -> bool:
         self._open, answers = trio.open_memory_channel[bool](1)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import io
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 import trio
 
+from sliphook.quoting import quote
 from sliphook.turn import TurnOutcome
-from sliphook_sdk.protocol import ToolCallRequest
 
-from .display import PlainDisplay
+from .display import MAX_SHOWN_CHARS, Display, LineDisplay
+
+_KEPT: Final = frozenset({"denied", "warning", "error"})
+"""The marks of lines that belong into a reply."""
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,23 +57,38 @@ class Pending:
             self._replied.set()
 
 
-class ReplyDisplay(PlainDisplay):
-    """Keeps what the user is to read, instead of showing it: the model's text, denials, warnings. Tool calls are left out."""
+class ReplyDisplay(LineDisplay):
+    """Keeps what the user is to read, instead of showing it: the model's text, denials, warnings, errors. The rest is left out."""
 
     def __init__(self) -> None:
         """Begin with nothing."""
-        self._kept = io.StringIO()
-        super().__init__(self._kept, self._kept)
+        self._kept: list[str] = []
+        self._text = ""
 
-    def tool_started(self, call: ToolCallRequest) -> None:
+    def text(self, delta: str) -> None:
         """See `Display`."""
+        self._text += delta
 
-    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+    def text_end(self) -> None:
         """See `Display`."""
+        self._kept.append(self._text.strip())
+        self._text = ""
+
+    def text_abandoned(self) -> None:
+        """See `Display`."""
+        self._text = ""
+
+    def child(self, number: int, goal: str) -> Display:
+        """See `Display`. What a child says is for its parent, not for the user."""
+        return ReplyDisplay()
 
     def take(self) -> str:
-        """What has come since the last time, without the white space around it."""
-        kept = self._kept.getvalue().strip()
-        self._kept.seek(0)
-        self._kept.truncate()
-        return kept
+        """What has come since the last time."""
+        self.text_end()
+        kept, self._kept = self._kept, []
+        return "\n".join(filter(None, kept))
+
+    def _line(self, mark: str, text: str) -> None:
+        if mark in _KEPT:
+            self.text_end()
+            self._kept.append(f"{mark}: {quote(text, MAX_SHOWN_CHARS)}")

@@ -14,7 +14,7 @@ from .display import MAX_SHOWN_CHARS, PlainDisplay
 
 _STYLES: Final = {"tool": "cyan", "ok": "green", "denied": "bold yellow", "warning": "yellow", "error": "bold red"}
 
-_NO_CONTROLS: Final = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+NO_CONTROLS: Final = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 
 
 class TerminalDisplay(PlainDisplay):
@@ -28,7 +28,7 @@ class TerminalDisplay(PlainDisplay):
 
     def text(self, delta: str) -> None:
         """See `Display`."""
-        super().text(delta.translate(_NO_CONTROLS) if self._on_terminal else delta)
+        super().text(delta.translate(NO_CONTROLS) if self._on_terminal else delta)
 
     def _line(self, mark: str, text: str) -> None:
         self.text_end()

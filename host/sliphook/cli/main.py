@@ -28,6 +28,7 @@ class _Lazy(NamedTuple):
 _COMMANDS: Final = {
     "demo": _Lazy("demo.command", "Ten seconds of an agent whose plugins deny, answer, hang and crash."),
     "run": _Lazy("run", "Run an agent on one prompt."),
+    "chat": _Lazy("chat", "Talk with an agent."),
     "sessions": _Lazy("sessions", "List, show and remove recorded conversations."),
     "install": _Lazy("install", "Install an executable as a plugin."),
     "uninstall": _Lazy("installed", "Forget an installed plugin.", "uninstall"),

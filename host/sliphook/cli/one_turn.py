@@ -7,23 +7,22 @@ import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import cast
 
 import click
 import trio
 
 from sliphook import HostError, PluginHost, Session
 from sliphook.agent.choice import choose_model
-from sliphook.agent.commands import parse_slash, run_slash
-from sliphook.agent.display import Display, PlainDisplay
+from sliphook.agent.commands import COMMANDS, parse_slash, run_slash
+from sliphook.agent.display import PlainDisplay
 from sliphook.agent.loop import RESERVED_TOOLS, Agent
 from sliphook.agent.model import Model
+from sliphook.agent.terminal_person import person_at_the_terminal
 from sliphook.signals import SignalWatch
 from sliphook.trace.record import TraceSink
-from sliphook_sdk.protocol import AlertLevel
 
+from .agent_parts import Told, all_started, here
 from .common import EXIT_FAILED, EXIT_OK, Failed
-from .report import says, why_not_started
 
 
 async def run_one_turn(prompt: str, name: str | None, base_url: str | None, plugins: Sequence[Path], trace: TraceSink | None) -> int:
@@ -53,10 +52,11 @@ class _Run:
         everything: cancelled where a signal comes and no turn is open.
     """
 
-    def __init__(self, model: Model, display: Display) -> None:
+    def __init__(self, model: Model, display: PlainDisplay) -> None:
         self.everything = trio.CancelScope()
         self._model = model
         self._display = display
+        self._person = person_at_the_terminal()
         self._host: PluginHost | None = None
         self._session: Session | None = None
 
@@ -77,18 +77,25 @@ class _Run:
 
     async def turn(self, prompt: str, plugins: Sequence[Path], trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
-        self._host = PluginHost(plugins, reserved_tools=RESERVED_TOOLS, on_notify=self._notify, on_problem=self._problem, trace=trace)
+        told = Told(self._display)
+        self._host = PluginHost(
+            plugins,
+            approver=self._person.approve if self._person is not None else None,
+            on_notify=told.notify,
+            on_progress=told.progress,
+            on_problem=told.problem,
+            reserved_tools=RESERVED_TOOLS,
+            reserved_commands=COMMANDS,
+            trace=trace,
+        )
         async with self._host as host:
-            missing = [
-                f"plugin {says(plugin.name)} did not start: {says(why)}" for plugin in host.plugins if (why := why_not_started(plugin))
-            ]
-            if missing:
-                raise Failed("; ".join(missing))
-            async with host.session(platform="cli", cwd=_cwd(), model=self._model.name) as session:
+            all_started(host)
+            told.from_now_on()
+            async with host.session(platform="cli", cwd=here(), model=self._model.name) as session:
                 self._session = session
                 if await self._command(host, session, prompt):
                     return EXIT_OK
-                outcome = await Agent(host, session, self._model, display=self._display).run(prompt)
+                outcome = await Agent(host, session, self._model, display=self._display, person=self._person).run(prompt)
         return EXIT_OK if outcome == "completed" else EXIT_FAILED
 
     async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:
@@ -102,22 +109,8 @@ class _Run:
             raise Failed(str(error)) from None
         return True
 
-    def _notify(self, plugin: str, level: str, message: str) -> None:
-        self._display.notice(cast(AlertLevel, level), f"{plugin}: {message}")
 
-    def _problem(self, plugin: str, message: str) -> None:
-        if self._session is not None:  # before, it is told once, as what ends the run
-            self._display.notice("warning", f"{plugin}: {message}")
-
-
-def _cwd() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise Failed("the current folder does not exist any more; change to another one") from None
-
-
-def _display() -> Display:
+def _display() -> PlainDisplay:
     if not sys.stderr.isatty():
         return PlainDisplay()
     from sliphook.agent.terminal import TerminalDisplay  # rich only where there is a terminal

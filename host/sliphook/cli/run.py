@@ -7,17 +7,13 @@ from pathlib import Path
 import click
 
 from .common import Failed, plugin_option
+from .model_options import model_options
 from .tracing import Tracing, trace_options
 
 
 @click.command("run")
 @click.argument("prompt")
-@click.option(
-    "--model",
-    metavar="scripted|FILE|NAME",
-    help="The scripted model, a script of replies, a model of OpenAI or of the server, or anthropic/NAME.",
-)
-@click.option("--base-url", metavar="URL", help="A server that speaks OpenAI's or Anthropic's API, such as http://127.0.0.1:8080/v1.")
+@model_options
 @plugin_option
 @trace_options
 def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], tracing: Tracing) -> int:

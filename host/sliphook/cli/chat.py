@@ -1,0 +1,66 @@
+"""`sliphook chat`: a conversation with an agent."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .common import Failed, plugin_option
+from .model_options import model_options
+from .tracing import Tracing, trace_options
+
+if TYPE_CHECKING:
+    from .chat_face import Face
+
+
+@click.command("chat")
+@model_options
+@plugin_option
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="",
+    metavar="[ID]",
+    help="Go on with a conversation: the last one of this folder, or the one whose ID begins so (see: sliphook sessions).",
+)
+@trace_options
+def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], resume: str | None, tracing: Tracing) -> int:
+    """Talk with an agent.
+
+    Without --model it is the scripted model, which needs no network and no key.
+
+    /help lists the commands. /stop or Ctrl+C interrupts the agent while it works, and what is typed meanwhile waits for its turn. Ctrl+C
+    a second time within two seconds, or at the prompt, leaves at once; so does Ctrl+D. Alt+Enter begins another line.
+
+    Where stdin or stdout is no terminal, every line of stdin is a message and nobody is asked for approvals.
+    """
+    import trio
+
+    from sliphook import HostError
+    from sliphook.agent.model import ModelError
+    from sliphook.agent.script import ScriptError
+
+    from .chat_memory import Memory
+    from .chat_session import chat
+
+    face = _face()
+    with tracing.open(face.write) as sink, Memory(resume, lambda line: face.display.notice("warning", line)) as memory:
+        try:
+            return trio.run(chat, model, base_url, plugins, face, memory, sink)
+        except (HostError, ModelError, ScriptError) as error:
+            raise Failed(str(error)) from None
+
+
+def _face() -> Face:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        from .chat_lines import Lines
+
+        return Lines()
+    from sliphook.places import state_home
+
+    from .chat_screen import Screen  # prompt_toolkit only where there is a terminal
+
+    return Screen(state_home() / "history")

@@ -1,0 +1,218 @@
+"""The async part of `sliphook chat`: a host, a gateway with one conversation, the person, and every way out."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import trio
+
+from sliphook import PluginHost
+from sliphook.agent.channel import Channel
+from sliphook.agent.choice import choose_model
+from sliphook.agent.commands import COMMANDS, LEAVING, parse_slash
+from sliphook.agent.gateway import Gateway
+from sliphook.agent.loop import RESERVED_TOOLS, Agent
+from sliphook.agent.model import Model
+from sliphook.agent.questions import Question
+from sliphook.agent.replies import Pending
+from sliphook.signals import SignalWatch
+
+from .agent_parts import Told, all_started, here
+from .chat_face import Face
+from .chat_memory import Memory
+from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+
+if TYPE_CHECKING:
+    from sliphook.session import EndReason
+    from sliphook.trace.record import TraceSink
+
+__all__ = ["chat"]
+
+EXIT_GONE: Final = 128 + signal.SIGHUP
+PLATFORM: Final = "cli"
+AGAIN_S: Final = 2.0
+"""A second Ctrl+C within this time means to leave, not to interrupt."""
+HURRY_S: Final = 0.25
+"""What plugins have to take in the end, where the person does not want to wait for them."""
+
+
+async def chat(name: str | None, base_url: str | None, plugins: Sequence[Path], face: Face, memory: Memory, trace: TraceSink | None) -> int:
+    """Talk until the person leaves.
+
+    Returns:
+        The exit status: 0 the person left, 130 by Ctrl+C, 128 and the signal's number after another signal.
+
+    Raises:
+        ModelError: the model cannot be used.
+        ScriptError: the script cannot be used.
+        Failed: a plugin did not start.
+    """
+    async with aclosing(await choose_model(name, base_url, os.environ)) as model:
+        conversation = _Chat(model, face, memory)
+        async with SignalWatch(conversation.signalled, conversation.kill) as signals:
+            with conversation.everything:
+                await conversation.run(plugins, trace)
+    return conversation.status if signals.exit_status is None else signals.exit_status
+
+
+class _Chat:
+    """One run of the command. It is the `Listener` of its face.
+
+    Attributes:
+        everything: cancelled where a signal comes before there is a conversation.
+        status: the exit status, where no signal ended it.
+    """
+
+    def __init__(self, model: Model, face: Face, memory: Memory) -> None:
+        self.everything = trio.CancelScope()
+        self.status = EXIT_FAILED
+        self._model = model
+        self._face = face
+        self._memory = memory
+        self._told = Told(face.display, face.progress)
+        self._host: PluginHost | None = None
+        self._channel: Channel | None = None
+        self._nursery: trio.Nursery | None = None
+        self._left = trio.Event()
+        self._hurry = False
+        self._pressed_s: float | None = None
+
+    async def run(self, plugins: Sequence[Path], trace: TraceSink | None) -> None:
+        """Open everything, talk, and close everything again."""
+        gateway = Gateway(self._agent_for, ask=self._ask if self._face.asks else None, more_commands=LEAVING)
+        told = self._told
+        self._host = PluginHost(
+            plugins,
+            approver=gateway.approve if self._face.asks else None,
+            on_notify=told.notify,
+            on_progress=told.progress,
+            on_problem=told.problem,
+            reserved_tools=RESERVED_TOOLS,
+            reserved_commands=[*COMMANDS, *LEAVING],
+            trace=trace,
+        )
+        async with self._host as host:
+            all_started(host)
+            told.from_now_on()
+            cwd, resumed = here(), self._memory.resumed
+            try:
+                async with gateway.open(host), trio.open_nursery() as nursery:
+                    self._nursery = nursery
+                    self._channel = gateway.channel(
+                        PLATFORM,
+                        "main",
+                        cwd=cwd,
+                        model=self._model.name,
+                        source="resume" if resumed else "startup",
+                        session_id=resumed.session_id if resumed else None,
+                    )
+                    self._offer()
+                    nursery.start_soon(self._face.talk, self)
+                    await self._left.wait()
+                    nursery.cancel_scope.cancel()
+            except BaseExceptionGroup as group:
+                raise _one_of(group) from None
+            if self._hurry:
+                await trio.sleep(HURRY_S)
+                host.kill()
+
+    # -- what the person does (see Listener) -------------------------------------------------------------------------
+
+    def line(self, text: str) -> Pending | None:
+        """See `Listener`."""
+        slash = parse_slash(text)
+        if slash is not None and slash.name in LEAVING:
+            self._leave("exit", EXIT_OK)
+        if self._channel is None or self._nursery is None or self._left.is_set():
+            return None
+        message = self._channel.submit(text)
+        self._nursery.start_soon(self._reply, message)
+        self._face.working(self._channel.busy)
+        return message
+
+    def ctrl_c(self, *, typed: bool) -> None:
+        """See `Listener`."""
+        if self._left.is_set():
+            self.kill()
+            return
+        again = self._pressed_s is not None and trio.current_time() - self._pressed_s < AGAIN_S
+        if not again and self._channel is not None and self._channel.stop("signal", "sigint") is not None:
+            self._pressed_s = trio.current_time()
+            self._face.display.notice("warning", "interrupted; once more to leave at once")
+        elif not again and typed:
+            self._face.forget_typed()
+        else:
+            self._hurry = again
+            self._leave("signal", EXIT_INTERRUPTED, "sigint")
+
+    def end(self) -> None:
+        """See `Listener`."""
+        self._leave("exit", EXIT_OK)
+
+    def gone(self) -> None:
+        """See `Listener`."""
+        self._leave("signal", EXIT_GONE, "sighup")
+
+    # -- signals -------------------------------------------------------------------------------------------------------
+
+    def signalled(self, word: str) -> bool:
+        """A signal has come; returns whether the conversation goes on."""
+        if self._channel is None:
+            self.everything.cancel()
+        elif word == "sigint":
+            self.ctrl_c(typed=False)
+            return not self._left.is_set()
+        else:
+            self._leave("signal", EXIT_FAILED, word)
+        return False
+
+    def kill(self) -> None:
+        """The person does not want to wait for plugins."""
+        if self._host is not None:
+            self._host.kill()
+        self.everything.cancel()
+
+    def _leave(self, reason: EndReason, status: int, invalidation_reason: str | None = None) -> None:
+        if self._left.is_set():
+            return
+        self.status = status
+        if self._channel is not None:
+            self._channel.close(reason, invalidation_reason)
+            self._memory.end(self._channel.session.session_id, reason)
+        self._left.set()
+
+    # -- the agent's side --------------------------------------------------------------------------------------------
+
+    def _agent_for(self, channel: Channel) -> Agent:
+        conversation = self._memory.conversation(channel.session, self._model.name)
+        return Agent(
+            channel.host, channel.session, self._model, display=self._face.display, conversation=conversation, person=channel.person
+        )
+
+    def _ask(self, _channel: Channel, question: Question | None) -> None:
+        self._face.ask(question)
+
+    async def _reply(self, message: Pending) -> None:
+        reply = await message.wait()
+        if reply.text:
+            self._face.say(reply.text)
+        assert self._channel is not None
+        self._face.working(self._channel.busy)
+        self._offer()
+
+    def _offer(self) -> None:
+        assert self._host is not None
+        plugins = {offer.name: offer.description or f"of {offer.plugin}" for offer in self._host.commands()}
+        self._face.offer({**COMMANDS, **LEAVING, **plugins})
+
+
+def _one_of(error: BaseException) -> BaseException:
+    """What the nurseries have put into groups, as it was raised; of several, the first."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    return _one_of(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])

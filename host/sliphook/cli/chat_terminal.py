@@ -1,0 +1,102 @@
+"""What the screen of a chat is made of: the keyboard, the history, the completion, and what keeps the terminal whole."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import termios
+from collections.abc import Callable, Generator, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input.vt100 import Vt100Input
+
+from .chat_display import without_controls
+
+__all__ = ["Above", "CommandCompleter", "History", "Keyboard", "terminal_as_it_was"]
+
+
+class Keyboard(Vt100Input):
+    """Stdin; one whose terminal was closed is at its end, and does not go on being readable with nothing to read."""
+
+    def read_keys(self) -> Any:
+        """See `Input` of prompt_toolkit."""
+        keys = super().read_keys()
+        if not keys and not os.isatty(self.fileno()):
+            self.stdin_reader.closed = True
+        return keys
+
+
+class History(FileHistory):
+    """What was typed, for the user's eyes alone. Where it cannot be kept, it is not."""
+
+    def __init__(self, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
+        super().__init__(str(path))
+
+    def load_history_strings(self) -> Iterable[str]:
+        """See `History` of prompt_toolkit."""
+        try:
+            return list(super().load_history_strings())
+        except OSError:
+            return []
+
+    def store_string(self, string: str) -> None:
+        """See `History` of prompt_toolkit."""
+        with contextlib.suppress(OSError):
+            super().store_string(string)
+
+
+class CommandCompleter(Completer):
+    """Completes a slash command's name."""
+
+    def __init__(self, commands: Callable[[], Mapping[str, str]]) -> None:
+        self._commands = commands
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """See `Completer` of prompt_toolkit."""
+        typed = document.text_before_cursor
+        if typed.startswith("/") and " " not in typed:
+            for name, does in self._commands().items():
+                if name.startswith(typed[1:]):
+                    yield Completion(f"/{name}", start_position=-len(typed), display_meta=does)
+
+
+class Above(io.StringIO):
+    """Stands in for stderr: what a library writes there goes above the prompt, too."""
+
+    def __init__(self, above: Callable[[StyleAndTextTuples], None]) -> None:
+        super().__init__()
+        self._above = above
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        """Show the lines that are whole."""
+        whole, newline, self._begun = (self._begun + text).rpartition("\n")
+        if newline:
+            self._above([("class:log", without_controls(whole) + "\n")])
+        return len(text)
+
+
+@contextlib.contextmanager
+def terminal_as_it_was() -> Generator[None]:
+    """Whatever becomes of the thread, the terminal's modes are put back."""
+    descriptor = sys.stdin.fileno()
+    try:
+        modes = termios.tcgetattr(descriptor)
+    except termios.error:
+        yield
+        return
+    try:
+        yield
+    finally:
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(descriptor, termios.TCSANOW, modes)
