@@ -11,6 +11,8 @@ import trio
 from sliphook.quoting import quote
 from sliphook.toolcall import ApprovalRequest
 
+from .display import MAX_SHOWN_CHARS
+
 _SAID: Final = {"y": True, "yes": True, "n": False, "no": False, "": False}
 _LINE_CHARS: Final = 1_000
 
@@ -29,6 +31,11 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
     call: str | None = None
     reasons: tuple[str, ...] = ()
+
+    def beneath_the_call(self) -> tuple[str, ...]:
+        """What there is to know where the call stands above already, as displays show it: the call again only if it was cut."""
+        cut = (self.call,) if self.call is not None and len(self.call) > MAX_SHOWN_CHARS else ()
+        return (*cut, *self.reasons)
 
     def text(self) -> str:
         """The whole of it, for a message."""

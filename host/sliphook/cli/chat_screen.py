@@ -93,9 +93,7 @@ class Screen:
         """See `Face`."""
         self._question = question
         if question is not None:
-            # the call stands above already, but for what was too long to be shown
-            call = [question.call] if question.call is not None and len(question.call) > MAX_SHOWN_CHARS else []
-            self.above([("class:question", f"  {line}\n") for line in (*call, *question.reasons)])
+            self.above([("class:question", f"  {line}\n") for line in question.beneath_the_call()])
         self._wake()
 
     def working(self, busy: bool) -> None:
@@ -208,7 +206,7 @@ class Screen:
                 set_exception_handler=False,
                 pre_run=self._begin_to_draw,
             )
-        except EOFError:
+        except (EOFError, OSError):
             assert self._listener is not None
             self._tell(self._listener.gone)
         finally:

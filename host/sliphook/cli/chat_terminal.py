@@ -88,8 +88,9 @@ class Above(io.StringIO):
 
 @contextlib.contextmanager
 def terminal_as_it_was() -> Generator[None]:
-    """Whatever becomes of the thread, the terminal's modes are put back."""
+    """Whatever becomes of the thread, the terminal's modes are put back. Where it was closed, what is still to be written goes nowhere."""
     descriptor = sys.stdin.fileno()
+    outputs = [output.fileno() for output in (sys.stdout, sys.stderr) if output.isatty()]
     try:
         modes = termios.tcgetattr(descriptor)
     except termios.error:
@@ -98,5 +99,11 @@ def terminal_as_it_was() -> Generator[None]:
     try:
         yield
     finally:
-        with contextlib.suppress(termios.error):
+        try:
             termios.tcsetattr(descriptor, termios.TCSANOW, modes)
+        except termios.error:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for output in outputs:
+                if not os.isatty(output):
+                    os.dup2(nowhere, output)
+            os.close(nowhere)

@@ -1,0 +1,215 @@
+"""`sliphook chat` and `run` at a terminal: what a person sees, every way out, and what a plugin hears of it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+WAIT_S = 30.0
+
+_STEERING = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>])")
+_EVENTS = ("session_start", "session_reset", "session_end", "turn_start", "agent_loop_stopped", "turn_end", "user_input_received")
+_FIELDS = ("source", "cause", "reason", "invalidation_reason", "outcome", "choice", "by")
+
+
+class Terminal:
+    """A process at a terminal of its own."""
+
+    def __init__(self, *args: str | Path, cwd: Path) -> None:
+        self._master, slave = os.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 200, 0, 0))
+        self.modes = termios.tcgetattr(slave)
+        self._slave = slave
+        self.process = subprocess.Popen(
+            # the first terminal that the leader of a new session opens is its own
+            ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(slave), sys.executable, "-m", "sliphook", *map(str, args)],
+            cwd=cwd,
+            env={**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "NO_COLOR": "1"},
+            start_new_session=True,
+        )
+        self.shown = ""
+        self._mark = 0
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def wait_for(self, text: str) -> None:
+        """Read until `text` is shown, after what was waited for before."""
+        deadline = time.monotonic() + WAIT_S
+        seen = self.shown[self._mark :]
+        while text not in seen:
+            readable, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
+            if not readable:
+                pytest.fail(f"no {text!r} in:\n{self.shown}")
+            self.shown += _STEERING.sub("", os.read(self._master, 65_536).decode("utf-8", "replace"))
+            seen = self.shown[self._mark :]
+        self._mark += seen.index(text) + len(text)
+
+    def ends(self) -> int:
+        """The exit status; the terminal is as it was before."""
+        deadline = time.monotonic() + WAIT_S
+        while self.process.poll() is None and time.monotonic() < deadline:
+            if select.select([self._master], [], [], 0.02)[0]:
+                self.shown += _STEERING.sub("", os.read(self._master, 65_536).decode("utf-8", "replace"))
+        assert termios.tcgetattr(self._slave) == self.modes
+        return self.process.wait(timeout=1)
+
+    def close(self) -> None:
+        """Close the terminal's window."""
+        for descriptor in (self._slave, self._master):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._slave = self._master = -1
+
+    def stop(self) -> None:
+        self.close()
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait(timeout=WAIT_S)
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    """A plugin that writes down what it hears, asks about one tool, and whose other tool never answers."""
+    path = tmp_path / "probe"
+    manifest = {
+        "protocol_version": 1,
+        "name": "probe",
+        "tools": [{"name": "hang"}, {"name": "paint"}],
+        "subscriptions": [{"event": event, "mode": "event"} if event == "session_start" else {"event": event} for event in _EVENTS]
+        + [{"event": "pre_tool_call", "match": {"tool_name": "paint"}}],
+    }
+    path.write_text(
+        "#!/usr/bin/env python3\n"
+        "import json, sys\n"
+        f"heard = open({str(tmp_path / 'heard')!r}, 'a', buffering=1)\n"
+        "def reply(m, result): print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': result}), flush=True)\n"
+        "for line in sys.stdin:\n"
+        "    if not line.startswith('{'): continue\n"
+        "    m = json.loads(line)\n"
+        "    method, p = m.get('method', ''), m.get('params', {})\n"
+        f"    if method == 'initialize': reply(m, json.loads({json.dumps(manifest)!r}))\n"
+        "    elif method == 'shutdown': reply(m, None)\n"
+        "    elif method == 'exit': break\n"
+        "    elif method == 'hook/pre_tool_call': reply(m, {'decision': 'ask', 'reason': 'really\\x1b[2J?'})\n"
+        "    elif method == 'tool/call' and p['name'] == 'paint': reply(m, 'a\\x1b[2Jb')\n"
+        f"    elif method.startswith('event/'): print(*[method[6:], *(str(p[f]) for f in {_FIELDS!r} if f in p)], file=heard)\n",
+        encoding="utf-8",
+    )
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def terminals() -> Iterator[list[Terminal]]:
+    opened: list[Terminal] = []
+    yield opened
+    for one in opened:
+        one.stop()
+
+
+def talk(terminals: list[Terminal], tmp_path: Path, *args: str | Path) -> Terminal:
+    terminals.append(Terminal(*args, cwd=tmp_path))
+    return terminals[-1]
+
+
+def hanging(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> Terminal:
+    """A chat in which a tool hangs."""
+    terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin)
+    terminal.wait_for("›")
+    terminal.type("TOOL hang\r")
+    terminal.wait_for("tool: hang {}")
+    return terminal
+
+
+def heard(tmp_path: Path) -> list[str]:
+    return (tmp_path / "heard").read_text(encoding="utf-8").splitlines()
+
+
+BEGUN = ["session_start startup", "turn_start"]
+
+
+def test_a_conversation_with_new_one_ctrl_c_and_a_question(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+    terminal = hanging(terminals, tmp_path, plugin)
+    terminal.type("/new\r")
+    terminal.wait_for("a new session")
+    terminal.type("TOOL hang\r")
+    terminal.wait_for("tool: hang {}")
+    terminal.type("half a line\x03")
+    terminal.wait_for("warning: interrupted; once more to leave at once")
+    terminal.type("\x15TOOL paint\r")
+    terminal.wait_for("probe: really\\x1b[2J?")
+    terminal.wait_for("Run paint? [y/N]")
+    terminal.type("y\r")
+    terminal.wait_for("a\\x1b[2Jb")
+    terminal.wait_for("paint: a[2Jb")
+    terminal.type("\x04")
+    assert terminal.ends() == 0
+    assert heard(tmp_path) == [
+        *BEGUN,
+        "agent_loop_stopped reset new_command",
+        "turn_end interrupted",
+        "session_end reset",
+        "session_reset new_command",
+        "session_start reset",
+        "turn_start",
+        "agent_loop_stopped signal sigint",
+        "turn_end interrupted",
+        "turn_start",
+        "user_input_received allow user",
+        "turn_end completed",
+        "session_end exit",
+    ]
+    history = Path(os.environ["XDG_STATE_HOME"]) / "sliphook/history"
+    assert history.stat().st_mode & 0o777 == 0o600
+    assert "+TOOL paint\n" in history.read_text(encoding="utf-8")
+
+
+def test_ctrl_c_twice_leaves_at_once(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+    terminal = hanging(terminals, tmp_path, plugin)
+    terminal.type("\x03")
+    terminal.wait_for("once more")
+    began = time.monotonic()
+    terminal.type("\x03")
+    assert terminal.ends() == 130
+    assert time.monotonic() - began < 5
+    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sigint", "turn_end interrupted", "session_end signal"]
+
+
+def test_sigterm(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+    terminal = hanging(terminals, tmp_path, plugin)
+    terminal.process.send_signal(signal.SIGTERM)
+    assert terminal.ends() == 143
+    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sigterm", "turn_end interrupted", "session_end signal"]
+
+
+def test_the_terminal_is_closed(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+    terminal = hanging(terminals, tmp_path, plugin)
+    terminal.close()
+    assert terminal.process.wait(timeout=WAIT_S) == 129
+    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sighup", "turn_end interrupted", "session_end signal"]
+
+
+def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+    terminal = talk(terminals, tmp_path, "run", "TOOL paint", "--plugin", plugin)
+    terminal.wait_for("probe: really\\x1b[2J?")
+    terminal.wait_for("Run paint? [y/N]")
+    terminal.type("perhaps\r")
+    terminal.wait_for("please answer y or n")
+    terminal.type("\r")
+    terminal.wait_for("denied: paint: ")
+    assert terminal.ends() == 0
+    assert heard(tmp_path) == [*BEGUN, "user_input_received deny user", "turn_end completed", "session_end exit"]
