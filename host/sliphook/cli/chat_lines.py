@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from typing import Final
 
@@ -13,13 +14,14 @@ import trio
 
 from sliphook.agent.display import PlainDisplay
 from sliphook.agent.questions import Question
+from sliphook.agent.replies import Pending
 
 from .chat_face import Listener
 
 __all__ = ["Lines"]
 
 _AHEAD: Final = 16
-"""Lines that are read before their turn has come; `/stop` among them works at once."""
+"""Lines that are read before their turn has come; `/stop` does not wait for its own, and drops those before it."""
 _READ_BYTES: Final = 65_536
 
 
@@ -31,17 +33,42 @@ class Lines:
 
     def __init__(self) -> None:
         self.display = PlainDisplay()
+        self._ahead: deque[str] = deque()
+        self._room = trio.Semaphore(_AHEAD)
+        self._busy = False
 
     async def talk(self, listener: Listener) -> None:
         """Take the lines in their order, each when the one before has its reply; return at their end."""
-        send, receive = trio.open_memory_channel[str](_AHEAD)
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(_read, send, listener)
-            async for line in receive:
-                message = listener.line(line)
-                if message is not None:
-                    await message.wait()
+        async with trio.open_nursery() as nursery, contextlib.aclosing(_lines()) as lines:
+            async for line in lines:
+                if line.strip() == "/stop":
+                    self._drop()
+                    listener.line(line)
+                elif line.strip():
+                    await self._room.acquire()
+                    self._ahead.append(line)
+                    if not self._busy:
+                        self._busy = True
+                        nursery.start_soon(self._answer, listener, self._next(listener))
         listener.end()
+
+    async def _answer(self, listener: Listener, message: Pending | None) -> None:
+        while True:
+            if message is not None:
+                await message.wait()
+            if not self._ahead:
+                self._busy = False
+                return
+            message = self._next(listener)
+
+    def _next(self, listener: Listener) -> Pending | None:
+        self._room.release()
+        return listener.line(self._ahead.popleft())
+
+    def _drop(self) -> None:
+        while self._ahead:
+            self._ahead.pop()
+            self._room.release()
 
     def say(self, text: str) -> None:
         """See `Face`."""
@@ -61,16 +88,6 @@ class Lines:
 
     def forget_typed(self) -> None:
         """See `Face`."""
-
-
-async def _read(send: trio.MemorySendChannel[str], listener: Listener) -> None:
-    """Read ahead. `/stop` does not wait for what it shall stop."""
-    async with send, contextlib.aclosing(_lines()) as lines:
-        async for line in lines:
-            if line.strip() == "/stop":
-                listener.line(line)
-            elif line.strip():
-                await send.send(line)
 
 
 async def _lines() -> AsyncGenerator[str]:

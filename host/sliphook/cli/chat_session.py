@@ -20,6 +20,7 @@ from sliphook.agent.loop import RESERVED_TOOLS, Agent
 from sliphook.agent.model import Model
 from sliphook.agent.questions import Question
 from sliphook.agent.replies import Pending
+from sliphook.quoting import quote
 from sliphook.signals import SignalWatch
 
 from .agent_parts import Told, all_started, here
@@ -112,6 +113,8 @@ class _Chat:
                         session_id=resumed.session_id if resumed else None,
                     )
                     self._offer()
+                    if resumed:
+                        self._face.say(f"going on after {resumed.messages} messages; it began with: {quote(resumed.prompt, 100)}")
                     nursery.start_soon(self._face.talk, self)
                     await self._left.wait()
                     nursery.cancel_scope.cancel()
