@@ -34,20 +34,23 @@ async def ask(session: Session, turn: Turn, fields: dict[str, Any]) -> Outcome:
 
 
 @asynccontextmanager
-async def hook(plugins: Sequence[Path], text_bytes: int = 220, trace: FileTrace | None = None) -> AsyncGenerator[Once, None]:
-    """Put a `pre_tool_call`, and nothing else, to the plugins, of whom exactly one answers.
+async def hook(
+    plugins: Sequence[Path], text_bytes: int = 220, *, trace: FileTrace | None = None, asked: int = 1
+) -> AsyncGenerator[Once, None]:
+    """Put a `pre_tool_call`, and nothing else, to the plugins.
 
     Args:
         plugins: what is started.
         text_bytes: how much text the call has.
         trace: where all of it is recorded.
+        asked: how many of the plugins answer.
     """
     fields = call(text_bytes)
     async with opened(plugins, trace) as host, host.session(cwd="/home/ada/project") as session, session.turn("go on") as turn:
 
         async def once() -> None:
             outcome = await session.ask("pre_tool_call", turn, **fields)
-            if len(outcome.parts) != 1 or outcome.parts[0].status != "answered":
+            if len(outcome.parts) != asked or any(part.status != "answered" for part in outcome.parts):
                 raise PluginTrouble(str(outcome.parts))
 
         yield once

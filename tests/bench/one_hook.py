@@ -52,9 +52,15 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
             return everybody[-1]
 
         async def ours(
-            name: str, plugins: list[Path], text_bytes: int = 220, share: float = 1.0, trace: FileTrace | None = None
+            name: str,
+            plugins: list[Path],
+            text_bytes: int = 220,
+            share: float = 1.0,
+            *,
+            trace: FileTrace | None = None,
+            asked: int = 1,
         ) -> Contestant:
-            return enter(name, await stack.enter_async_context(hook(plugins, text_bytes, trace)), share)
+            return enter(name, await stack.enter_async_context(hook(plugins, text_bytes, trace=trace, asked=asked)), share)
 
         base = enter("floor: a child in C that echoes lines", await stack.enter_async_context(floor([shop.echo], message)))
         enter(
@@ -71,6 +77,9 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
             await ours(f"hook, plugin in C, {count} others idle", shop.bare([f"guard-{count}", *_idle(count)]))
             for count in (1, 10, scale.many)
         ]
+        for count in (2, 10, 50):
+            names = [f"guard-of-{count}-{index}" for index in range(count)]
+            await ours(f"hook, {count} plugins in C asked at the same time", shop.bare(names), share=0.2, asked=count)
         large = payload(MIB)
         base_large = enter("floor, 1 MiB", await stack.enter_async_context(floor([shop.echo], large)), 0.05)
         sync_large = await ours("hook, Python SDK, def, 1 MiB", shop.python("sync", ["sync-large"]), MIB, 0.05)

@@ -35,7 +35,7 @@ async def test_every_part_gives_its_rows(part: str, capsys: pytest.CaptureFixtur
     for row in rows:
         if isinstance(row, Row) and "memory has grown" not in row.what:
             assert row.measured.value > 0, row
-    assert len(contestants) == (14 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
+    assert len(contestants) == (17 + HAS_MCP + bool(shutil.which("node")) if part == "hook" else 0)
     assert json.loads(json.dumps(as_data(rows, contestants)))["rows"][0]["what"] == rows[0].what
     page = io.StringIO()
     show(rows, contestants, Console(file=page, width=200))
@@ -76,10 +76,13 @@ def test_copies_of_a_plugin_are_programs(kind: str, tmp_path: Path) -> None:
 
 
 def run_of(value: float) -> dict[str, Any]:
-    return as_data([Row("one hook", measured([value]), "x floor", 2.5), Skipped("memory", "needs /proc")], [])
+    async def once() -> None: ...
+
+    contestants = [Contestant("floor", once, rounds_us=[[10.0]]), Contestant("a hook", once, rounds_us=[[10.0 * value]])]
+    return as_data([Row("one hook", measured([value]), "x floor", 2.5), Skipped("memory", "needs /proc")], contestants)
 
 
-def test_the_page_s_table_has_a_column_a_run() -> None:
+def test_the_page_s_tables_have_a_column_a_run() -> None:
     lines = as_markdown([run_of(2.3451), run_of(2.5), run_of(3.0)]).splitlines()
     assert lines[:4] == [
         "| what | must be | run 1 | run 2 | run 3 |  |",
@@ -87,5 +90,13 @@ def test_the_page_s_table_has_a_column_a_run() -> None:
         "| one hook | ≤ 2.5 x floor | 2.35 | 2.5 | 3 | **kept in 2 of 3** |",
         "| memory |  | not measured | not measured | not measured |  |",
     ]
-    assert as_markdown([run_of(2.0)]).splitlines()[2] == "| one hook | ≤ 2.5 x floor | 2 | kept |"
-    assert as_markdown([run_of(9.0)]).splitlines()[2] == "| one hook | ≤ 2.5 x floor | 9 | **missed** |"
+    assert lines[7:10] == [
+        "| one `pre_tool_call`, p50 in floors | run 1 | run 2 | run 3 |",
+        "| --- | ---: | ---: | ---: |",
+        "| a hook | 2.35 | 2.5 | 3 |",
+    ]
+
+
+@pytest.mark.parametrize(("value", "line"), [(2.0, "≤ 2.5 x floor | 2 | kept |"), (9.0, "≤ 2.5 x floor | 9 | **missed** |")])
+def test_a_single_run_s_verdict(value: float, line: str) -> None:
+    assert as_markdown([run_of(value)]).splitlines()[2] == f"| one hook | {line}"
