@@ -51,7 +51,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "confidential",
         ),
         ("framing", "rpc", "approval", "call", "dispatch", "portal", "process", "tomlfile", "tools"),
-        ("openblock", "launch", "overrides", "delivery", "outbox", "witness", "observer"),
+        ("openblock", "launch", "overrides", "delivery", "outbox", "witness", "observer", "trace.otel"),
         ("writer",),
         ("reader", "hang"),
         ("connection",),

@@ -14,17 +14,33 @@ _REF: Final = "#/$defs/{name}"
 
 _ID: Final = {"oneOf": [{"type": "integer"}, {"type": "string"}]}
 
+_TRACEPARENT: Final = {
+    "description": "The agent's span that this is part of, as W3C Trace Context writes it; absent where the agent makes none.",
+    "type": "string",
+}
+
 _ENVELOPE: Final[dict[str, Any]] = {
     "EnvelopeRequest": {
         "description": "Asks for one reply. The host's ids are integers from 1, never reused.",
         "type": "object",
-        "properties": {"jsonrpc": {"const": "2.0"}, "id": _ID, "method": {"type": "string"}, "params": {"type": "object"}},
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "id": _ID,
+            "method": {"type": "string"},
+            "traceparent": _TRACEPARENT,
+            "params": {"type": "object"},
+        },
         "required": ["jsonrpc", "id", "method"],
     },
     "EnvelopeNotification": {
         "description": "Asks for no reply.",
         "type": "object",
-        "properties": {"jsonrpc": {"const": "2.0"}, "method": {"type": "string"}, "params": {"type": "object"}},
+        "properties": {
+            "jsonrpc": {"const": "2.0"},
+            "method": {"type": "string"},
+            "traceparent": _TRACEPARENT,
+            "params": {"type": "object"},
+        },
         "required": ["jsonrpc", "method"],
         "not": {"required": ["id"]},
     },

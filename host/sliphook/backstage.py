@@ -23,7 +23,7 @@ from .hostcalls import HostCalls, Progress
 from .keeper import Keeper
 from .lifecycle import State
 from .manifest import PluginTool, ReadManifest
-from .observer import Observer
+from .observer import Observer, Spans
 from .places import data_home as user_data_home
 from .pluginlog import PluginLogs, default_folder, safe_name
 from .pluginwork import PluginWork
@@ -76,12 +76,13 @@ class Backstage:
         reserved_commands: Iterable[str],
         timeout_cap_s: float | None,
         trace: TraceSink | None,
+        spans: Spans | None,
         data_home: Path | None,
         log_dir: Path | None,
     ) -> None:
         self.trace = trace
         self.secrets = Redactor()
-        self.observer = Observer(trace) if trace is not None else None
+        self.observer = Observer(trace, spans) if trace is not None or spans is not None else None
         self.timeout_cap_s = timeout_cap_s
         self.deadlines = Deadlines()
         self.keeper = Keeper()
@@ -93,7 +94,7 @@ class Backstage:
         self._data_home = data_home
         self._by_name: dict[str, Plugin] = {}
         self._subscribers: dict[str, Audience] = {}
-        self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver)
+        self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver, self.observer)
 
     # -- for sessions (see SessionHost) ------------------------------------------------------------------------------
 

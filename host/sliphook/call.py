@@ -26,6 +26,7 @@ class Call:
         turn_id: the turn it belongs to, or None.
         call_id: the tool call it carries, or None.
         retell: the params, where an interrupt must not lose what the request says: unwritten, it is told as an event instead.
+        traceparent: the span that it is the work of, for the envelope; None where there are no spans.
         timeout_s: from the moment it was made.
         id: the JSON-RPC id; 0 until the connection has taken it.
         connection: where it went, or None.
@@ -52,6 +53,7 @@ class Call:
         "session_id",
         "status",
         "timeout_s",
+        "traceparent",
         "turn_id",
         "why",
         "written",
@@ -75,6 +77,7 @@ class Call:
         self.turn_id = turn_id
         self.call_id = call_id
         self.retell = retell
+        self.traceparent: str | None = None
         self.id = 0
         self.connection: Connection | None = None
         self.written = False

@@ -96,7 +96,7 @@ class Connection:
             return
         call.connection = self
         request = self._rpc.ask if call.method.startswith("hook/") else self._rpc.request  # one of fifty hooks at once counts too
-        call.id, frame = request(call.method, params, call)
+        call.id, frame = request(call.method, params, call, call.traceparent)
         self._send(call, frame)
         self._reader.attend()
 
@@ -111,7 +111,7 @@ class Connection:
             call.settle("crashed", "the plugin has ended")
             return False
         call.connection = self
-        call.id, frame = self._rpc.ask(call.method, params, call)
+        call.id, frame = self._rpc.ask(call.method, params, call, call.traceparent)
         if self._calls:
             self._send(call, frame)
             self._reader.attend()
@@ -164,7 +164,7 @@ class Connection:
         for call in unwritten:
             if call.retell is not None:
                 method = call.method.replace("hook/", "event/", 1)
-                item = Item(self._rpc.notify(method, told_instead(call.retell)), method, session_id=call.session_id)
+                item = Item(self._rpc.notify(method, told_instead(call.retell), call.traceparent), method, session_id=call.session_id)
                 if self._writer.outbox.swap(call, item):
                     taken.add(call)
         return taken

@@ -19,10 +19,16 @@ class PayloadTooLarge(Exception):
 
 
 class Delivery:
-    """Encodes the payloads of one fire; plugins with the same wishes share the bytes."""
+    """Encodes the payloads of one fire; plugins with the same wishes share the bytes.
 
-    def __init__(self, entry: Entry) -> None:
+    Args:
+        entry: the hook or event.
+        traceparent: the span that plugins which are told may continue, or None.
+    """
+
+    def __init__(self, entry: Entry, traceparent: str | None = None) -> None:
         self._entry = entry
+        self._traceparent = traceparent
         self._payload: Payload | None = None
         self._forms: dict[tuple[frozenset[str], float | None], msgspec.Raw] = {}
         self._events: dict[frozenset[str], bytes] = {}
@@ -53,7 +59,7 @@ class Delivery:
         params = self.params(payload, include, None)
         frame = self._events.get(include)
         if frame is None:
-            frame = self._events[include] = Rpc.notify(f"event/{self._entry.name}", params)
+            frame = self._events[include] = Rpc.notify(f"event/{self._entry.name}", params, self._traceparent)
         return frame
 
 

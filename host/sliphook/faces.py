@@ -13,6 +13,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cas
 
 from .host import PluginHost
 from .hostcalls import Progress
+from .observer import Spans
 from .openblock import Block
 from .outcome import Context
 from .portal import HostClosed, Portal
@@ -40,6 +41,7 @@ class HostSettings(TypedDict, total=False):
     reserved_commands: Iterable[str]
     timeout_cap_s: float | None
     trace: TraceSink | None
+    spans: Spans | None
     data_home: Path | None
     log_dir: Path | None
 

@@ -75,7 +75,7 @@ class Fire:
         self._turn_id = turn_id
         self._watch = watch
         self._policy = dispatch(entry, payload, subscribers)
-        self._delivery = Delivery(entry)
+        self._delivery = Delivery(entry, watch.traceparent if watch is not None else None)
         self._waiters: list[trio.lowlevel.Task] = []
         self._reading: Connection | None = None
         self._calls: dict[int, tuple[Plugin, Call]] = {}
@@ -218,6 +218,8 @@ class Fire:
             turn_id=self._turn_id,
             retell=params if self.entry.urgent else None,
         )
+        if self._watch is not None:
+            call.traceparent = self._watch.asked(plugin.name)
         self._calls[index] = plugin, call
         plugin.ask(call, params)
 
@@ -260,10 +262,10 @@ class Fire:
 class Announcement:
     """One event on its way to many: encoded once for all who want the same heavy fields."""
 
-    def __init__(self, entry: Entry, payload: Payload) -> None:
+    def __init__(self, entry: Entry, payload: Payload, traceparent: str | None = None) -> None:
         self._entry = entry
         self._payload = payload
-        self._delivery = Delivery(entry)
+        self._delivery = Delivery(entry, traceparent)
         self._items: dict[frozenset[str], Item | None] = {}
 
     def tell(self, subscriber: Subscriber, plugin: Plugin | None, *, urgent: bool = False) -> bool:
@@ -293,8 +295,14 @@ class Announcement:
 
 
 def tell(
-    entry: Entry, payload: Payload, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin], *, urgent: bool = False
+    entry: Entry,
+    payload: Payload,
+    subscribers: Sequence[Subscriber],
+    plugins: Mapping[str, Plugin],
+    *,
+    urgent: bool = False,
+    traceparent: str | None = None,
 ) -> list[str]:
     """Tell everybody whose subscription matches, hooks too; returns the names of those who were told."""
-    announcement = Announcement(entry, payload)
+    announcement = Announcement(entry, payload, traceparent)
     return [one.plugin for one in subscribers if announcement.tell(one, plugins.get(one.plugin), urgent=urgent)]

@@ -19,6 +19,7 @@ from .errors import HostError
 from .fire import Fire, tell
 from .hostcalls import Progress
 from .lifecycle import State
+from .observer import Spans
 from .outcome import Outcome, Part
 from .plugin import Plugin
 from .pluginwork import ToolAnswer
@@ -47,6 +48,7 @@ class PluginHost:
         reserved_commands: names of commands that are the agent's own, besides the protocol's.
         timeout_cap_s: the longest that an answer of any plugin may take, whatever its subscriptions ask for; None: no cap.
         trace: where the messages are recorded, or None.
+        spans: makes spans of sessions, turns, model calls, hooks and tool calls (see `sliphook.trace.otel`), or None.
         data_home: where the plugins' folders are; by default `$XDG_DATA_HOME/sliphook/data`.
         log_dir: where the plugins' log files are, one a plugin; by default `$XDG_STATE_HOME/sliphook/logs`.
     """
@@ -65,6 +67,7 @@ class PluginHost:
         reserved_commands: Iterable[str] = (),
         timeout_cap_s: float | None = None,
         trace: TraceSink | None = None,
+        spans: Spans | None = None,
         data_home: Path | None = None,
         log_dir: Path | None = None,
     ) -> None:
@@ -77,6 +80,7 @@ class PluginHost:
             reserved_commands=reserved_commands,
             timeout_cap_s=timeout_cap_s,
             trace=trace,
+            spans=spans,
             data_home=data_home,
             log_dir=log_dir,
         )

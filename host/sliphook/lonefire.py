@@ -97,6 +97,8 @@ class LoneFire:
         except PayloadTooLarge as error:
             self._merge(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
             return
+        if self._watch is not None:
+            call.traceparent = self._watch.asked(self._subscriber.plugin)
         self._reads = self._connection.ask(call, params)
         if call.status is None:
             call.start_clock(self._deadlines)  # it counts from the call's making; the plugin works meanwhile

@@ -19,6 +19,7 @@ from .stamps import new_id, now
 from .tools import CommandOffer, ToolOffer, ToolTable
 
 if TYPE_CHECKING:
+    from .observer import Observer
     from .plugin import Plugin
     from .session import Session
     from .toolcall import Approver, OpenTool, ToolStatus
@@ -44,10 +45,11 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class PluginWork:
     """The plugins' tools and commands (see `ToolHost`)."""
 
-    def __init__(self, plugins: Mapping[str, Plugin], table: ToolTable, approver: Approver | None) -> None:
+    def __init__(self, plugins: Mapping[str, Plugin], table: ToolTable, approver: Approver | None, observer: Observer | None) -> None:
         self.approver = approver
         self.table = table
         self._plugins = plugins
+        self._observer = observer
 
     def find(self, name: str, session_id: str) -> ToolOffer | None:
         """The plugin's tool of that name."""
@@ -90,7 +92,7 @@ class PluginWork:
             why = f"the plugin {offer.plugin} was left out meanwhile"
             result = _error(f"the tool {offer.name} failed: {why}")
             return ToolAnswer(plugin=offer.plugin, status="failed_to_start", result=result, elapsed_ms=0.0, error=why)
-        call = await _send(
+        call = await self._send(
             plugin, "tool/call", params, params.timeout_s, session_id=params.session_id, turn_id=turn_id, call_id=params.call_id
         )
         status, result, error = _tool_result(call, offer.name)
@@ -109,7 +111,7 @@ class PluginWork:
         params = CommandRunParams(
             **_last_stamp(session), **session.common(turn), name=name, timeout_s=COMMAND_TIMEOUT_S, arguments=arguments
         )
-        call = await _send(self._plugins[command.plugin], "command/run", params, COMMAND_TIMEOUT_S, session_id=session.session_id)
+        call = await self._send(self._plugins[command.plugin], "command/run", params, COMMAND_TIMEOUT_S, session_id=session.session_id)
         if call.status != "answered" or call.result is None:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
@@ -117,34 +119,36 @@ class PluginWork:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise HostError(f"/{name} of {command.plugin} failed: its answer does not fit: {quote(str(error), 200)}") from None
 
+    async def _send(
+        self,
+        plugin: Plugin,
+        method: str,
+        params: ToolCallParams | CommandRunParams,
+        timeout_s: float,
+        *,
+        session_id: str | None,
+        turn_id: str | None = None,
+        call_id: str | None = None,
+    ) -> Call:
+        settled = trio.Event()
+        call = Call(method, timeout_s, lambda _: settled.set(), session_id=session_id, turn_id=turn_id, call_id=call_id)
+        body = wire.encode(params)
+        if len(body) > MAX_MESSAGE_BYTES - 256:
+            call.settle("error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+            return call
+        if self._observer is not None:
+            call.traceparent = self._observer.span_of(params)
+        plugin.ask(call, msgspec.Raw(body))
+        try:
+            await settled.wait()
+        except BaseException:  # cancelled, or Ctrl+C
+            plugin.cancel(call)
+            raise
+        return call
+
 
 def _last_stamp(session: Session) -> dict[str, Any]:
     return {"event_id": new_id(), "seq": session.seq, "time": now()}
-
-
-async def _send(
-    plugin: Plugin,
-    method: str,
-    params: msgspec.Struct,
-    timeout_s: float,
-    *,
-    session_id: str | None,
-    turn_id: str | None = None,
-    call_id: str | None = None,
-) -> Call:
-    settled = trio.Event()
-    call = Call(method, timeout_s, lambda _: settled.set(), session_id=session_id, turn_id=turn_id, call_id=call_id)
-    body = wire.encode(params)
-    if len(body) > MAX_MESSAGE_BYTES - 256:
-        call.settle("error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
-        return call
-    plugin.ask(call, msgspec.Raw(body))
-    try:
-        await settled.wait()
-    except BaseException:  # cancelled, or Ctrl+C
-        plugin.cancel(call)
-        raise
-    return call
 
 
 def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:

@@ -70,6 +70,7 @@ class Rpc:
         self._emit = emit
         self._handlers = handlers
         self._sent = b""
+        self._traceparent: str | None = None
         self._next_id = 0
         self._in_flight: dict[int | str, str] = {}
         self._doubled_ids = 0
@@ -83,22 +84,25 @@ class Rpc:
         """How many requests have no reply yet."""
         return len(self._waiting) + len(self._asked)
 
-    def request(self, method: str, params: msgspec.Raw, pending: Pending) -> tuple[int, bytes]:
+    def request(self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None) -> tuple[int, bytes]:
         """Register a request; returns its id and the frame that has to be written."""
+        self._traceparent = traceparent
         self._endpoint.request(method, params)
         self._waiting[self._next_id] = pending
         return self._next_id, self._sent
 
-    def ask(self, method: str, params: msgspec.Raw, pending: Pending) -> tuple[int, bytes]:
+    def ask(self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None) -> tuple[int, bytes]:
         """The same as `request`, for the fast path: Endpoint would make a future, with locks and callbacks, that nobody waits for."""
         request_id = self._new_id()
         self._asked[request_id] = pending
-        return request_id, frame(wire.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}))
+        message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
+        return request_id, frame(wire.encode(message if traceparent is None else _traced(message, traceparent)))
 
     @staticmethod
-    def notify(method: str, params: msgspec.Raw | msgspec.Struct) -> bytes:
+    def notify(method: str, params: msgspec.Raw | msgspec.Struct, traceparent: str | None = None) -> bytes:
         """The frame of a notification: the same for everybody, as there is no id."""
-        return frame(wire.encode({"jsonrpc": "2.0", "method": method, "params": params}))
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        return frame(wire.encode(message if traceparent is None else _traced(message, traceparent)))
 
     def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
         """Settle a pending request here and now, as if the plugin had answered with an error; does nothing if it is settled."""
@@ -174,12 +178,11 @@ class Rpc:
         return self._next_id
 
     def _consume_outgoing(self, message: dict[str, Any]) -> None:
-        body = frame(wire.encode(message))
         if "method" in message:
-            self._sent = body
+            self._sent = frame(wire.encode(message if self._traceparent is None else _traced(message, self._traceparent)))
         else:
             request_id = message["id"]
-            self._emit(body, self._in_flight[request_id], request_id)
+            self._emit(frame(wire.encode(message)), self._in_flight[request_id], request_id)
 
     def _settle(self, request_id: int, result: msgspec.Raw | None, error: wire.ErrorObject | None) -> None:
         pending = self._asked.pop(request_id, None)
@@ -197,3 +200,8 @@ class Rpc:
         except Exception:
             _log.exception("a handler of the host failed")
             raise JsonRpcException("the host failed to handle this", int(ErrorCode.INTERNAL_ERROR)) from None
+
+
+def _traced(message: dict[str, Any], traceparent: str) -> dict[str, Any]:
+    """A message of the host's with the span that it is the work of; params stay last."""
+    return {**{key: value for key, value in message.items() if key != "params"}, "traceparent": traceparent, "params": message["params"]}

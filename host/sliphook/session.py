@@ -267,9 +267,12 @@ class Session:
         """Put an event, or a hook that nobody may answer any more, to all who subscribed."""
         payload = self.stamp(name, turn, **fields)
         subscribers = self.host.subscribers(name)
-        told = tell(CATALOGUE[name], payload, subscribers, self.host.plugins_by_name, urgent=urgent) if subscribers else []
-        if not told and self.host.observer is not None:
-            self.host.observer.unheard(name, payload)
+        observer = self.host.observer
+        span = observer.told(name, payload) if observer is not None else None
+        plugins = self.host.plugins_by_name
+        told = tell(CATALOGUE[name], payload, subscribers, plugins, urgent=urgent, traceparent=span) if subscribers else []
+        if not told and observer is not None:
+            observer.unheard(name, payload)
 
     @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: Turn | None, *, budget_s: float | None = None, **fields: Any) -> Fire:

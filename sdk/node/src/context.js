@@ -19,6 +19,11 @@ export class Context {
     return this.#call.params.turn_id;
   }
 
+  /** The agent's span that this is part of, as W3C Trace Context writes it, for spans of the plugin's own; null without one. */
+  get traceparent() {
+    return this.#call.traceparent;
+  }
+
   /** Aborted when the host withdraws the request: the user interrupted, or time was up. The answer will be dropped. */
   get signal() {
     return this.#call.signal;

@@ -12,10 +12,11 @@ export class Call {
   #controller;
   cancelled = false;
 
-  constructor(id, method, params) {
+  constructor(id, method, params, traceparent) {
     this.id = id;
     this.method = method;
     this.params = params;
+    this.traceparent = traceparent ?? null;
     this.arrived = performance.now();
   }
 
@@ -52,7 +53,7 @@ export class Peer {
       this.log("error", `a message of the host is no JSON: ${error.message}`);
       return undefined;
     }
-    const { id, method, params } = message ?? {};
+    const { id, method, params, traceparent } = message ?? {};
     if (typeof method !== "string") {
       this.#settle(message ?? {});
       return undefined;
@@ -61,7 +62,7 @@ export class Peer {
       this.#cancel(params?.id);
       return undefined;
     }
-    const call = new Call(id, method, params ?? {});
+    const call = new Call(id, method, params ?? {}, traceparent);
     if (id !== undefined) this.#open.set(id, call);
     return call;
   }

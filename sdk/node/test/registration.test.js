@@ -4,9 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { checkAnswer } from "../src/answers.js";
+import { Context } from "../src/context.js";
 import { FrameSplitter, FramingError } from "../src/framing.js";
 import { allow, AnswerError, context, deny, Plugin, RegistrationError } from "../src/index.js";
 import { matcher } from "../src/matching.js";
+import { Peer } from "../src/peer.js";
 import { CATALOGUE } from "../src/protocol.js";
 
 const nothing = () => {};
@@ -98,4 +100,11 @@ test("frames, however they are split", () => {
   }
   assert.throws(() => new FrameSplitter().feed(Buffer.from("hello\r\n\r\n")), FramingError);
   assert.throws(() => new FrameSplitter().feed(Buffer.from("Content-Length: x\r\n\r\n")), FramingError);
+});
+
+test("ctx has the span of the envelope", () => {
+  const peer = new Peer(nothing);
+  const traced = peer.receive('{"jsonrpc":"2.0","id":1,"method":"hook/stop","traceparent":"00-0af7-b7ad-01","params":{}}');
+  assert.equal(new Context(undefined, traced).traceparent, "00-0af7-b7ad-01");
+  assert.equal(new Context(undefined, peer.receive('{"jsonrpc":"2.0","method":"event/stop","params":{}}')).traceparent, null);
 });

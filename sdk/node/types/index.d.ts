@@ -78,6 +78,8 @@ export interface Context<State = unknown, Config = Record<string, any>> {
   readonly sessionId: string;
   /** the turn; null outside one */
   readonly turnId: string | null;
+  /** The agent's span that this is part of, as W3C Trace Context writes it, for spans of the plugin's own; null without one. */
+  readonly traceparent: string | null;
   /** aborted when the host withdraws the request; the answer will be dropped */
   readonly signal: AbortSignal;
   /** the moment on `performance.now()` (milliseconds) after which nobody waits for the answer; null for events */

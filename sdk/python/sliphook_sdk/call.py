@@ -19,17 +19,19 @@ class Call:
         id: the host's id of the request.
         method: the method.
         params: the params as they came, undecoded.
+        traceparent: the agent's span that it is part of; None where it has none.
         arrived: when it was read, on `time.monotonic()`.
         cancelled: the host withdrew it; its answer is dropped.
         stop: what else a cancel does, set by whoever works on the call; it is called in the thread that read the cancel.
     """
 
-    __slots__ = ("_woken", "arrived", "cancelled", "id", "method", "params", "stop")
+    __slots__ = ("_woken", "arrived", "cancelled", "id", "method", "params", "stop", "traceparent")
 
-    def __init__(self, id: int | str | None, method: str, params: msgspec.Raw) -> None:
+    def __init__(self, id: int | str | None, method: str, params: msgspec.Raw, traceparent: str | None = None) -> None:
         self.id = id
         self.method = method
         self.params = params
+        self.traceparent = traceparent
         self.arrived = time.monotonic()
         self.cancelled = False
         self.stop: Callable[[], object] | None = None

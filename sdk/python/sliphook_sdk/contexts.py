@@ -89,6 +89,11 @@ class BaseContext(Generic[ConfigT]):
         return Path(self._service.data_dir)
 
     @property
+    def traceparent(self) -> str | None:
+        """The agent's span that this is part of, as W3C Trace Context writes it, for spans of the plugin's own; None without one."""
+        return self._call.traceparent
+
+    @property
     def cancelled(self) -> bool:
         """The host has withdrawn the request: the user interrupted, or time was up. The answer will be dropped."""
         return self._call.cancelled

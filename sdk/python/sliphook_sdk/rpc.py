@@ -47,6 +47,7 @@ class Envelope(msgspec.Struct, frozen=True):
     jsonrpc: Literal["2.0"]
     id: Optional[Union[int, str, msgspec.UnsetType]] = msgspec.UNSET
     method: Union[str, msgspec.UnsetType] = msgspec.UNSET
+    traceparent: Optional[str] = None
     params: msgspec.Raw = msgspec.Raw(b"{}")
     result: Union[msgspec.Raw, msgspec.UnsetType] = msgspec.UNSET
     error: Union[ErrorObject, msgspec.UnsetType] = msgspec.UNSET
@@ -95,11 +96,11 @@ class Peer:
                 if message.method == "$/cancelRequest":
                     self._cancel_request(message.params)
                     return None
-                return Call(None, message.method, message.params)
+                return Call(None, message.method, message.params, message.traceparent)
             if message.id is None:
                 self.complain(f"a request of the host has no id: {message.method}")
                 return None
-            call = Call(message.id, message.method, message.params)
+            call = Call(message.id, message.method, message.params, message.traceparent)
             self._open[message.id] = call
             return call
         self._settle(message)

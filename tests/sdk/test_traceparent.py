@@ -1,0 +1,29 @@
+"""The agent's span reaches the handler's ctx."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from sliphook_sdk.contexts import Context
+from sliphook_sdk.rpc import Peer
+
+SPAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+@pytest.mark.parametrize(
+    ("envelope", "span"),
+    [
+        ('"id":1,"method":"hook/stop","traceparent":"' + SPAN + '",', SPAN),
+        ('"method":"event/stop","traceparent":"' + SPAN + '",', SPAN),
+        ('"id":1,"method":"hook/stop",', None),
+        ('"method":"event/stop","traceparent":null,', None),
+    ],
+)
+def test_ctx_has_the_span_of_the_envelope(envelope: str, span: str | None) -> None:
+    written: list[bytes] = []
+    call = Peer(written.append).receive(('{"jsonrpc":"2.0",' + envelope + '"params":{}}').encode())
+    assert call is not None
+    assert Context(cast("Any", None), call, "s-1", None, None).traceparent == span
+    assert written == []
