@@ -13,6 +13,7 @@ import trio
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanContext
 
 from sliphook import PluginHost
 from sliphook.session import Session
@@ -29,9 +30,15 @@ def provider_with(*processors: SpanProcessor) -> TracerProvider:
     return provider
 
 
+def context_of(span: ReadableSpan) -> SpanContext:
+    context = span.get_span_context()
+    assert context is not None
+    return context
+
+
 def tree(spans: Sequence[ReadableSpan]) -> list[str]:
     """Every span by name, in the order in which they began, indented under its parent."""
-    by_id = {span.context.span_id: span for span in spans}
+    by_id = {context_of(span).span_id: span for span in spans}
 
     def depth(span: ReadableSpan) -> int:
         return 0 if span.parent is None else 1 + depth(by_id[span.parent.span_id])
@@ -49,7 +56,7 @@ def envelopes(kept: Kept, method: str) -> list[dict[str, Any]]:
 
 
 def written(span: ReadableSpan) -> str:
-    return f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}"
+    return f"00-{context_of(span).trace_id:032x}-{context_of(span).span_id:016x}"
 
 
 def continued(message: dict[str, Any]) -> str:
