@@ -14,6 +14,8 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 import msgspec
 
 from sliphook import lifecycle
+from sliphook.trace import bodies
+from sliphook.trace.record import KINDS, Kind, TraceRecord
 from sliphook_sdk import protocol
 from sliphook_sdk.protocol import limits, shapes
 from sliphook_sdk.protocol.describe import field_docs
@@ -53,7 +55,16 @@ def _codes(names: Iterable[str]) -> str:
 
 _HOOKS: Final = "(#hooks-and-events)"
 
-_WORDS: Final[dict[object, str]] = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null", Any: "any value"}
+_WORDS: Final[dict[object, str]] = {
+    str: "string",
+    bytes: "any value",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+    Any: "any value",
+    Kind: "one of those below",
+}
 
 
 def plain_type(hint: Any) -> str:
@@ -194,6 +205,10 @@ def _lifecycle() -> str:
     return f"```mermaid\nstateDiagram-v2\n{moves}\n```"
 
 
+def _trace_kinds() -> str:
+    return _table(("kind", "what it says"), ((f"`{kind}`", says) for kind, says in KINDS.items()))
+
+
 def all_tables() -> dict[str, Callable[[], str]]:
     """Every table by the name of its marker; each must stand in protocol.md once."""
     tables: dict[str, Callable[[], str]] = {
@@ -206,11 +221,14 @@ def all_tables() -> dict[str, Callable[[], str]]:
         "lifecycle": _lifecycle,
         "names": _names,
         "fields Common": partial(_fields, Payload),
+        "trace kinds": _trace_kinds,
+        "fields TraceRecord": partial(_fields, TraceRecord),
     }
     for entry in protocol.CATALOGUE.values():
         tables[f"fields {entry.name}"] = partial(_fields, entry.payload, _COMMON)
     structs: list[type[msgspec.Struct]] = [*_SHARED_STRUCTS, *(method.params for method in protocol.METHODS)]
     structs += [method.result for method in protocol.METHODS if method.result is not None]
+    structs += [bodies.Header, bodies.OutcomeBody, bodies.PartBody, bodies.Lost]
     for struct in structs:
         if struct is not protocol.Empty:
             tables[f"fields {struct.__name__}"] = partial(_fields, struct, _COMMON if issubclass(struct, Payload) else ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import msgspec
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sliphook.trace.lines import decode_line, encode_line
-from sliphook.trace.record import TraceRecord
+from sliphook.trace.record import KINDS, Kind, TraceRecord
 
 
 def record(**fields: object) -> TraceRecord:
@@ -76,3 +77,7 @@ def test_a_line_gives_its_record_back(kind: str, body: bytes | None, note: str |
 def test_a_torn_line_is_a_value_error(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"^no line of a trace: "):
         decode_line(line)
+
+
+def test_every_kind_is_explained() -> None:
+    assert sorted(KINDS) == sorted(get_args(Kind))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Annotated, Final, Literal, Protocol
 
 import msgspec
 
-__all__ = ["Direction", "Kind", "Tee", "TraceRecord", "TraceSink"]
+from sliphook_sdk.protocol.describe import doc
+
+__all__ = ["KINDS", "Direction", "Kind", "Tee", "TraceRecord", "TraceSink"]
 
 Kind = Literal[
     "message", "lifecycle", "spawn", "exit", "stderr", "stray", "refused", "drop", "late", "settled", "outcome", "header", "lost", "unheard"
@@ -15,45 +17,49 @@ Kind = Literal[
 Direction = Literal["to_plugin", "from_plugin"]
 
 
+KINDS: Final[dict[Kind, str]] = {
+    "header": "the first line of each file: what wrote it",
+    "spawn": "a process was started; `note` has its pid and path",
+    "lifecycle": "a plugin has another state, in `verdict`; `note` says what led to it",
+    "exit": "a process has ended; `note` says how",
+    "message": "a valid message went over the wire",
+    "settled": "the host ended a request without an answer: `verdict` is `timed_out`, `cancelled`, `crashed` …, `note` says why",
+    "late": "an answer to a request that had ended already",
+    "drop": "a message to the plugin was given up before it was written",
+    "stray": "the plugin wrote what is no message to its stdout; `note` says why it is none",
+    "refused": "the plugin wrote what breaks the protocol; `note` says which rule",
+    "stderr": "a line of the plugin's stderr, control characters escaped",
+    "outcome": "what all answers to one hook came to: `verdict` is the decision, or `cancelled`",
+    "unheard": "a hook or an event that no plugin was asked or told of; `body` is the message that it would have been",
+    "lost": "records are missing here: the disk was full, or slower than they came",
+}
+
+
 class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened on a plugin's wire or to its process.
 
-    Args:
-        kind: `message` for what went over the wire as the protocol means it; `stray` and `refused` for bytes that did not; `late` for
-            an answer to a request that was already settled; `drop` for messages that were given up; `settled` for a request that the
-            host ended without an answer; `outcome` for what all answers to one fire came to; `unheard` for a hook or
-            event that reached no plugin; `header` and `lost` for what the trace says of itself; the others are the process's life.
-        wall_s: Seconds since the epoch.
-        mono_s: Seconds of the host's own clock, for durations: the wall clock may jump.
-        plugin: The plugin's name; empty where it is about none.
-        direction: Which way the message went; None where nothing went.
-        method: The message's method; on replies the method of the request.
-        id: The request's id, on requests and replies.
-        size: Bytes of the body.
-        elapsed_ms: On replies, since the request was queued.
-        verdict: In a word or two what came of it: `deny`, `timed_out`, `error -32601`, `ready`.
-        body: The JSON of a message; the raw bytes of what was refused; a line of stderr. Kept as bytes, so that recording costs no parse.
-        note: A sentence for people.
-        session_id: The session that the message belongs to.
-        turn_id: The turn that the message belongs to.
-        seq: The event's number within its session.
+    As the host makes it, a record says what costs nothing to know. `trace.complete` adds what the body tells: where in its session a
+    message belongs, and what a hook's answer decides.
+
+    `body` holds bytes as they passed, so that recording costs no parse: a message, what was refused, a line of stderr, or the JSON of
+    one of `trace.bodies`.
     """
 
-    kind: Kind
-    wall_s: float
-    mono_s: float
-    plugin: str
-    direction: Direction | None = None
-    method: str | None = None
-    id: int | str | None = None
-    size: int | None = None
-    elapsed_ms: float | None = None
-    verdict: str | None = None
-    body: bytes | None = None
-    note: str | None = None
-    session_id: str | None = None
-    turn_id: str | None = None
-    seq: int | None = None
+    kind: Annotated[Kind, doc("what happened")]
+    wall_s: Annotated[float, doc("seconds since the epoch")]
+    mono_s: Annotated[float, doc("seconds of the host's own clock, for durations: the wall clock may jump")]
+    plugin: Annotated[str, doc("the plugin's name; empty where it is about none")]
+    direction: Annotated[Direction | None, doc("which way it went; absent where nothing went")] = None
+    method: Annotated[str | None, doc("the method; on answers that of the request")] = None
+    id: Annotated[int | str | None, doc("the request's id, on requests and answers; each side has ids of its own")] = None
+    size: Annotated[int | None, doc("bytes of the body as it went over the wire")] = None
+    elapsed_ms: Annotated[float | None, doc("since the request was queued or came, on what ends it; on an `outcome` since the fire")] = None
+    verdict: Annotated[str | None, doc("in a word or two what came of it: `deny`, `timed_out`, `error -32601`, `ready`")] = None
+    body: Annotated[bytes | None, doc("the message")] = None
+    note: Annotated[str | None, doc("a sentence for people")] = None
+    session_id: Annotated[str | None, doc("the session that it belongs to")] = None
+    turn_id: Annotated[str | None, doc("the turn that it belongs to")] = None
+    seq: Annotated[int | None, doc("the number of the hook or event in its session")] = None
 
 
 class TraceSink(Protocol):
