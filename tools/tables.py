@@ -206,7 +206,7 @@ def _lifecycle() -> str:
 
 
 def _trace_kinds() -> str:
-    return _table(("kind", "what it says"), ((f"`{kind}`", says) for kind, says in KINDS.items()))
+    return table(("kind", "what it says"), ((f"`{kind}`", says) for kind, says in KINDS.items()))
 
 
 def all_tables() -> dict[str, Callable[[], str]]:

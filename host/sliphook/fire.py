@@ -75,7 +75,7 @@ class Fire:
         self._turn_id = turn_id
         self._watch = watch
         self._policy = dispatch(entry, payload, subscribers)
-        self._delivery = Delivery(entry, watch.traceparent if watch is not None else None)
+        self._delivery = Delivery(entry)
         self._waiters: list[trio.lowlevel.Task] = []
         self._reading: Connection | None = None
         self._calls: dict[int, tuple[Plugin, Call]] = {}
@@ -227,7 +227,7 @@ class Fire:
         """Tell those of one round, who all see the same payload."""
         if not round_:
             return
-        announcement = Announcement(self.entry, round_[0].payload)
+        announcement = Announcement(self.entry, round_[0].payload, self._watch.traceparent if self._watch is not None else None)
         for told in round_:
             self._heard.add(told.subscriber.plugin)
             announcement.tell(told.subscriber, self._plugins.get(told.subscriber.plugin))

@@ -314,8 +314,7 @@ class PluginHost:
         self._token.run_sync_soon(self._interrupt, session_id, reason, invalidation_reason)
 
     def _interrupt(self, session_id: str, reason: InterruptReason, invalidation_reason: str) -> None:
-        session = self._stage.sessions.get(session_id)
-        if session is not None:
+        if (session := self._stage.sessions.get(session_id)) is not None:
             session.interrupt(reason, invalidation_reason)
 
     @trio.lowlevel.enable_ki_protection
@@ -327,14 +326,13 @@ class PluginHost:
             payload: all of it.
             timeout_s: instead of the subscriptions' own.
         """
-        entry = CATALOGUE[name]
-        subscribers = [with_timeout(one, timeout_s) if timeout_s is not None else one for one in self._stage.subscribers(name)]
+        stage, entry = self._stage, CATALOGUE[name]
+        subscribers = [with_timeout(one, timeout_s) if timeout_s is not None else one for one in stage.subscribers(name)]
         if entry.kind == "event":
-            told = tell(entry, payload, subscribers, self._stage.plugins_by_name)
+            told = tell(entry, payload, subscribers, stage.plugins_by_name)
             return Outcome(payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told))
-        observer = self._stage.observer
-        watch = observer.hook(name, payload) if observer is not None else None
-        fire = Fire(entry, payload, subscribers, self._stage.plugins_by_name, self._stage.deadlines, watch=watch)
+        watch = stage.observer.hook(name, payload) if stage.observer is not None else None
+        fire = Fire(entry, payload, subscribers, stage.plugins_by_name, stage.deadlines, watch=watch)
         fire.begin()
         return await fire.wait()
 
