@@ -1,4 +1,4 @@
-"""What the loop shows: the plain display is in test_loop, this is the one for terminals."""
+"""What the loop shows: the plain display is in test_plain_display, this is the one for terminals."""
 
 from __future__ import annotations
 

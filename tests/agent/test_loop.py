@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,7 +10,6 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sliphook.agent.display import PlainDisplay
 from sliphook.agent.loop import Agent, AgentTool
 from sliphook.agent.script import Reply, ScriptedCall, ScriptedFailure
 from sliphook.outcome import Context, Reason
@@ -273,6 +271,14 @@ async def test_an_attempt_that_may_succeed_later_is_made_again(autojump_clock: M
         ("turn_end", "completed"),
     ]
     assert stage.agent.conversation.messages == [user("hello"), assistant("at last")]
+    assert stage.display.shown == [
+        ("notice", "warning", "busy; asking again in 7 s"),
+        ("text", "I thi"),
+        ("text_abandoned",),
+        ("notice", "warning", "broke off; asking again in 1 s"),
+        ("text", "at last"),
+        ("text_end",),
+    ]
 
 
 async def test_three_attempts_and_no_more(autojump_clock: MockClock) -> None:
@@ -365,26 +371,3 @@ async def test_interrupted_while_waiting_to_ask_again(autojump_clock: MockClock)
     await interrupted_after(stage, 1.0)
     assert trio.current_time() == pytest.approx(1.0)
     assert stage.agent.conversation.messages == [user("hello")]
-
-
-def test_the_plain_display_keeps_text_and_notices_apart() -> None:
-    out, err = io.StringIO(), io.StringIO()
-    display = PlainDisplay(out, err)
-    call = ToolCallRequest(call_id="c", name="shell", arguments={"command": "ls"})
-    display.text("look")
-    display.text_end()
-    display.tool_started(call)
-    display.tool_ended(call, "ok", "a\nb\x1b[31m", 12.4)
-    display.tool_ended(call, "error", "x" * 300, None)
-    display.denied("shell", "guard: no")
-    display.notice("warning", "slow today")
-    display.text("done\n")
-    display.text_end()
-    assert out.getvalue() == "look\ndone\n"
-    assert err.getvalue().splitlines() == [
-        'tool: shell {"command":"ls"}',
-        "ok: shell in 12 ms: a\\nb\\x1b[31m",
-        f"error: shell: {'x' * 192}…",
-        "denied: shell: guard: no",
-        "warning: slow today",
-    ]

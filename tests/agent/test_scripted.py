@@ -160,6 +160,16 @@ def test_without_a_script_it_calls_what_the_prompt_spells_out(prompt: str, calls
     assert improvise([Message(role="user", content=prompt)], [WEATHER]).calls == calls
 
 
+def test_a_call_that_passes_on_a_call_is_one_call() -> None:
+    conversation = [Message(role="user", content='TOOL delegate {"goal": "TOOL weather {}"} TOOL time')]
+    for name in ("delegate", "time"):
+        [call] = improvise(conversation, []).calls
+        assert call.name == name
+        request = ToolCallRequest(call_id=name, name=name, arguments={})
+        conversation += [Message(role="assistant", content=None, tool_calls=[request]), Message(role="tool", content="done", call_id=name)]
+    assert improvise(conversation, []).calls == []
+
+
 def test_without_a_script_several_tools_are_called_one_after_the_other() -> None:
     conversation = [Message(role="user", content="TOOL weather {} TOOL time {}")]
     for number, name in enumerate(["weather", "time"]):

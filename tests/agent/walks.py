@@ -10,6 +10,7 @@ import trio
 
 from sliphook import ApprovalRequest, PluginHost, Session
 from sliphook.agent.loop import RESERVED_TOOLS, Agent, AgentTool
+from sliphook.agent.person import Person
 from sliphook.agent.script import Reply, ScriptedCall, ScriptedFailure
 from sliphook.testing import HANGS, FakePlugin, Received, run
 from sliphook_sdk.protocol import CATALOGUE, Answer, Usage
@@ -61,7 +62,7 @@ class Stage:
     """
 
     def __init__(
-        self, *replies: Reply, hooks: Mapping[str, Any] | None = None, person: Patient | None = None, shipping: Any = "shipped", **more: Any
+        self, *replies: Reply, hooks: Mapping[str, Any] | None = None, person: Person | None = None, shipping: Any = "shipped", **more: Any
     ) -> None:
         subscriptions = [{"event": name, "subagents": True, "include": list(entry.heavy)} for name, entry in CATALOGUE.items()]
         self.probe = FakePlugin("probe", hooks=hooks, subscriptions=subscriptions, tools={"ship": shipping})

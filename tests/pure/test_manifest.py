@@ -87,6 +87,9 @@ def test_the_defaults_of_a_subscription() -> None:
         ("post_tool_call", "open", True),
         ("stop", "open", False),
         ("turn_end", "open", False),
+        ("notification", "open", False),
+        ("user_input_required", "open", True),
+        ("user_input_received", "open", True),
         ("subagent_start", "open", False),
     ],
 )

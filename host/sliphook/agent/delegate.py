@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
+import trio
 
 from sliphook_sdk.protocol import ToolResult
 
@@ -68,6 +69,7 @@ async def delegate(
         )
         turn.summary = turn.last_assistant_message
     said = turn.summary
+    await trio.lowlevel.checkpoint_if_cancelled()  # an interrupt stops at the child's block, and is the parent's too
     if turn.interrupted:
         return ToolResult(content="the child agent was interrupted", is_error=True)
     if ending is not None:

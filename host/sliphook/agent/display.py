@@ -63,7 +63,7 @@ class LineDisplay(ABC):
     def text_abandoned(self) -> None:
         """See `Display`. What a stream has taken cannot be taken back."""
         self.text_end()
-        self._line("abandoned", "the text above, for its answer failed")
+        self._line("abandoned", "the text above does not count: its answer broke off")
 
     def tool_started(self, call: ToolCallRequest) -> None:
         """See `Display`."""

@@ -78,7 +78,7 @@ class Agent:
             tools: the agent's own.
             system: the agent's own system text, for a conversation that begins here.
             conversation: one that is recorded, or goes on.
-            max_model_calls: in one turn, before `person` is asked whether to go on; a child agent ends there.
+            max_model_calls: at least 1: in one turn, before `person` is asked whether to go on; a child agent ends there.
             max_depth: how deep child agents may have children; 0 is an agent without the tool `delegate`.
             person: who sits in front of the agent; None is nobody. Their `approve` is for the host's `approver`.
         """

@@ -106,11 +106,13 @@ def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Reply:
 
 def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
     """The calls that a prompt spells out. What begins like JSON and is none is passed on as it stands, up to the end of its line."""
-    for match in _DIRECTIVE.finditer(prompt):
+    at = 0
+    while (match := _DIRECTIVE.search(prompt, at)) is not None:
+        at = match.end()
         word, name = match.groups()
         if word != "TOOL" and name not in on_offer:
             continue
-        rest = prompt[match.end() :].lstrip(" ")
+        rest = prompt[at:].lstrip(" ")
         if not rest.startswith("{"):
             yield ScriptedCall(name=name)
             continue
@@ -119,6 +121,7 @@ def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
         except (ValueError, RecursionError):
             end = len(rest.partition("\n")[0])
         yield ScriptedCall(name=name, arguments=rest[:end])
+        at = len(prompt) - len(rest) + end  # what a call passes on may spell out calls, too: a child agent's goal
 
 
 def _greeting(prompt: str, tools: Sequence[ModelTool]) -> str:

@@ -134,7 +134,7 @@ export interface Subscription {
   replaces?: boolean | null;
   /** heavy fields to fill in */
   include?: string[] | null;
-  /** hear child agents; null is yes for the tool and model hooks, no for the rest */
+  /** hear child agents; null is yes for tools, model calls and questions to the user, no for the rest */
   subagents?: boolean | null;
   /** true: no error where the host does not know the name */
   optional?: boolean | null;

@@ -173,8 +173,10 @@ _ENTRIES: Final = (
     ),
     Entry(name="turn_end", kind="event", payload=payloads.TurnEnd, fires="exactly once per `turn_start`", urgent=True),
     Entry(name="notification", kind="event", payload=payloads.Notification, fires="the agent shows the user an error or a warning"),
-    Entry(name="user_input_required", kind="event", payload=payloads.UserInputRequired, fires="the loop pauses for a person"),
-    Entry(name="user_input_received", kind="event", payload=payloads.UserInputReceived, fires="it goes on"),
+    Entry(
+        name="user_input_required", kind="event", payload=payloads.UserInputRequired, fires="the loop pauses for a person", subagents=True
+    ),
+    Entry(name="user_input_received", kind="event", payload=payloads.UserInputReceived, fires="it goes on", subagents=True),
     Entry(
         name="subagent_start",
         kind="hook",

@@ -71,7 +71,9 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     priority: Annotated[Optional[int], doc("high is asked first; null is 0", 0)] = None
     replaces: Annotated[Optional[bool], doc("true: the answers may replace or substitute, and come first", False)] = None
     include: Annotated[Optional[list[str]], doc("heavy fields to fill in", [])] = None
-    subagents: Annotated[Optional[bool], doc("hear child agents; null is yes for the tool and model hooks, no for the rest", True)] = None
+    subagents: Annotated[
+        Optional[bool], doc("hear child agents; null is yes for tools, model calls and questions to the user, no for the rest", True)
+    ] = None
     optional: Annotated[Optional[bool], doc("true: no error where the host does not know the name", False)] = None
     meta_: Annotated[Any, doc("free, for the plugin's own use")] = msgspec.field(default=None, name="_meta")
 
@@ -164,7 +166,7 @@ class ToolsParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InjectParams(msgspec.Struct, frozen=True, kw_only=True):
-    """A text for the session's next model call, in the user's role, labelled with the plugin's name."""
+    """A text for the session's next model call, in the user's role, labelled with the plugin's name; child agents do not take it."""
 
     session_id: Annotated[str, doc("the session", "s-1")]
     text: Annotated[str, doc("the text", "the deploy has finished")]
@@ -239,7 +241,7 @@ METHODS: Final = (
         "request",
         InjectParams,
         InjectResult,
-        "a text for the session's next model call; starts no turn",
+        "a text for the session's next model call, child agents' left out; starts no turn",
         grant="inject",
     ),
     Method("host/interrupt", "plugin", "request", InterruptParams, InterruptResult, "interrupt the session's turn", grant="interrupt"),
