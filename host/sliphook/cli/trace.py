@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,8 +21,22 @@ if TYPE_CHECKING:
     from sliphook.trace.record import TraceRecord
 
 
+class _Trace(click.Command):
+    """`sliphook trace FILE`, but for `sliphook trace replay FILE`, which is a command of its own."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+        if args and args[0] == "replay":
+            from .trace_replay import command as replay
+
+            context: click.Context = replay.make_context("trace replay", args[1:], parent=parent, **extra)
+            return context
+        return super().make_context(info_name, args, parent=parent, **extra)
+
+
 @click.command(
     "trace",
+    cls=_Trace,
+    epilog="`sliphook trace replay FILE --plugin PATH` plays the host's side of a trace against a plugin (see its own --help).",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-v", "--verbose", is_flag=True, help="Show the messages' bodies, too.")

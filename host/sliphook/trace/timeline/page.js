@@ -107,6 +107,7 @@ function drawRow(parent, row, y) {
     if (row.shape === "bars" && needed + 8 <= wide) make(group, "text", { class: written, x: x + 5, y: y + 11.5 }, one.label);
     else if (wide < 60 && needed + 4 <= room - wide - 6)
       make(group, "text", { class: one.style === "death" ? "why" : "label", x: x + Math.max(wide, 6) + 4, y: y + (bars ? 11.5 : 9) }, one.label);
+    else if (one.style === "death") make(group, "text", { class: "why", x: x - 8, y: y + 9, "text-anchor": "end" }, one.label);
     else if (row.shape === "bars" && wide > 40) make(group, "text", { class: written, x: x + 5, y: y + 11.5 }, cut(one.label, wide - 8, CHAR));
   });
 }

@@ -187,8 +187,9 @@ class _Painter:
         words = [_count(asked, "request"), *([_count(deaths, "death")] if deaths else [])]
         rows = list(self._rows(lane.spans, "bars"))
         marks = [self._mark(mark) for mark in lane.marks if mark.what != "exit"]  # the band's end shows that
-        followed = zip(lane.processes, [*lane.processes[1:], None], strict=True)
-        marks += [self._death(process, following) for process, following in followed if process.died]
+        for index, process in enumerate(lane.processes):
+            if process.died:
+                marks.append(self._death(process, lane.processes[index + 1 :][:1]))
         if marks:
             rows.append(Row("marks", sorted(marks, key=lambda mark: mark.begin)))
         return Track(quote(lane.name, _NAME_CHARS), ", ".join(words), rows, [self._band(process) for process in lane.processes])
@@ -229,13 +230,13 @@ class _Painter:
         lines = [quote(mark.what, _NOTE_CHARS), f"at {self._clock(mark.at_s)}", *self._messages([mark.record])]
         return Item(at, at, mark.kind, what, lines)
 
-    def _death(self, process: Process, following: Process | None) -> Item:
+    def _death(self, process: Process, following: Sequence[Process]) -> Item:
         at = self._x(process.end_s)
         why = quote(process.why or "died", _NOTE_CHARS)
         lines = [f"it died: {why}", f"at {self._clock(process.end_s)}"]
-        if following is None or not following.again:
-            return Item(at, at, "death", why, lines)
-        return Item(at, at, "death", f"{why}; started again", [*lines, f"started again at {self._clock(following.begin_s)}"])
+        again = [one for one in following if one.again]
+        lines += [f"started again at {self._clock(one.begin_s)}" for one in again]
+        return Item(at, at, "death", f"{why}; started again" if again else why, lines)
 
     def _band(self, process: Process) -> Band:
         state = "died" if process.died else "lived" if process.ended else "open"

@@ -203,8 +203,9 @@ def _label(one: Drawn, y: float, room: float, *, inside: bool) -> str:
         return _text(one.x + 5, y + 11.5, written, one.label)
     beside = room - one.width - 6
     if one.width < 60 and needed + 4 <= beside:
-        style = "why" if one.style == "death" else "label"
-        return _text(one.x + max(one.width, 6) + 4, y + (11.5 if inside else 9), style, one.label)
+        return _text(one.x + max(one.width, 6) + 4, y + (11.5 if inside else 9), "why" if one.style == "death" else "label", one.label)
+    if one.style == "death":
+        return _text(one.x - 8, y + 9, "why", one.label, anchor="end")
     if inside and one.width > 40:
         return _text(one.x + 5, y + 11.5, written, _cut(one.label, one.width - 8, _CHAR))
     return ""
