@@ -42,7 +42,6 @@ _COMMANDS: Final = {
     "check": _Lazy("check", "Run the conformance suite against a plugin in any language."),
     "new": _Lazy("new", "Begin a plugin: it works, and has a test and a README."),
     "trace": _Lazy("trace", "Look at a trace file, draw it, or replay it against a plugin."),
-    "trace": _Lazy("trace", "Look at a trace file, draw it, or replay it against a plugin."),
     "doctor": _Lazy("doctor", "Find what is wrong, and what to do about it."),
     "events": _Lazy("events", "Show the hooks and events there are."),
     "completion": _Lazy("completion", "Make your shell complete commands and names: bash, zsh or fish."),

@@ -82,25 +82,30 @@ def command(
             raise click.UsageError(f"--perfetto: {perfetto} must end in .json")
         _write(perfetto, to_perfetto(source.records()))
     else:
-        _show(source.follow() if follow else source.records(), verbose=verbose, as_json=as_json)
+        _show(source.follow() if follow else source.records(), verbose=verbose, as_json=as_json, at_once=follow)
     return EXIT_OK
 
 
-def _show(records: Iterable[TraceRecord], *, verbose: bool, as_json: bool) -> None:
+def _show(records: Iterable[TraceRecord], *, verbose: bool, as_json: bool, at_once: bool) -> None:
     from sliphook.trace.lines import encode_line
     from sliphook.trace.live import style_of
     from sliphook.trace.render import render_body, render_line
 
+    def show(text: str) -> None:
+        sys.stdout.write(text)
+        if at_once:
+            sys.stdout.flush()
+
     if as_json:
         for record in records:
-            click.echo(encode_line(record), nl=False)
+            show(encode_line(record).decode())
         return
     style = style_of(sys.stdout)
     if sys.stdout.isatty():
         style = style._replace(width=shutil.get_terminal_size().columns)
     for record in records:
-        for line in (render_line(record, style), *(render_body(record, style) if verbose else ())):
-            click.echo(line, color=True)
+        lines = [render_line(record, style), *(render_body(record, style) if verbose else ()), ""]
+        show("\n".join(lines))
 
 
 def _summarize(records: Iterable[TraceRecord], as_json: bool) -> None:

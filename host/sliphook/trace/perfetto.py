@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -91,12 +92,15 @@ def _thread(number: int, thread: int, name: str) -> dict[str, Any]:
 def _rows(spans: Sequence[Span]) -> list[list[Span]]:
     """Slices of one thread must not overlap."""
     rows: list[list[Span]] = []
+    free: list[tuple[float, int]] = []  # when each row is free again, the earliest first
     for span in sorted(spans, key=lambda span: span.begin_s):
-        row = next((row for row in rows if row[-1].end_s <= span.begin_s), None)
-        if row is None:
-            rows.append([span])
+        if free and free[0][0] <= span.begin_s:
+            index = heapq.heappop(free)[1]
+            rows[index].append(span)
         else:
-            row.append(span)
+            index = len(rows)
+            rows.append([span])
+        heapq.heappush(free, (span.end_s, index))
     return rows
 
 

@@ -196,8 +196,9 @@ class _Agent:
     def close(self) -> None:
         for spans in (self._story.models, self._story.tools):
             for span in spans:
-                if span.state == "open":
-                    span.end_s = self._story.ended_s
+                turn = self._turns.get(span.records[0].turn_id or "")
+                if span.state == "open":  # the trace does not tell of its end; it did not outlive its turn
+                    span.end_s = self._story.ended_s if turn is None else max(span.begin_s, turn.end_s)
 
     def _note(self, name: str, params: Params, record: TraceRecord) -> None:
         turn_id, story = record.turn_id or "", self._story

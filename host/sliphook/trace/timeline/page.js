@@ -58,21 +58,25 @@ function tickLabel(ms, size) {
 }
 
 function merged(items) {
-  // Bars that would touch are drawn as one, with the colour of the worst.
+  // What overlaps, and narrow ones that would touch, become one, with the colour of the worst.
   const found = [];
-  let near = [], edge = -Infinity;
-  const flush = () => { if (near.length) found.push(near); near = []; };
+  let near = [], drawnTo = 0, ends = 0, narrow = true;
   for (const item of items) {
-    const x = place(item[0]), wide = Math.max(LEAST, (item[1] - item[0]) * perMs());
+    const x = place(item[0]), wide = (item[1] - item[0]) * perMs();
     if (x + wide < LEFT - 400 || x > width + 10) continue;
-    if (near.length && (x >= edge + 1 || wide > 2 * LEAST)) flush();
+    const joins = x < ends - 0.5 || (narrow && wide <= 2 * LEAST && x < drawnTo + 1);
+    if (near.length && !joins) {
+      found.push(near);
+      near = [];
+    }
+    narrow = wide <= 2 * LEAST && (narrow || !near.length);
+    ends = Math.max(x + wide, near.length ? ends : -Infinity);
+    drawnTo = Math.max(x + LEAST, ends);
     near.push(item);
-    edge = x + wide;
-    if (wide > 2 * LEAST) flush();
   }
-  flush();
+  if (near.length) found.push(near);
   return found.map((group) => {
-    const x = place(group[0][0]), end = group[group.length - 1][1];
+    const x = place(group[0][0]), end = group.reduce((most, item) => Math.max(most, item[1]), group[0][1]);
     const gravity = (item) => GRAVITY[item[2].split(" ").pop()] || 0;
     const worst = group.reduce((a, b) => (gravity(b) > gravity(a) ? b : a));
     const label = group.length === 1 ? group[0][3] : `${group.length} ×`;
@@ -219,7 +223,7 @@ function tell(one) {
     for (const item of one.group) counts.set(item[4][0], (counts.get(item[4][0]) || 0) + 1);
     line("what", `${one.group.length} side by side; click to see them apart`);
     for (const [what, count] of [...counts].sort((a, b) => b[1] - a[1]).slice(0, 30)) line("", `${count} × ${what}`);
-    const longest = Math.max(...one.group.map((item) => item[5] ?? -1));
+    const longest = one.group.reduce((most, item) => Math.max(most, item[5] ?? -1), -1);
     if (longest >= 0) line("dim", `the longest took ${duration(longest)}`);
     return;
   }
@@ -260,7 +264,7 @@ addEventListener("pointerup", (event) => {
   if (!one) return;
   tell(one);
   if (one.group.length > 1) {
-    const from = one.group[0][0], to = one.group[one.group.length - 1][1], edge = Math.max(1e-3, (to - from) * 0.1);
+    const from = one.group[0][0], to = one.group.reduce((most, item) => Math.max(most, item[1]), from), edge = Math.max(1e-3, (to - from) * 0.1);
     look(from - edge, to + edge);
   }
 });

@@ -137,25 +137,27 @@ class _Drawing:
             yield _label(one, y, room, inside=row.shape == "bars") + "</g>\n"
 
     def _merged(self, items: Sequence[Item]) -> Iterator[Drawn]:
+        """What overlaps, and narrow ones that would touch, become one: however many there are, the eye can tell no more apart."""
         near: list[Item] = []
-        edge = 0.0
+        drawn_to = ends = 0.0
+        narrow = True
         for item in items:
-            x, width = self._x(item.begin), max(_LEAST, (item.end - item.begin) * self._per_ms)
-            if near and (x >= edge + 1 or width > 2 * _LEAST):
+            x, true_width = self._x(item.begin), (item.end - item.begin) * self._per_ms
+            joins = x < ends - 0.5 or (narrow and true_width <= 2 * _LEAST and x < drawn_to + 1)
+            if near and not joins:
                 yield self._one(near)
                 near = []
+            narrow = true_width <= 2 * _LEAST and (narrow or not near)
+            ends = max(x + true_width, ends if near else 0.0)
+            drawn_to = max(x + _LEAST, ends)
             near.append(item)
-            edge = x + width
-            if width > 2 * _LEAST:
-                yield self._one(near)
-                near = []
         if near:
             yield self._one(near)
 
     def _one(self, items: Sequence[Item]) -> Drawn:
-        first, last = items[0], items[-1]
+        first = items[0]
         x = self._x(first.begin)
-        width = max(_LEAST, (last.end - first.begin) * self._per_ms)
+        width = max(_LEAST, (max(item.end for item in items) - first.begin) * self._per_ms)
         if len(items) == 1:
             return Drawn(x, width, first.style, first.label, _cut_title(first.lines))
         worst = max(items, key=lambda item: _GRAVITY.get(item.style.rpartition(" ")[2], 0))
