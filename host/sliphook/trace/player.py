@@ -89,6 +89,9 @@ class Player:
         self._known.set()
         return True
 
+    def file_changed(self, why: str) -> None:
+        """Its file was replaced meanwhile: what is tried is what was started."""
+
     def log_line(self, level: str, message: str) -> None:
         """A line of its log."""
         self._log(level, message)
@@ -142,8 +145,8 @@ class Player:
                 await self._keep_pace(connection, step.params)
             case Wait(ask):
                 await self._ended(ask, connection)
-            case Tell(method, params, session_id):
-                connection.notify(method, params, session_id=session_id)
+            case Tell(method, params):
+                connection.notify(method, params)
                 await self._keep_pace(connection, params)
             case Expect():
                 with trio.move_on_after(self._patience_s()):

@@ -61,7 +61,6 @@ class Tell(msgspec.Struct, frozen=True):
 
     method: str
     params: msgspec.Raw
-    session_id: str | None = None
 
 
 class Expect(msgspec.Struct, kw_only=True):
@@ -155,7 +154,7 @@ class _Writer:
             case "told" if record.method == "$/cancelRequest":
                 pass  # that the request was given up is a record of its own
             case "told":
-                life.steps.append(Tell(record.method or "", message.params, record.session_id))
+                life.steps.append(Tell(record.method or "", message.params))
             case "called":
                 expect = Expect(method=record.method or "", params=message.params)
                 self._called[id(record)] = expect

@@ -6,7 +6,7 @@ const picture = JSON.parse(document.getElementById("data").textContent);
 const chart = document.getElementById("chart");
 const panel = document.getElementById("panel");
 
-const LEFT = 168, RIGHT = 28, TOP = 58, PAD = 9, LEAST_TRACK = 44, CHAR = 6, LEAST = 3;
+const LEFT = 168, RIGHT = 28, TOP = 58, PAD = 9, LEAST_TRACK = 44, CHAR = 6, LEAST = 3, CROWD = 12;
 const HEIGHTS = { bars: 20, thin: 12, marks: 14 };
 const GRAVITY = { death: 6, failed: 5, wrong: 5, lost: 5, deny: 4, ask: 3, cancelled: 2 };
 
@@ -64,7 +64,8 @@ function merged(items) {
   for (const item of items) {
     const x = place(item[0]), wide = (item[1] - item[0]) * perMs();
     if (x + wide < LEFT - 400 || x > width + 10) continue;
-    const joins = x < ends - 0.5 || (narrow && wide <= 2 * LEAST && x < drawnTo + 1);
+    const small = narrow && wide <= 2 * LEAST && x < drawnTo + 1;
+    const joins = x < ends - 0.5 || (small && near.length && x < place(near[0][0]) + CROWD);
     if (near.length && !joins) {
       found.push(near);
       near = [];

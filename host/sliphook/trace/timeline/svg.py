@@ -29,6 +29,9 @@ _BOLD: Final = 6.7
 _LEAST: Final = 3.0
 """No bar is narrower; those that would touch are drawn as one."""
 
+_CROWD: Final = 12.0
+"""So wide at most is a crowd of narrow ones, so that a failure among thousands is seen where it is."""
+
 _TITLE_CHARS: Final = 700
 _HEIGHTS: Final = {"bars": 20, "thin": 12, "marks": 14}
 _PAD: Final = 9
@@ -143,7 +146,8 @@ class _Drawing:
         narrow = True
         for item in items:
             x, true_width = self._x(item.begin), (item.end - item.begin) * self._per_ms
-            joins = x < ends - 0.5 or (narrow and true_width <= 2 * _LEAST and x < drawn_to + 1)
+            small = narrow and true_width <= 2 * _LEAST and x < drawn_to + 1
+            joins = x < ends - 0.5 or (small and bool(near) and x < self._x(near[0].begin) + _CROWD)
             if near and not joins:
                 yield self._one(near)
                 near = []
