@@ -29,7 +29,7 @@ def is_given_to_all(name: str) -> bool:
 def why_not_granted(name: str) -> str | None:
     """Why no plugin can be given the variable, in a line, or None."""
     if not _NAME.fullmatch(name):
-        return f"{quote(name, 40)!r} is no name of an environment variable"
+        return f"'{quote(name, 40)}' is no name of an environment variable"
     if name.startswith(_NEVER_GRANTED):
         return f"{name} is never given to a plugin: it would change which code runs there"
     return None

@@ -268,7 +268,7 @@ def _check_free(value: Any, keys: tuple[str, ...]) -> None:
     elif isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
         raise BadKey(keys, "the number is too large")
     elif not isinstance(value, str | int | float):
-        raise BadKey(keys, f"JSON has no dates; write it in quotes: {quote(str(value), 40)!r}")
+        raise BadKey(keys, f"JSON has no dates; write it in quotes: '{quote(str(value), 40)}'")
 
 
 def _words(value: Any) -> str:
@@ -278,7 +278,7 @@ def _words(value: Any) -> str:
         return "a table"
     if isinstance(value, list):
         return "a list"
-    return f"the text {quote(value, 40)!r}" if isinstance(value, str) else quote(str(value), 40)
+    return f"the text '{quote(value, 40)}'" if isinstance(value, str) else quote(str(value), 40)
 
 
 def _merge(table: Any, wanted: Mapping[str, Any]) -> None:

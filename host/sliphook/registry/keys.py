@@ -71,7 +71,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
     check_timeout_cap(keys.timeout_cap_s, ("timeout_cap_s",))
     check_hooks(keys.hooks, ("hooks",))
     if not keys.recorded.path.startswith("/"):
-        raise BadKey(("recorded", "path"), f"{quote(keys.recorded.path)!r} is no absolute path")
+        raise BadKey(("recorded", "path"), f"'{quote(keys.recorded.path)}' is no absolute path")
     if not _SHA256.fullmatch(keys.recorded.sha256):
         raise BadKey(("recorded", "sha256"), "it must be 64 digits 0-9a-f")
     try:

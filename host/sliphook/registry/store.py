@@ -43,7 +43,7 @@ class Registry:
             RegistryError: no plugin can have this name.
         """
         if not re.fullmatch(NAME_PATTERNS["plugin"], name):
-            raise RegistryError(f"{quote(name, 80)!r} is no name of a plugin; names match {NAME_PATTERNS['plugin']}")
+            raise RegistryError(f"'{quote(name, 80)}' is no name of a plugin; names match {NAME_PATTERNS['plugin']}")
         return self.folder / f"{name}.toml"
 
     def names(self) -> list[str]:

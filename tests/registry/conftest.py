@@ -1,0 +1,89 @@
+"""The administration's commands, run inside of this process, and plugins for them that need nothing but sh."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from sliphook import places
+from sliphook.cli import consent
+from sliphook.cli.main import main
+
+
+class Ran(NamedTuple):
+    """How a command ended."""
+
+    status: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+MakePlugin = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("DATA", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / "home" / kind.lower()))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs `sliphook ARGS...`; `answers` are what a person at a terminal says, one for each question."""
+
+    def sliphook(*args: str | Path, answers: list[bool] | None = None) -> Ran:
+        if answers is not None:
+            monkeypatch.setattr(consent, "somebody_is_there", lambda: True)
+            left = list(answers)
+
+            def confirm(question: str, **_: Any) -> bool:
+                print(question)
+                return left.pop(0)
+
+            monkeypatch.setattr("click.confirm", confirm)
+        else:
+            monkeypatch.setattr(consent, "somebody_is_there", lambda: False)
+        capsys.readouterr()
+        status = main([str(one) for one in args])
+        return Ran(status, *capsys.readouterr())
+
+    return sliphook
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> MakePlugin:
+    """Writes a plugin that declares what is given; it notes in the file `ran` beside it that it was started."""
+
+    def plugin(name: str = "guard", file: str | None = None, **manifest: Any) -> Path:
+        path = tmp_path / (file or name)
+        declared = json.dumps({"protocol_version": 1, "name": name, **manifest})
+        assert "'" not in declared
+        path.write_text(
+            "#!/bin/sh\n"
+            f"echo {name} >> {tmp_path}/ran\n"
+            "while read -r line; do\n"
+            "  case $line in\n"
+            f"""  *'"initialize"'*) printf '%s\\n' '{{"jsonrpc":"2.0","id":1,"result":{declared}}}' ;;\n"""
+            """  *'"shutdown"'* | *'"exit"'*) exit 0 ;;\n"""
+            "  esac\n"
+            "done\n"
+        )
+        path.chmod(0o700)
+        return path
+
+    return plugin
+
+
+def stored() -> dict[str, bytes]:
+    """Every file of the registry, whole."""
+    folder = places.data_home() / "plugins"
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"} if folder.exists() else {}
