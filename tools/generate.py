@@ -47,11 +47,13 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
     """What the generated files must hold, by their paths."""
     document = root / "protocol.md"
     settings = root / "docs" / "settings.md"
+    installing = root / "docs" / "installing.md"
     guard = root / "examples" / "guard.sh"
     parts = {**tables.all_tables(), "file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```"}
     return {
         root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False) + "\n",
         document: rewrite(document.read_text(encoding="utf-8"), parts),
+        installing: rewrite(installing.read_text(encoding="utf-8"), keys.installing_tables(), "docs/installing.md"),
         settings: rewrite(settings.read_text(encoding="utf-8"), keys.settings_tables(), "docs/settings.md"),
         root / "sdk" / "node" / "src" / "protocol.js": node.code(),
         root / "sdk" / "node" / "src" / "samples.js": node.samples(),

@@ -9,6 +9,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from sliphook.registry.keys import PluginKeys
 from sliphook.settings import Settings
 from sliphook_sdk.protocol.describe import field_docs
 
@@ -45,6 +46,11 @@ def _example(meta: msgspec.Meta) -> str:
     """A value as TOML has it, which for these is as JSON has it; tables are told by their inner keys."""
     (example,) = meta.examples or [None]
     return "" if example is None or isinstance(example, dict) else f"`{json.dumps(example, ensure_ascii=False)}`"
+
+
+def installing_tables() -> dict[str, Callable[[], str]]:
+    """The tables of docs/installing.md by the names of their markers."""
+    return {"keys plugin": partial(key_table, PluginKeys)}
 
 
 def settings_tables() -> dict[str, Callable[[], str]]:

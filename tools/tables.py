@@ -7,6 +7,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from functools import partial
 from types import NoneType
 from typing import Any, Final, get_args, get_origin, get_type_hints
@@ -83,6 +84,8 @@ def plain_type(hint: Any) -> str:
             return f"list of {_one_of(arguments[0])}"
         case builtins.dict:
             return "object" if arguments[1] is Any else f"object of {_one_of(arguments[1])}"
+        case _ if hint is datetime:
+            return "date and time"
         case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             return f"[{hint.__name__}](#{hint.__name__.lower()})"
         case _:

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 import msgspec
 
 from .dispatch import Audience, Subscriber
+from .environment import is_given_to_all
 from .lifecycle import State
 from .manifest import ReadManifest
 from .plugin import Plugin
+from .quoting import quote
 
 
 def clash(manifest: ReadManifest, other: Plugin) -> str | None:
@@ -32,6 +34,17 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
     other_approved = other.recorded is not None and (manifest.name == other.name or _shared(manifest, other.recorded) is not None)
     approved = plugin.recorded is not None and clash(plugin.recorded, other) is not None
     return other_approved if other_approved != approved else other.order < plugin.order
+
+
+def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
+    """Which variables the plugin cannot work without and has not, in words that follow its name; None: it has all."""
+    lacks = [want.name for want in manifest.env if want.required and want.name not in plugin.spec.env and not is_given_to_all(want.name)]
+    if not lacks:
+        return None
+    how = f"sliphook config {plugin.name} {' '.join(f'--env {quote(name, 80)}' for name in lacks)}"
+    return (
+        f"lacks {', '.join(quote(name, 80) for name in lacks)} in its environment; set it where the agent is started, and give it by: {how}"
+    )
 
 
 def holder_by_manifest(tool: str, plugins: Iterable[Plugin], *, besides: Plugin) -> str | None:

@@ -15,7 +15,7 @@ from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginI
 from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
 
 from . import wire
-from .admission import clash, holder_by_manifest, keeps_its_names, subscribers_by_name
+from .admission import clash, holder_by_manifest, keeps_its_names, lacks_in_environment, subscribers_by_name
 from .deadlines import Deadlines
 from .dispatch import Audience, Subscriber
 from .fire import tell
@@ -183,6 +183,9 @@ class Backstage:
             if other.recorded is None or other.name == plugin.name:
                 del self._by_name[other.name]
             other.refuse(why)
+        lacks = lacks_in_environment(manifest, plugin)
+        if lacks is not None and not plugin.has_worked:
+            self.problem(plugin, f"{plugin.name} {lacks}")
         self._by_name[manifest.name if plugin.spec.name is None else plugin.spec.name] = plugin
         self.tool_host.table.remove(plugin.name)  # what an earlier process of it had offered for a session too
         self.tool_host.table.replace(plugin.name, None, manifest.tools)

@@ -19,7 +19,7 @@ def test_generated_files_are_fresh() -> None:
 def test_drift_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     vectors = [f"tests/vectors/{name}.json" for name in ("params", "results", "framing")]
     node = [f"sdk/node/{name}" for name in ("src/protocol.js", "src/samples.js", "types/protocol.d.ts")]
-    for name in ("protocol.schema.json", "examples/guard.sh", "docs/settings.md", *node, *vectors):
+    for name in ("protocol.schema.json", "examples/guard.sh", "docs/installing.md", "docs/settings.md", *node, *vectors):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((generate.ROOT / name).read_bytes())
     document = (generate.ROOT / "protocol.md").read_text(encoding="utf-8")

@@ -245,3 +245,14 @@ async def test_overrides_and_caps_reach_a_real_plugin(shop: Workshop) -> None:
             await until(lambda: "turn_end" in program.names())
     assert program.names() == ["pre_tool_call", "turn_end"]
     assert [one["timeout_s"] for one in program.params("hook/pre_tool_call")] == [0.75]
+
+
+async def test_what_it_lacks_in_its_environment_is_told_once(autojump_clock: MockClock) -> None:
+    problems: list[str] = []
+    wants = [{"name": "TOKEN", "required": True}, {"name": "HOME", "required": True}, {"name": "URL"}]
+    plugin = FakePlugin("memo", env=wants)
+    async with PluginHost([plugin], on_problem=lambda _, message: problems.append(message)) as host:
+        await host.restart("memo")
+    assert problems == [
+        "memo lacks TOKEN in its environment; set it where the agent is started, and give it by: sliphook config memo --env TOKEN"
+    ]
