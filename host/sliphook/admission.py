@@ -41,10 +41,9 @@ def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
     lacks = [want.name for want in manifest.env if want.required and want.name not in plugin.spec.env and not is_given_to_all(want.name)]
     if not lacks:
         return None
-    how = f"sliphook config {plugin.name} {' '.join(f'--env {quote(name, 80)}' for name in lacks)}"
-    return (
-        f"lacks {', '.join(quote(name, 80) for name in lacks)} in its environment; set it where the agent is started, and give it by: {how}"
-    )
+    shown = [quote(name, 80) for name in lacks]
+    how = f"sliphook config {plugin.name} {' '.join(f'--env {name}' for name in shown)}"
+    return f"lacks {', '.join(shown)} in its environment; set it where the agent is started, and give it by: {how}"
 
 
 def holder_by_manifest(tool: str, plugins: Iterable[Plugin], *, besides: Plugin) -> str | None:

@@ -54,7 +54,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
             monkeypatch.setattr(consent, "somebody_is_there", lambda: False)
         capsys.readouterr()
         status = main([str(one) for one in args])
-        return Ran(status, *capsys.readouterr())
+        said = capsys.readouterr()
+        return Ran(status, said.out, said.err)
 
     return sliphook
 

@@ -32,7 +32,7 @@ class RecordedKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     path: Annotated[str, doc("the executable, symbolic links resolved", "/home/ada/bin/guard")]
     sha256: Annotated[str, doc("of the executable's bytes: another file is refused", "9f86d081…")]
     interpreter: Annotated[str | None, doc("what runs a script, for your information; it is not hashed", "/usr/bin/python3")] = None
-    installed: Annotated[datetime, doc("when", "2026-01-01T00:00:00Z")]
+    installed: Annotated[datetime, doc("when")]
     manifest: Annotated[str, doc("what the plugin declared, as JSON; who asks for more than that is refused", "{…}")]
 
 
