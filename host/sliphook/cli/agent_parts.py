@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from sliphook.agent.loop import MAX_MODEL_CALLS
+
 from .common import Failed
-from .report import says, why_not_started
+from .plugins import Chosen, choose, model_of, user_settings
 
 if TYPE_CHECKING:
-    from sliphook import PluginHost, Progress
+    from sliphook import Progress
     from sliphook.agent.display import LineDisplay
+    from sliphook.settings import Settings
     from sliphook_sdk.protocol import AlertLevel
 
-__all__ = ["Told", "all_started", "here"]
+__all__ = ["Setup", "Told", "here", "set_up"]
 
 
 class Told:
@@ -39,6 +43,10 @@ class Told:
         if self._begun:
             self._display.notice("warning", f"{plugin}: {message}")
 
+    def missing(self, line: str) -> None:
+        """An installed plugin is not there."""
+        self._display.notice("warning", line)
+
     def progress(self, progress: Progress) -> None:
         """See `PluginHost`."""
         if self._progress is None:
@@ -47,15 +55,36 @@ class Told:
         self._progress(f"{progress.plugin}: {' '.join(part for part in (how_far, progress.message or '') if part)}")
 
 
-def all_started(host: PluginHost) -> None:
-    """Look whether every plugin is there.
+@dataclass(frozen=True)
+class Setup:
+    """What the user wants, by the command line and by the settings.
+
+    Attributes:
+        model, base_url: see `choose_model`.
+        chosen: the plugins.
+        settings: the rest.
+    """
+
+    model: str | None
+    base_url: str | None
+    chosen: Chosen
+    settings: Settings
+
+    @property
+    def max_model_calls(self) -> int:
+        """In one turn."""
+        return self.settings.max_model_calls or MAX_MODEL_CALLS
+
+
+def set_up(model: str | None, base_url: str | None, plugins: Sequence[Path]) -> Setup:
+    """Bring the options and the settings together.
 
     Raises:
-        Failed: some are not; says which, and why.
+        Failed: the settings break a rule.
     """
-    missing = [f"plugin {says(plugin.name)} did not start: {says(why)}" for plugin in host.plugins if (why := why_not_started(plugin))]
-    if missing:
-        raise Failed("; ".join(missing))
+    settings = user_settings()
+    name, address = model_of(model, base_url, settings)
+    return Setup(name, address, choose(plugins, settings), settings)
 
 
 def here() -> Path:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], resume: str | None, tracing: Tracing) -> int:
     """Talk with an agent.
 
-    Without --model it is the scripted model, which needs no network and no key.
+    Without --model and settings it is the scripted model, which needs no network and no key.
 
     /help lists the commands. /stop or Ctrl+C interrupts the agent while it works, and what is typed meanwhile waits for its turn. Ctrl+C
     a second time within two seconds, or at the prompt, leaves at once; so does Ctrl+D. Alt+Enter begins another line.
@@ -43,13 +43,15 @@ def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], 
     from sliphook.agent.model import ModelError
     from sliphook.agent.script import ScriptError
 
+    from .agent_parts import set_up
     from .chat_memory import Memory
     from .chat_session import chat
 
+    setup = set_up(model, base_url, plugins)
     face = _face()
     with tracing.open(face.write) as sink, Memory(resume, lambda line: face.display.notice("warning", line)) as memory:
         try:
-            return trio.run(chat, model, base_url, plugins, face, memory, sink)
+            return trio.run(chat, setup, face, memory, sink)
         except (HostError, ModelError, ScriptError) as error:
             raise Failed(str(error)) from None
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 import trio
@@ -23,10 +21,11 @@ from sliphook.agent.replies import Pending
 from sliphook.quoting import quote
 from sliphook.signals import SignalWatch
 
-from .agent_parts import Told, all_started, here
+from .agent_parts import Setup, Told, here
 from .chat_face import Face
 from .chat_memory import Memory
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from .plugins import look_who_is_there
 
 if TYPE_CHECKING:
     from sliphook.session import EndReason
@@ -42,7 +41,7 @@ HURRY_S: Final = 0.25
 """What plugins have to take in the end, where the person does not want to wait for them."""
 
 
-async def chat(name: str | None, base_url: str | None, plugins: Sequence[Path], face: Face, memory: Memory, trace: TraceSink | None) -> int:
+async def chat(setup: Setup, face: Face, memory: Memory, trace: TraceSink | None) -> int:
     """Talk until the person leaves.
 
     Returns:
@@ -53,11 +52,11 @@ async def chat(name: str | None, base_url: str | None, plugins: Sequence[Path], 
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
-    async with aclosing(await choose_model(name, base_url, os.environ)) as model:
-        conversation = _Chat(model, face, memory)
+    async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
+        conversation = _Chat(setup, model, face, memory)
         async with SignalWatch(conversation.signalled, conversation.kill) as signals:
             with conversation.everything:
-                await conversation.run(plugins, trace)
+                await conversation.run(trace)
     return conversation.status if signals.exit_status is None else signals.exit_status
 
 
@@ -69,9 +68,10 @@ class _Chat:
         status: the exit status, where no signal ended it.
     """
 
-    def __init__(self, model: Model, face: Face, memory: Memory) -> None:
+    def __init__(self, setup: Setup, model: Model, face: Face, memory: Memory) -> None:
         self.everything = trio.CancelScope()
         self.status = EXIT_FAILED
+        self._setup = setup
         self._model = model
         self._face = face
         self._memory = memory
@@ -83,22 +83,28 @@ class _Chat:
         self._hurry = False
         self._pressed_s: float | None = None
 
-    async def run(self, plugins: Sequence[Path], trace: TraceSink | None) -> None:
+    async def run(self, trace: TraceSink | None) -> None:
         """Open everything, talk, and close everything again."""
-        gateway = Gateway(self._agent_for, ask=self._ask if self._face.asks else None, more_commands=LEAVING)
-        told = self._told
+        settings, chosen, told = self._setup.settings, self._setup.chosen, self._told
+        gateway = Gateway(
+            self._agent_for,
+            ask=self._ask if self._face.asks else None,
+            new_message=settings.new_message,
+            more_commands=LEAVING,
+        )
         self._host = PluginHost(
-            plugins,
+            chosen.specs,
             approver=gateway.approve if self._face.asks else None,
             on_notify=told.notify,
             on_progress=told.progress,
             on_problem=told.problem,
             reserved_tools=RESERVED_TOOLS,
             reserved_commands=[*COMMANDS, *LEAVING],
+            timeout_cap_s=settings.timeout_cap_s,
             trace=trace,
         )
         async with self._host as host:
-            all_started(host)
+            look_who_is_there(host, chosen, told.missing)
             told.from_now_on()
             cwd, resumed = here(), self._memory.resumed
             try:
@@ -194,7 +200,13 @@ class _Chat:
     def _agent_for(self, channel: Channel) -> Agent:
         conversation = self._memory.conversation(channel.session, self._model.name)
         return Agent(
-            channel.host, channel.session, self._model, display=self._face.display, conversation=conversation, person=channel.person
+            channel.host,
+            channel.session,
+            self._model,
+            display=self._face.display,
+            conversation=conversation,
+            max_model_calls=self._setup.max_model_calls,
+            person=channel.person,
         )
 
     def _ask(self, _channel: Channel, question: Question | None) -> None:

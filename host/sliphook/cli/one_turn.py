@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from contextlib import aclosing
-from pathlib import Path
 
 import click
 import trio
@@ -21,11 +19,12 @@ from sliphook.agent.terminal_person import person_at_the_terminal
 from sliphook.signals import SignalWatch
 from sliphook.trace.record import TraceSink
 
-from .agent_parts import Told, all_started, here
+from .agent_parts import Setup, Told, here
 from .common import EXIT_FAILED, EXIT_OK, Failed
+from .plugins import look_who_is_there
 
 
-async def run_one_turn(prompt: str, name: str | None, base_url: str | None, plugins: Sequence[Path], trace: TraceSink | None) -> int:
+async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None) -> int:
     """Run an agent on one prompt.
 
     Returns:
@@ -37,11 +36,11 @@ async def run_one_turn(prompt: str, name: str | None, base_url: str | None, plug
         Failed: a plugin did not start.
     """
     status = EXIT_FAILED
-    async with aclosing(await choose_model(name, base_url, os.environ)) as model:
+    async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
         run = _Run(model, _display())
         async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
             with run.everything:
-                status = await run.turn(prompt, plugins, trace)
+                status = await run.turn(prompt, setup, trace)
     return status if signals.exit_status is None else signals.exit_status
 
 
@@ -75,27 +74,29 @@ class _Run:
             self._host.kill()
         self.everything.cancel()
 
-    async def turn(self, prompt: str, plugins: Sequence[Path], trace: TraceSink | None) -> int:
+    async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
         told = Told(self._display)
         self._host = PluginHost(
-            plugins,
+            setup.chosen.specs,
             approver=self._person.approve if self._person is not None else None,
             on_notify=told.notify,
             on_progress=told.progress,
             on_problem=told.problem,
             reserved_tools=RESERVED_TOOLS,
             reserved_commands=COMMANDS,
+            timeout_cap_s=setup.settings.timeout_cap_s,
             trace=trace,
         )
         async with self._host as host:
-            all_started(host)
+            look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()
             async with host.session(platform="cli", cwd=here(), model=self._model.name) as session:
                 self._session = session
                 if await self._command(host, session, prompt):
                     return EXIT_OK
-                outcome = await Agent(host, session, self._model, display=self._display, person=self._person).run(prompt)
+                agent = Agent(host, session, self._model, display=self._display, person=self._person, max_model_calls=setup.max_model_calls)
+                outcome = await agent.run(prompt)
         return EXIT_OK if outcome == "completed" else EXIT_FAILED
 
     async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:

@@ -19,7 +19,7 @@ from .tracing import Tracing, trace_options
 def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], tracing: Tracing) -> int:
     """Give PROMPT to an agent and print what the model says.
 
-    Without --model it is the scripted model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the
+    Without --model and settings it is the scripted model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the
     environment, or else OPENAI_API_KEY or ANTHROPIC_API_KEY.
 
     The model's text goes to stdout; tool calls, denials and notices go to stderr. Ctrl+C interrupts the turn, a second one leaves
@@ -38,10 +38,12 @@ def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple
     from sliphook.agent.model import ModelError
     from sliphook.agent.script import ScriptError
 
+    from .agent_parts import set_up
     from .one_turn import run_one_turn
 
+    setup = set_up(model, base_url, plugins)
     with tracing.open() as sink:
         try:
-            return trio.run(run_one_turn, prompt, model, base_url, plugins, sink)
+            return trio.run(run_one_turn, prompt, setup, sink)
         except (HostError, ModelError, ScriptError) as error:
             raise Failed(str(error)) from None
