@@ -9,12 +9,15 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+import sliphook
+import sliphook.testing
 from sliphook import Outcome, PluginHost, Session, Turn
 from sliphook.call import Call
 from sliphook.fire import Fire
@@ -287,6 +290,31 @@ async def test_a_hook_leaves_nothing_for_the_garbage_collector() -> None:
 
 def living() -> int:
     return sum(isinstance(one, (Call, LoneFire, Outcome)) for one in gc.get_objects())
+
+
+HOST = str(Path(sliphook.__file__).parent)
+FAKES = str(Path(sliphook.testing.__file__).parent)
+
+
+async def test_the_work_of_one_hook_in_function_calls() -> None:
+    """Time cannot be tested on any machine, this can: what the host itself does for one hook, 57 calls when it was written."""
+    plugin = FakePlugin("guard", hears=["pre_tool_call"])
+    counted = 0
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal counted
+        path = frame.f_code.co_filename
+        counted += event == "call" and path.startswith(HOST) and not path.startswith(FAKES)
+
+    async with asking(plugin) as turn:
+        await ask(turn)
+        sys.setprofile(count)
+        try:
+            for _ in range(10):
+                await ask(turn)
+        finally:
+            sys.setprofile(None)
+    assert 40 < counted / 10 < 65
 
 
 GUARD = f"""#!{sys.executable}
