@@ -95,7 +95,7 @@ class LoneFire:
         try:
             params = encode_params(self._entry, self._payload, route.include, route.timeout_s)
         except PayloadTooLarge as error:
-            self._merge(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
+            self._answered(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
             return
         if self._watch is not None:
             call.traceparent = self._watch.asked(self._subscriber.plugin)
@@ -130,9 +130,9 @@ class LoneFire:
 
     def _settled(self, call: Call) -> None:
         if self.outcome is None:
-            self._merge(result_of(call))
+            self._answered(result_of(call))
 
-    def _merge(self, result: Result) -> None:
+    def _answered(self, result: Result) -> None:
         self._finish(merge_one(self._entry, self._payload, self._subscriber, self._route, result))
 
     def _finish(self, outcome: Outcome) -> None:

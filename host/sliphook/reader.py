@@ -221,7 +221,8 @@ class PipeReader:
                 self._frames.feed(data)
             return self._handle_some()
         try:
-            self._handle(body)
+            if not self._owner.message(body):
+                self._count(body)
         except FramingError as error:
             self._give_up_on(error)
         return False
@@ -270,6 +271,10 @@ class PipeReader:
             self._owner.stray(piece)
         elif self._owner.message(piece):
             return
+        self._count(piece)
+
+    def _count(self, piece: Body | Stray) -> None:
+        """It was not asked for."""
         if not self._messages:
             self._second = trio.current_time()
         self._messages += 1
