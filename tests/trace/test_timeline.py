@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sliphook.trace.perfetto import to_perfetto
@@ -215,7 +215,7 @@ records = st.builds(
     TraceRecord,
     kind=st.sampled_from(["message", "lifecycle", "spawn", "exit", "stderr", "late", "settled", "drop", "outcome", "unheard", "lost"]),
     wall_s=st.just(1.0),
-    mono_s=st.floats(0, 1e6),
+    mono_s=st.floats(-1e11, 1e11),
     plugin=st.sampled_from(["", "a", "b"]),
     direction=st.sampled_from([None, "to_plugin", "from_plugin"]),
     method=st.sampled_from([None, "initialize", "hook/pre_tool_call", "event/turn_end", "tool/call", "host/inject", "$/cancelRequest"]),
@@ -230,7 +230,13 @@ records = st.builds(
 )
 
 
-@given(st.lists(records, max_size=12))
+def test_a_step_too_small_to_get_anywhere_ends() -> None:
+    scale = scale_of([(2e14, 2e14)], 2e14)
+    assert [tick.label for tick in ticks(scale, 4)] == ["0.000 ms", *4 * 2 * ["200000000000000.000 ms"]]
+
+
+@given(st.lists(records, max_size=8))
+@settings(max_examples=20)
 def test_whatever_a_file_holds_no_view_raises(trace: list[TraceRecord]) -> None:
     ElementTree.fromstring(draw_svg(trace, "t"))
     draw_page(trace, "t")

@@ -36,7 +36,8 @@ def show_summary(summary: TraceSummary) -> None:
     longest_ms = max((row.max_ms for plugin in summary.plugins for row in plugin.rows if row.max_ms is not None), default=_LEAST_MS)
     for plugin in summary.plugins:
         console.print()
-        console.print(Text.assemble((quote(plugin.name, _NAME_CHARS), "bold cyan"), "  ", _life(plugin)))
+        life = _life(plugin)
+        console.print(Text.assemble((quote(plugin.name, _NAME_CHARS), "bold cyan"), "  " if life else "", life))
         if plugin.rows:
             console.print(_table(plugin.rows, longest_ms, bars=console.width >= _WIDE))
     if console.width >= _WIDE and any(row.max_ms is not None for plugin in summary.plugins for row in plugin.rows):
@@ -61,7 +62,7 @@ def _heading(summary: TraceSummary) -> str:
 def _life(plugin: PluginSummary) -> Text:
     """What is worth a word: nothing that did not happen."""
     said = [
-        (_count(plugin.starts, "start"), plugin.starts != 1, ""),
+        (_count(plugin.starts, "start"), plugin.starts > 1, ""),
         (_count(plugin.deaths, "death"), plugin.deaths, "red"),
         (_count(plugin.restarts, "restart"), plugin.restarts, "yellow"),
         (f"{_count(plugin.dropped, 'message')} lost: its queue was full", plugin.dropped, "red"),

@@ -174,8 +174,9 @@ function drawTicks(plot, bottom) {
   for (const one of stretches) {
     const first = Math.max(one.begin_ms, one.begin_ms + view.from - one.shown_ms);
     const end = Math.min(one.end_ms, one.begin_ms + view.to - one.shown_ms);
-    for (let number = Math.ceil(first / size); number * size <= end; number += 1) {
-      const x = place(shown(number * size)), label = tickLabel(number * size, size);
+    const begin = Math.ceil(first / size) * size;
+    for (let number = 0; number < 200 && begin + number * size <= end; number += 1) {
+      const at = begin + number * size, x = place(shown(at)), label = tickLabel(at, size);
       make(plot, "line", { class: "grid", x1: x, x2: x, y1: TOP - 6, y2: bottom });
       if (x >= free) {
         make(plot, "text", { class: "tick", x, y: TOP - 11, "text-anchor": "middle" }, label);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -101,10 +102,12 @@ def ticks(scale: Scale, at_most: int) -> list[Tick]:
     step = _step(scale.length_ms / max(1, at_most))
     found: list[Tick] = []
     for stretch in scale.stretches:
-        number = -(-stretch.begin_ms // step)
-        while number * step <= stretch.end_ms:
-            found.append(Tick(scale.shown(number * step), _label(number * step, step)))
-            number += 1
+        first = math.ceil(stretch.begin_ms / step) * step
+        for number in range(2 * at_most):  # far from zero a step may be too small to get anywhere
+            at_ms = first + number * step
+            if at_ms > stretch.end_ms:
+                break
+            found.append(Tick(scale.shown(at_ms), _label(at_ms, step)))
     return found
 
 
