@@ -67,7 +67,9 @@ def sandbox(scene: Scene) -> Iterator[Finding]:
         why = why_no_sandbox(Path(folder))
     wanted = [plugin.name for plugin in scene.plugins if plugin.sandbox and plugin.enabled]
     if why is None:
-        yield Finding(area="system", level="ok", about="sandbox", what="plugins can be put in a sandbox: sandbox = true in their files")
+        yield Finding(
+            area="system", level="ok", about="sandbox", what="plugins can be put in a sandbox, by: sliphook config NAME --sandbox"
+        )
     elif wanted:
         what = f"no plugin can be put in a sandbox, and {', '.join(wanted)} must be: {why}"
         yield Finding(area="system", level="problem", about="sandbox", what=what)

@@ -1,0 +1,114 @@
+"""A newcomer's way through the README's section on installing: its commands, in its order, as they stand there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from sliphook.cli.main import main
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS: Final = re.findall(r"^\$ (.+)$", README.partition("## Install\n")[2].partition("\n## ")[0], re.MULTILINE)
+
+GREETER: Final = """\
+#!/usr/bin/env python3
+from sliphook_sdk import Plugin
+
+plugin = Plugin("greeter", version="1.0.0")
+
+
+@plugin.tool
+def greet(name: str) -> str:
+    "Greet somebody."
+    return f"Good morning, {name}."
+
+
+if __name__ == "__main__":
+    plugin.run()
+"""
+
+
+class Newcomer:
+    """Types one command after the other. What asks a question is answered with yes."""
+
+    def __init__(self, output: pytest.CaptureFixture[str]) -> None:
+        self._output = output
+        self._left = list(COMMANDS)
+
+    def types(self, begin: str, status: int = 0) -> str:
+        """The next command, which begins so; returns what it prints."""
+        command = self._left.pop(0)
+        assert command.startswith(begin), f"the README says {command!r}"
+        if not command.startswith("sliphook "):
+            subprocess.run(command, shell=True, check=True, timeout=30)
+            return ""
+        words = shlex.split(command)[1:]
+        assert main([*words, "--yes"] if words[0] in ("install", "trust") else words) == status
+        printed = self._output.readouterr()
+        return printed.out + printed.err
+
+    @property
+    def is_done(self) -> bool:
+        return not self._left
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the README's plugin, another on PATH as a package manager puts it there, and a user without any files."""
+    for name in ("DATA", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    (pasted,) = re.findall(r"<!-- file: guard.py -->\n```python\n(.+?)```", README, re.DOTALL)
+    packages = tmp_path / "bin"
+    packages.mkdir()
+    monkeypatch.setenv("PATH", f"{packages}{os.pathsep}{os.environ['PATH']}")
+    for path, text in ((tmp_path / "guard.py", pasted), (packages / "sliphook-plugin-greeter", GREETER)):
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def installed(output: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """The state of each installed plugin."""
+    assert main(["list", "--json"]) == 0
+    return {plugin["name"]: plugin["state"] for plugin in json.loads(output.readouterr().out)["plugins"]}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="one of the three plugins is written in C, and there is no compiler")
+def test_three_plugins_of_three_kinds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    newcomer = Newcomer(capsys)
+    assert "installed guard" in newcomer.types("sliphook install ./guard.py")
+    newcomer.types("sliphook new c-guard --lang c")
+    newcomer.types("cc ")
+    assert "installed c-guard" in newcomer.types("sliphook install c-guard/")
+    assert "greeter" in newcomer.types("sliphook list --available")
+    assert "installed greeter" in newcomer.types("sliphook install greeter")
+    listed = newcomer.types("sliphook list")
+    assert [name for name in re.findall(r"\S+", listed) if name in ("guard", "c-guard", "greeter")] == ["guard", "c-guard", "greeter"]
+    newcomer.types("sliphook disable c-guard")
+    assert installed(capsys) == {"guard": "enabled", "c-guard": "disabled", "greeter": "enabled"}
+
+    newcomer.types("echo ")
+    assert "sliphook trust guard" in newcomer.types("sliphook list")
+    assert installed(capsys) == {"guard": "refused", "c-guard": "disabled", "greeter": "enabled"}
+    assert main(["run", 'TOOL greet {"name": "Ada"}']) == 0
+    refused = capsys.readouterr()
+    assert "Good morning, Ada." in refused.out
+    assert "plugin guard did not start: its file " in refused.err
+
+    newcomer.types("sliphook trust guard")
+    assert installed(capsys) == {"guard": "enabled", "c-guard": "disabled", "greeter": "enabled"}
+    ran = newcomer.types("sliphook run ")
+    assert "Good morning, Ada." in ran
+    assert "did not start" not in ran
+    assert newcomer.is_done
+    assert main(["doctor"]) == 0
