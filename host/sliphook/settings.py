@@ -18,7 +18,7 @@ from .registry.keys import HookKeys, check_hooks, check_timeout_cap
 from .spec import Override, PluginSpec
 from .tomlfile import BadKey, read_toml
 
-MAX_MODEL_CALLS: Final = 10_000
+MOST_MODEL_CALLS: Final = 10_000
 """The most that `max_model_calls` may be: beyond it is a slip of the keyboard."""
 
 
@@ -93,8 +93,8 @@ def _check(settings: Settings) -> None:
         raise BadKey(("model",), "it is empty; leave the key out, or name a model")
     if settings.base_url is not None and not settings.base_url.startswith(("http://", "https://")):
         raise BadKey(("base_url",), "it must begin with http:// or https://")
-    if settings.max_model_calls is not None and not 1 <= settings.max_model_calls <= MAX_MODEL_CALLS:
-        raise BadKey(("max_model_calls",), f"{settings.max_model_calls} is out of range: give 1 to {MAX_MODEL_CALLS:,}")
+    if settings.max_model_calls is not None and not 1 <= settings.max_model_calls <= MOST_MODEL_CALLS:
+        raise BadKey(("max_model_calls",), f"{settings.max_model_calls} is out of range: give 1 to {MOST_MODEL_CALLS:,}")
     check_timeout_cap(settings.timeout_cap_s, ("timeout_cap_s",))
     for name, plugin in settings.plugins.items():
         check_timeout_cap(plugin.timeout_cap_s, ("plugins", name, "timeout_cap_s"))

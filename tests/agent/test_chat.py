@@ -119,7 +119,7 @@ class Run:
 
     async def __call__(self) -> None:
         with Memory(self._resume, self.face.display.lines.append) as memory:
-            setup = Setup(None, None, Chosen((self.plugin,), 0, ()), Settings())
+            setup = Setup(None, None, Chosen((), (self.plugin,), 0, ()), Settings())
             self.status = await chat_session.chat(setup, self.face, memory, None)
 
 

@@ -84,10 +84,10 @@ REFUSED = dataclasses.replace(READY, name="other", state="refused", why="its fil
 
 def test_an_installed_plugin_that_is_not_there_is_told_and_one_of_the_command_line_is_missed() -> None:
     told: list[str] = []
-    look_who_is_there(cast(PluginHost, _Host(REFUSED, READY)), Chosen((), 1, ("plugin torn is left out",)), told.append)
+    look_who_is_there(cast(PluginHost, _Host(REFUSED, READY)), Chosen((), (), 1, ("plugin torn is left out",)), told.append)
     assert told == ["plugin torn is left out", "plugin other did not start: its file\\nhas changed"]
     with pytest.raises(Failed, match="plugin other did not start: its file"):
-        look_who_is_there(cast(PluginHost, _Host(READY, REFUSED)), Chosen((), 1, ()), told.append)
+        look_who_is_there(cast(PluginHost, _Host(READY, REFUSED)), Chosen((), (), 1, ()), told.append)
     assert len(told) == 2
 
 

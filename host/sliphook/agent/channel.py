@@ -64,6 +64,7 @@ class Channel:
         new_message: NewMessage,
         max_waiting: int,
         commands: Mapping[str, str],
+        reload: Callable[[], Awaitable[object]] | None,
     ) -> None:
         self.platform = session.platform
         self.session_key = session.session_key
@@ -74,6 +75,7 @@ class Channel:
         self._new_message = new_message
         self._max_waiting = max_waiting
         self._own = commands
+        self._reload = reload
         self._early: list[Pending] = []
         self._commands: dict[Pending, trio.CancelScope] = {}
         self._nursery: trio.Nursery | None = None
@@ -137,6 +139,8 @@ class Channel:
         if self._nursery is not None and not self._closed.is_set():
             self.session.reset(cause)
             self._begin()
+            if self._reload is not None:
+                self._spawn(self._take_up, self._reload)
         return dropped
 
     def close(self, reason: EndReason = "exit", invalidation_reason: str | None = None) -> None:
@@ -260,10 +264,16 @@ class Channel:
         finally:
             work.under_way = False
 
+    async def _take_up(self, reload: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await reload()
+        except HostError as error:  # the session goes on with the plugins that it has
+            _log.warning("other plugins cannot be taken up: %s", error)
+
     async def _run_command(self, slash: Slash, message: Pending) -> None:
         try:
             with self._commands[message]:
-                said = await run_slash(self.host, self.session, slash, self._own)
+                said = await run_slash(self.host, self.session, slash, self._own, self._reload)
                 message.settle(Reply(text=said, outcome="command"))
         except HostError as error:
             message.settle(Reply(text=str(error), outcome="command"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from sliphook.errors import HostError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS
 
@@ -17,7 +18,7 @@ COMMANDS: Final = {
     "stop": "interrupt the turn, and drop the messages that wait",
     "new": "begin a new session, which remembers nothing of this one",
     "reset": "the same as /new",
-    "plugins": "the plugins, and how they are",
+    "plugins": "the plugins, and how they are; /plugins reload takes up what was installed or changed",
     "help": "these commands",
 }
 """The commands of a gateway. Give them to the host as `reserved_commands`, so that no plugin has one."""
@@ -50,8 +51,21 @@ def parse_slash(text: str) -> Slash | None:
     return Slash(typed[1], (typed[2] or "").strip()) if typed is not None else None
 
 
-async def run_slash(host: PluginHost, session: Session, slash: Slash, own: Mapping[str, str] = ONE_PROMPT) -> str:
-    """Run a command that only says something: `/help`, `/plugins` or a plugin's.
+async def run_slash(
+    host: PluginHost,
+    session: Session,
+    slash: Slash,
+    own: Mapping[str, str] = ONE_PROMPT,
+    reload: Callable[[], Awaitable[object]] | None = None,
+) -> str:
+    """Run a command that changes nothing of the conversation: `/help`, `/plugins` or a plugin's.
+
+    Args:
+        host: the plugins.
+        session: where a plugin's command runs.
+        slash: what was typed.
+        own: the agent's own commands, for `/help`.
+        reload: takes up other plugins, for `/plugins reload`; None: the program's plugins do not change.
 
     Returns:
         What the user reads, each line safe for a terminal.
@@ -62,6 +76,10 @@ async def run_slash(host: PluginHost, session: Session, slash: Slash, own: Mappi
     if slash.name == "help":
         return help_text(host, own)
     if slash.name == "plugins":
+        if slash.arguments == "reload" and reload is not None:
+            await reload()
+        elif slash.arguments:
+            raise HostError(f"there is /plugins{' and /plugins reload' if reload is not None else ', and nothing goes behind it'}")
         return plugins_text(host)
     said = await session.run_command(slash.name, slash.arguments)
     return "\n".join(quote(line, _LINE_CHARS) for line in said.splitlines())

@@ -11,7 +11,7 @@ async with PluginHost(plugins, reserved_commands=COMMANDS) as host, gateway.open
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -47,6 +47,7 @@ class Gateway:
             `approver=gateway.approve` then. None: nobody is asked, and what needs a person is denied.
         new_message: what a message does while a turn is open: it waits (`queue`), or interrupts it (`interrupt`).
         max_waiting: messages of a channel that wait; more are refused.
+        reload: gives the host other plugins (see `PluginHost.update`), for `/plugins reload` and behind each `/new`; None: nothing does.
         more_commands: what `/help` lists besides, with what each does: commands that the program takes before it submits a message.
     """
 
@@ -57,12 +58,14 @@ class Gateway:
         ask: Callable[[Channel, Question | None], None] | None = None,
         new_message: NewMessage = "queue",
         max_waiting: int = MAX_WAITING,
+        reload: Callable[[], Awaitable[object]] | None = None,
         more_commands: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._agent_for = agent_for
         self._ask = ask
         self._new_message: NewMessage = new_message
         self._max_waiting = max_waiting
+        self._reload = reload
         self._commands = {**COMMANDS, **more_commands}
         self._channels: dict[tuple[str, str], Channel] = {}
         self._host: PluginHost | None = None
@@ -124,6 +127,7 @@ class Gateway:
             new_message=self._new_message,
             max_waiting=self._max_waiting,
             commands=self._commands,
+            reload=self._reload,
         )
         self._channels[platform, session_key] = channel
         self._nursery.start_soon(self._hold, channel)

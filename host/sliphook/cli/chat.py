@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], resume: str | None, tracing: Tracing) -> int:
     """Talk with an agent.
 
-    Without --model and settings it is the scripted model, which needs no network and no key.
+    Every plugin that is installed and enabled is started, and those of --plugin; what is installed or changed meanwhile is taken up at
+    /new, and by /plugins reload. Without --model and settings it is the scripted model, which needs no network and no key.
 
     /help lists the commands. /stop or Ctrl+C interrupts the agent while it works, and what is typed meanwhile waits for its turn. Ctrl+C
     a second time within two seconds, or at the prompt, leaves at once; so does Ctrl+D. Alt+Enter begins another line.

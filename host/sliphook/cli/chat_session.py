@@ -25,7 +25,7 @@ from .agent_parts import Setup, Told, here
 from .chat_face import Face
 from .chat_memory import Memory
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
-from .plugins import look_who_is_there
+from .plugins import look_who_is_there, take_up
 
 if TYPE_CHECKING:
     from sliphook.session import EndReason
@@ -90,6 +90,7 @@ class _Chat:
             self._agent_for,
             ask=self._ask if self._face.asks else None,
             new_message=settings.new_message,
+            reload=self._reload,
             more_commands=LEAVING,
         )
         self._host = PluginHost(
@@ -208,6 +209,11 @@ class _Chat:
             max_model_calls=self._setup.max_model_calls,
             person=channel.person,
         )
+
+    async def _reload(self) -> None:
+        assert self._host is not None
+        await take_up(self._host, self._setup.chosen, self._told.missing)
+        self._offer()
 
     def _ask(self, _channel: Channel, question: Question | None) -> None:
         self._face.ask(question)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import trio
+
+from sliphook.errors import HostError
 from sliphook.registry import Registry, RegistryError
 from sliphook.settings import Settings, read_settings, with_settings
 from sliphook.spec import PluginSpec
@@ -19,7 +22,7 @@ from .report import says, why_not_started
 if TYPE_CHECKING:
     from sliphook.host import PluginHost
 
-__all__ = ["Chosen", "choose", "look_who_is_there", "model_of", "user_settings"]
+__all__ = ["Chosen", "choose", "look_who_is_there", "model_of", "take_up", "user_settings"]
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,13 @@ class Chosen:
     """What is to be started.
 
     Attributes:
+        tried: executables of `--plugin`.
         specs: all of them, for the host.
         installed: how many of them are installed; they come first.
         problems: what the user should read of those that cannot be started, a line each.
     """
 
+    tried: tuple[Path, ...]
     specs: tuple[PluginSpec, ...]
     installed: int
     problems: tuple[str, ...]
@@ -84,7 +89,27 @@ def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
     there = {os.path.realpath(spec.path) for spec in installed}
     specs = [with_settings(spec, settings) for spec in installed]
     specs += [PluginSpec(path) for path in tried if os.path.realpath(path) not in there]
-    return Chosen(tuple(specs), len(installed), tuple(problems))
+    return Chosen(tuple(tried), tuple(specs), len(installed), tuple(problems))
+
+
+async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None]) -> None:
+    """Have an open host take up what has been installed, removed or changed since. What is set for all plugins is as it was at the start.
+
+    Args:
+        host: runs the plugins.
+        before: what was started, with what `--plugin` named.
+        tell: shows the user a line.
+
+    Raises:
+        HostError: the user's config.toml breaks a rule, and everything is as it was.
+    """
+    try:
+        chosen = await trio.to_thread.run_sync(lambda: choose(before.tried, user_settings()))
+    except Failed as error:
+        raise HostError(error.message) from None
+    for line in chosen.problems:
+        tell(line)
+    await host.update(chosen.specs)
 
 
 def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], None]) -> None:
