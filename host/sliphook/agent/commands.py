@@ -18,10 +18,13 @@ COMMANDS: Final = {
     "stop": "interrupt the turn, and drop the messages that wait",
     "new": "begin a new session, which remembers nothing of this one",
     "reset": "the same as /new",
-    "plugins": "the plugins, and how they are; /plugins reload takes up what was installed or changed",
+    "plugins": "the plugins, and how they are",
     "help": "these commands",
 }
 """The commands of a gateway. Give them to the host as `reserved_commands`, so that no plugin has one."""
+
+RELOAD: Final = {"plugins reload": "take up what was installed, removed or changed"}
+"""Of an agent whose plugins may change while it runs."""
 
 LEAVING: Final = {"quit": "leave", "exit": "the same as /quit"}
 """The commands of a program that can be left."""

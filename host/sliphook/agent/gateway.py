@@ -22,7 +22,7 @@ from sliphook.errors import HostError
 from sliphook.exits import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage
-from .commands import COMMANDS
+from .commands import COMMANDS, RELOAD
 from .questions import Question
 from .replies import Pending, Reply
 
@@ -66,7 +66,7 @@ class Gateway:
         self._new_message: NewMessage = new_message
         self._max_waiting = max_waiting
         self._reload = reload
-        self._commands = {**COMMANDS, **more_commands}
+        self._commands = {**COMMANDS, **(RELOAD if reload is not None else {}), **more_commands}
         self._channels: dict[tuple[str, str], Channel] = {}
         self._host: PluginHost | None = None
         self._nursery: trio.Nursery | None = None

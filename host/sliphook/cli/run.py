@@ -19,8 +19,9 @@ from .tracing import Tracing, trace_options
 def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], tracing: Tracing) -> int:
     """Give PROMPT to an agent and print what the model says.
 
-    Every plugin that is installed and enabled is started, and those of --plugin. Without --model and settings it is the scripted model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the
-    environment, or else OPENAI_API_KEY or ANTHROPIC_API_KEY.
+    Every plugin that is installed and enabled is started, and those of --plugin. Without --model and settings it is the scripted
+    model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the environment, or else OPENAI_API_KEY or
+    ANTHROPIC_API_KEY.
 
     The model's text goes to stdout; tool calls, denials and notices go to stderr. Ctrl+C interrupts the turn, a second one leaves
     at once. Exit status: 0 the turn was completed, 1 it was not, 130 after Ctrl+C.
