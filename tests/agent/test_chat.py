@@ -34,6 +34,7 @@ HELP = """\
 /reset  the same as /new
 /plugins  the plugins, and how they are
 /help  these commands
+/plugins reload  take up what was installed, removed or changed
 /quit  leave
 /exit  the same as /quit
 """
