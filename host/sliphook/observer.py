@@ -83,8 +83,12 @@ class HookWatch:
         """All answers are there, or nobody waits for them any more."""
         if self._spans is not None:
             self._spans.over(outcome)
-        if self._trace is not None and (outcome.parts or outcome.cancelled):  # else nobody heard of it
+        if self._trace is None:
+            return
+        if outcome.parts or outcome.cancelled:
             _record_outcome(self._trace, self._name, self._payload, outcome, self._began_s)
+        else:
+            _record_unheard(self._trace, self._name, self._payload)
 
 
 class Observer:
