@@ -296,8 +296,8 @@ def _item(value: Any) -> Any:
     """A text with quotes in it, as JSON is, stands without escapes where it can."""
     import tomlkit
 
-    if isinstance(value, str) and '"' in value and "'" not in value and value.isprintable():
-        return tomlkit.string(value, literal=True)
+    if isinstance(value, str) and '"' in value and value.isprintable() and "'''" not in value and not value.endswith("'"):
+        return tomlkit.string(value, literal=True, multiline="'" in value)
     return value
 
 

@@ -168,3 +168,24 @@ def test_a_folder_that_is_none(tmp_path: Path) -> None:
         registry.read()
     with pytest.raises(RegistryError, match="cannot be changed: "):
         registry.add(plugin())
+
+
+def test_files_that_others_could_change_are_not_believed(registry: Registry) -> None:
+    registry.add(plugin("open"))
+    registry.add(plugin("good"))
+    file = registry.folder / "open.toml"
+    file.chmod(0o606)
+    assert [one.why for one in registry.read() if isinstance(one, Broken)] == [
+        f"everybody may change {file} (-rw----rw-); run: chmod o-w {file}"
+    ]
+    file.chmod(0o600)
+    file.rename(registry.folder / "elsewhere")
+    file.symlink_to(registry.folder / "elsewhere")
+    with pytest.raises(RegistryError, match=r"open\.toml is a symbolic link, which may lead anywhere; put the file itself there$"):
+        registry.get("open")
+    before = {path.name: path.read_bytes() for path in registry.folder.iterdir()}
+    registry.folder.chmod(0o777)
+    for act in (lambda: registry.remove("good"), lambda: registry.add(plugin("new"))):
+        with pytest.raises(RegistryError, match="everybody may change .*/plugins "):
+            act()
+    assert {path.name: path.read_bytes() for path in registry.folder.iterdir()} == before

@@ -12,6 +12,7 @@ from typing import Final
 
 from sliphook import places
 from sliphook.filechange import Busy, locked
+from sliphook.ownership import why_unsafe
 from sliphook.quoting import quote
 from sliphook.spec import PluginSpec
 from sliphook.tomlfile import TomlError, change_toml, parse_toml, text_of
@@ -141,6 +142,7 @@ class Registry:
     def _change(self) -> Generator[None]:
         try:
             with locked(self.folder):
+                self._refuse_what_others_could_change(self.folder)
                 yield
         except Busy as error:
             raise RegistryError(str(error)) from None
@@ -153,6 +155,9 @@ class Registry:
 
     def _read(self, name: str) -> tuple[Registered, str]:
         file = self.file_of(name)
+        if file.is_symlink():
+            raise RegistryError(f"{quote(str(file), 200)} is a symbolic link, which may lead anywhere; put the file itself there")
+        self._refuse_what_others_could_change(file)
         try:
             text = text_of(file)
             return registered(name, parse_toml(text, PluginKeys, file, check_plugin_keys)), text
@@ -166,6 +171,12 @@ class Registry:
             return self._read(name)[0]
         except RegistryError as error:
             return Broken(quote(name, 64), self.folder / f"{name}.toml", str(error))
+
+    def _refuse_what_others_could_change(self, path: Path) -> None:
+        """Who could write here could have any program started."""
+        why = why_unsafe(path)
+        if why is not None:
+            raise RegistryError(why)
 
     def _unknown(self, name: str) -> RegistryError:
         close = nearest(name, self.names())
