@@ -34,7 +34,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_commands_and_their_help() -> None:
     assert offered("ev") == ["events"]
-    assert offered("co") == ["completion"]
+    assert offered("com") == ["completion"]
     assert {"run", "fire", "call"} <= set(offered(""))
     items = ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions([], "events")
     assert [item.help for item in items] == ["Show the hooks and events there are."]

@@ -186,6 +186,6 @@ def test_files_that_others_could_change_are_not_believed(registry: Registry) -> 
     before = {path.name: path.read_bytes() for path in registry.folder.iterdir()}
     registry.folder.chmod(0o777)
     for act in (lambda: registry.remove("good"), lambda: registry.add(plugin("new"))):
-        with pytest.raises(RegistryError, match="everybody may change .*/plugins "):
+        with pytest.raises(RegistryError, match=r"everybody may change .*/plugins "):
             act()
     assert {path.name: path.read_bytes() for path in registry.folder.iterdir()} == before
