@@ -1,0 +1,111 @@
+"""Every command for installed plugins while an agent runs: it goes on as it was, and takes up the changes when it is told to."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import trio
+
+from sliphook import HostError, PluginHost
+from sliphook.cli.main import main
+from sliphook.cli.plugins import choose, take_up
+from sliphook.settings import Settings
+
+WAIT_S = 30
+
+PLUGIN = """\
+#!/bin/sh
+while read -r line; do
+  case $line in
+    *'"method":"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":MANIFEST}' ;;
+    *'"method":"shutdown"'*) echo '{"jsonrpc":"2.0","id":2,"result":null}' ;;
+    *'"method":"exit"'*) exit 0 ;;
+  esac
+done
+"""
+
+
+def write_plugin(folder: Path, name: str, version: str = "1") -> Path:
+    path = folder / name
+    declared = {"protocol_version": 1, "name": name, "version": version, "tools": [{"name": f"use_{name}", "description": ""}]}
+    path.write_text(PLUGIN.replace("MANIFEST", json.dumps(declared)))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("DATA", "STATE", "CONFIG"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    return tmp_path
+
+
+async def sliphook(*args: str | Path) -> None:
+    """Another terminal."""
+    command = [sys.executable, "-m", "sliphook", *map(str, args)]
+    await trio.run_process(command, stdin=subprocess.DEVNULL, capture_stdout=True, capture_stderr=True)
+
+
+def states(host: PluginHost) -> dict[str, str]:
+    return {plugin.name: plugin.state for plugin in host.plugins}
+
+
+async def test_the_running_agent_goes_on_and_takes_up_the_changes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = write_plugin(home, "first"), write_plugin(home, "second")
+    told: list[str] = []
+    with trio.fail_after(WAIT_S):
+        await sliphook("install", first, "--yes")
+        chosen = choose([], Settings())
+        async with PluginHost(chosen.specs) as host, host.session():
+            (before,) = host.plugins
+            await sliphook("install", second, "--yes")
+            for args in (["config", "first", "--hook", "stop", "--off"], ["disable", "first"], ["enable", "first"], ["list"]):
+                assert main(args) == 0, args
+            (now,) = host.plugins
+            assert (now.pid, now.state) == (before.pid, "ready")
+
+            await take_up(host, chosen, told.append)
+            assert states(host) == {"first": "ready", "second": "ready"}
+            assert [tool.name for tool in host.tools()] == ["use_first", "use_second"]
+            pids = [plugin.pid for plugin in host.plugins]
+            await take_up(host, chosen, told.append)
+            assert [plugin.pid for plugin in host.plugins] == pids, "nothing has changed"
+
+            write_plugin(home, "second", version="2")
+            assert main(["disable", "first"]) == 0
+            assert states(host) == {"first": "ready", "second": "ready"}
+            await sliphook("trust", "second", "--yes")
+            await take_up(host, chosen, told.append)
+            assert states(host) == {"second": "ready"}
+            (status,) = host.plugins
+            assert status.manifest is not None
+            assert status.manifest.version == "2"
+
+            assert main(["uninstall", "second"]) == 0
+            assert [tool.name for tool in host.tools()] == ["use_second"]
+            await take_up(host, chosen, told.append)
+            assert host.plugins == []
+    assert told == []
+    capsys.readouterr()
+
+
+async def test_broken_settings_leave_everything_as_it_is(home: Path) -> None:
+    with trio.fail_after(WAIT_S):
+        await sliphook("install", write_plugin(home, "first"), "--yes")
+        chosen = choose([], Settings())
+        async with PluginHost(chosen.specs) as host:
+            pids = [plugin.pid for plugin in host.plugins]
+            file = home / "config" / "sliphook" / "config.toml"
+            make(file, "modle = 1\n")
+            with pytest.raises(HostError, match="modle: there is no such key; did you mean model"):
+                await take_up(host, chosen, print)
+            assert [plugin.pid for plugin in host.plugins] == pids
+
+
+def make(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
