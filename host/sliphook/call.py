@@ -116,9 +116,9 @@ class Call:
         else:
             self.settle("timed_out", f"no answer within {self.timeout_s:g} s: the plugin is not ready")
 
-    def so_far_ms(self) -> float:
-        """How long it has been under way."""
-        return (trio.current_time() - self._began_s) * 1000
+    def so_far_ms(self, now_s: float | None = None) -> float:
+        """How long it has been under way; `now_s` is `trio.current_time()`, where the caller has just asked for it."""
+        return ((trio.current_time() if now_s is None else now_s) - self._began_s) * 1000
 
     def _finish(self) -> None:
         if self._deadlines is not None:

@@ -68,7 +68,7 @@ class HookWatch:
         self._payload = payload
         self._trace = trace
         self._spans = spans
-        self._began_s = trio.current_time()
+        self._began_s = time.perf_counter()
 
     @property
     def traceparent(self) -> str | None:
@@ -145,15 +145,14 @@ def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
 
 
 def _record_outcome(trace: TraceSink, name: str, payload: Payload, outcome: Outcome, began_s: float) -> None:
-    now_s = trio.current_time()
     trace.record(
         TraceRecord(
             kind="outcome",
             wall_s=time.time(),
-            mono_s=now_s,
+            mono_s=trio.current_time(),
             plugin="",
             method=f"hook/{name}",
-            elapsed_ms=(now_s - began_s) * 1000,
+            elapsed_ms=(time.perf_counter() - began_s) * 1000,
             verdict="cancelled" if outcome.cancelled else outcome.decision,
             body=_encoder.encode(_body(outcome)),
             session_id=payload.session_id,

@@ -31,6 +31,7 @@ class Witness:
         self._sink = sink
         self.plugin = plugin
         self.conceals_config = False
+        self._now = trio.lowlevel.current_clock().current_time  # `trio.current_time` finds it anew each time
         self._given_up: dict[int | str, Call] = {}
         self._asked_s: dict[int | str, float] = {}
 
@@ -38,116 +39,137 @@ class Witness:
         """The host wrote a message; a `request_id` without a call is that of the plugin's request that it answers."""
         if method == "initialize" and self.conceals_config:
             body = _without_config(body)
+        now_s = self._now()
         asked_s = self._asked_s.pop(request_id, None) if call is None and request_id is not None else None
-        self._record(
-            "message",
-            direction="to_plugin",
-            body=body,
-            size=len(body),
-            method=method,
-            id=request_id,
-            elapsed_ms=None if asked_s is None else (trio.current_time() - asked_s) * 1000,
-            session_id=None if call is None else call.session_id,
-            turn_id=None if call is None else call.turn_id,
+        self._sink.record(
+            TraceRecord(
+                kind="message",
+                wall_s=time.time(),
+                mono_s=now_s,
+                plugin=self.plugin,
+                direction="to_plugin",
+                method=method,
+                id=request_id,
+                size=len(body),
+                elapsed_ms=None if asked_s is None else (now_s - asked_s) * 1000,
+                body=body,
+                session_id=None if call is None else call.session_id,
+                turn_id=None if call is None else call.turn_id,
+            )
         )
 
     def received(self, body: bytes, message: wire.Message, call: Call | None) -> None:
         """The plugin wrote a valid message; `call` is what a reply answers."""
+        now_s = self._now()
         if isinstance(message, wire.Reply):
             verdict = f"error {message.error.code}" if message.error is not None else None
-            self._answer("message", body, message.id, call, verdict=verdict)
+            self._answer("message", now_s, body, message.id, call, verdict=verdict)
             return
         request_id = message.id if isinstance(message, wire.Request) else None
         if request_id is not None:
-            _remember(self._asked_s, request_id, trio.current_time())
-        self._record("message", direction="from_plugin", body=body, size=len(body), method=message.method, id=request_id)
+            _remember(self._asked_s, request_id, now_s)
+        self._sink.record(
+            TraceRecord(
+                kind="message",
+                wall_s=time.time(),
+                mono_s=now_s,
+                plugin=self.plugin,
+                direction="from_plugin",
+                method=message.method,
+                id=request_id,
+                size=len(body),
+                body=body,
+            )
+        )
 
     def settled(self, call: Call) -> None:
         """The host ended a call without a reply: timed out, cancelled, crashed."""
         if call.written:
             _remember(self._given_up, call.id, call)
-        self._record(
-            "settled",
-            method=call.method,
-            id=call.id,
-            verdict=call.status,
-            note=call.why,
-            elapsed_ms=call.elapsed_ms,
-            session_id=call.session_id,
-            turn_id=call.turn_id,
+        self._sink.record(
+            TraceRecord(
+                kind="settled",
+                wall_s=time.time(),
+                mono_s=self._now(),
+                plugin=self.plugin,
+                method=call.method,
+                id=call.id,
+                verdict=call.status,
+                note=call.why,
+                elapsed_ms=call.so_far_ms(),
+                session_id=call.session_id,
+                turn_id=call.turn_id,
+            )
         )
 
     def late(self, body: bytes, request_id: int | str) -> None:
         """An answer to a request that has ended already."""
-        self._answer("late", body, request_id, self._given_up.pop(request_id, None), note="the request has ended already")
+        call = self._given_up.pop(request_id, None)
+        self._answer("late", self._now(), body, request_id, call, note="the request has ended already")
 
     def dropped(self, body: bytes, method: str, why: str) -> None:
         """A message was given up before it was written."""
-        self._record("drop", direction="to_plugin", method=method, body=body, size=len(body), note=why)
+        self._oddity("drop", "to_plugin", body, method, why)
 
     def oddity(self, kind: Kind, body: bytes, note: str) -> None:
         """Something that the plugin wrote was stray or was refused."""
-        self._record(kind, direction="from_plugin", body=body, size=len(body), note=note)
+        self._oddity(kind, "from_plugin", body, None, note)
 
     def life(self, kind: Kind, *, verdict: str | None = None, note: str | None = None, body: bytes | None = None) -> None:
         """The process or its state changed, or it wrote to stderr."""
-        self._record(kind, verdict=verdict, note=note, body=body)
-
-    def _answer(
-        self, kind: Kind, body: bytes, request_id: int | str, call: Call | None, *, verdict: str | None = None, note: str | None = None
-    ) -> None:
-        self._record(
-            kind,
-            direction="from_plugin",
-            body=body,
-            size=len(body),
-            method=None if call is None else call.method,
-            id=request_id,
-            verdict=verdict,
-            note=note,
-            elapsed_ms=None if call is None else call.so_far_ms(),
-            session_id=None if call is None else call.session_id,
-            turn_id=None if call is None else call.turn_id,
+        self._sink.record(
+            TraceRecord(kind=kind, wall_s=time.time(), mono_s=self._now(), plugin=self.plugin, verdict=verdict, note=note, body=body)
         )
 
-    def _record(
+    def _answer(
         self,
         kind: Kind,
+        now_s: float,
+        body: bytes,
+        request_id: int | str,
+        call: Call | None,
         *,
-        direction: Direction | None = None,
-        body: bytes | None = None,
-        size: int | None = None,
-        method: str | None = None,
-        id: int | str | None = None,
         verdict: str | None = None,
         note: str | None = None,
-        elapsed_ms: float | None = None,
-        session_id: str | None = None,
-        turn_id: str | None = None,
     ) -> None:
         self._sink.record(
             TraceRecord(
                 kind=kind,
                 wall_s=time.time(),
-                mono_s=trio.current_time(),
+                mono_s=now_s,
                 plugin=self.plugin,
-                direction=direction,
-                method=method,
-                id=id,
-                size=size,
-                elapsed_ms=elapsed_ms,
+                direction="from_plugin",
+                method=None if call is None else call.method,
+                id=request_id,
+                size=len(body),
+                elapsed_ms=None if call is None else call.so_far_ms(now_s),
                 verdict=verdict,
                 body=body,
                 note=note,
-                session_id=session_id,
-                turn_id=turn_id,
+                session_id=None if call is None else call.session_id,
+                turn_id=None if call is None else call.turn_id,
+            )
+        )
+
+    def _oddity(self, kind: Kind, direction: Direction, body: bytes, method: str | None, note: str) -> None:
+        self._sink.record(
+            TraceRecord(
+                kind=kind,
+                wall_s=time.time(),
+                mono_s=self._now(),
+                plugin=self.plugin,
+                direction=direction,
+                method=method,
+                size=len(body),
+                body=body,
+                note=note,
             )
         )
 
 
 def body_of(frame: bytes) -> bytes:
     """What a frame carries, without its header and the line end behind it."""
-    return frame[frame.index(b"\r\n\r\n") + 4 :].rstrip(b"\n")
+    return frame[frame.index(b"\r\n\r\n") + 4 : -1]
 
 
 def _without_config(initialize: bytes) -> bytes:

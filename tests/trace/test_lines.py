@@ -22,7 +22,7 @@ def test_a_message_is_embedded_as_json() -> None:
     message = record(direction="to_plugin", method="ping", id=3, size=11, body=b'{"id": 3}\n', session_id="s-1", seq=4)
     assert encode_line(message) == (
         b'{"kind":"message","wall_s":1.5,"mono_s":2.5,"plugin":"guard","direction":"to_plugin","method":"ping","id":3,"size":11,'
-        b'"body":{"id": 3},"session_id":"s-1","seq":4}\n'
+        b'"session_id":"s-1","seq":4,"body":{"id": 3}}\n'
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from .record import TraceRecord
 
-__all__ = ["complete"]
+__all__ = ["complete", "told_by_body"]
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -35,19 +35,23 @@ _answered: Final = msgspec.json.Decoder(_Answered)
 
 def complete(record: TraceRecord) -> TraceRecord:
     """`record` with the place in its session and the decision of a hook's answer, where its body says so and the record does not."""
+    found = told_by_body(record)
+    return msgspec.structs.replace(record, **found) if found else record
+
+
+def told_by_body(record: TraceRecord) -> dict[str, Any]:
+    """The fields that `complete` would change, with their values."""
     if record.kind not in ("message", "late", "drop") or record.body is None or record.method is None:
-        return record
+        return {}
     try:
         if record.direction == "from_plugin":
             if record.verdict is not None or not record.method.startswith("hook/"):
-                return record
+                return {}
             result = _answered.decode(record.body).result
-            return record if result is None else msgspec.structs.replace(record, verdict=result.decision)
+            return {"verdict": result.decision} if result is not None and result.decision is not None else {}
         if not record.method.startswith(("hook/", "event/", "tool/", "command/")):
-            return record
+            return {}
         place = _asked.decode(record.body).params
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return record
-    return msgspec.structs.replace(
-        record, session_id=record.session_id or place.session_id, turn_id=record.turn_id or place.turn_id, seq=place.seq
-    )
+        return {}
+    return {"session_id": record.session_id or place.session_id, "turn_id": record.turn_id or place.turn_id, "seq": place.seq}

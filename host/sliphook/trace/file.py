@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from .complete import complete
 from .lines import encode_line, header_line, lost_line
 from .record import TraceRecord
 from .redact import Redactor
@@ -82,12 +81,17 @@ class FileTrace:
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         self._attend()
         own = self._own_lines(batch[0])
-        lines = own + [encode_line(complete(self._redactor.record(record))) for record in batch]
+        lines = own + [self._line(record) for record in batch]
         whole = self._append(lines)
         if whole >= len(own) and own:
             self._headed = True
             self._told_lost = self._writer.lost
         return len(lines) - max(whole, len(own))
+
+    def _line(self, record: TraceRecord) -> bytes:
+        redacted = self._redactor.record(record)
+        # what the host has read or written as a message is JSON, unless a secret was cut out of it
+        return encode_line(redacted, is_json=redacted is record and record.kind in _JSON)
 
     def _own_lines(self, first: TraceRecord) -> list[bytes]:
         """What the file has to say of itself before the next record: what it is, and what is missing."""
@@ -151,6 +155,7 @@ class FileTrace:
         return self._real.with_name(f"{self._real.name}.{number}") if number else self._real
 
 
+_JSON: Final = frozenset({"message", "late", "drop", "outcome", "unheard"})
 _TOO_FAST: Final = "it could not be written as fast as it came"
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 from importlib import metadata
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from .bodies import Header, Lost
+from .complete import told_by_body
 from .record import TraceRecord
 
 __all__ = ["FORMAT", "decode_line", "encode_line", "header_line", "lost_line"]
@@ -39,21 +40,23 @@ def _own_line(kind: Literal["header", "lost"], beside: TraceRecord, body: Header
     return encode_line(record)
 
 
-def encode_line(record: TraceRecord) -> bytes:
-    """One record as a line, its LF included."""
+def encode_line(record: TraceRecord, *, is_json: bool = False) -> bytes:
+    """One record as a line, its LF included; what its body tells of it is added (see `complete`).
+
+    Args:
+        record: the record.
+        is_json: the body is known to be JSON in UTF-8, so it need not be looked at again.
+    """
     body = record.body
     if body is None:
         return _encoder.encode(record) + b"\n"
-    if record.kind != "stderr" and _is_json(body):
-        # A line break can only stand between tokens here, where a space means the same.
-        flat = body.strip().replace(b"\n", b" ").replace(b"\r", b" ")
-        return _encoder.encode(msgspec.structs.replace(record, body=msgspec.Raw(flat))) + b"\n"
-    fields: dict[str, Any] = msgspec.to_builtins(msgspec.structs.replace(record, body=None))
+    head = _encoder.encode(msgspec.structs.replace(record, body=None, **told_by_body(record)))[:-1]
     if record.kind == "stderr":
-        fields["text"] = body.decode("utf-8", "backslashreplace")
-    else:
-        fields["raw"] = base64.b64encode(body).decode("ascii")
-    return _encoder.encode(fields) + b"\n"
+        return head + b',"text":' + _encoder.encode(body.decode("utf-8", "backslashreplace")) + b"}\n"
+    if is_json or _is_json(body):
+        # A line break can only stand between tokens here, where a space means the same.
+        return head + b',"body":' + body.strip().replace(b"\n", b" ").replace(b"\r", b" ") + b"}\n"
+    return head + b',"raw":"' + base64.b64encode(body) + b'"}\n'
 
 
 def decode_line(line: bytes) -> TraceRecord:

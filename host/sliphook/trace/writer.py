@@ -20,6 +20,9 @@ MAX_WAITING_BYTES: Final = 32 * 1024 * 1024
 GATHER_S: Final = 0.02
 """How long the thread lets records gather: waking it for each would cost the host more than the record itself."""
 
+BATCH: Final = 64
+"""Records that are written at once. Between two batches the thread lets go of the interpreter, which the host's loop wants, too."""
+
 CLOSE_S: Final = 2.0
 """How long `close` waits for what is left to be written."""
 
@@ -43,6 +46,7 @@ class RecordWriter:
         self._in_hand = 0
         self._unwritten = 0
         self._asleep = False
+        self._closed = False
         self._wake = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)  # daemon: a sink that hangs must not hold the process
@@ -51,7 +55,7 @@ class RecordWriter:
     def record(self, record: TraceRecord) -> None:
         """Queue one record, or count it as lost. Called from one thread, the host's loop."""
         size = len(record.body) if record.body is not None else 0
-        if len(self._queue) >= MAX_WAITING or self._bytes_in - self._bytes_out + size > MAX_WAITING_BYTES or self._closing.is_set():
+        if len(self._queue) >= MAX_WAITING or self._bytes_in - self._bytes_out + size > MAX_WAITING_BYTES or self._closed:
             self._refused += 1
             return
         self._bytes_in += size
@@ -67,6 +71,7 @@ class RecordWriter:
 
     def close(self, timeout_s: float = CLOSE_S) -> int:
         """Write what is left, for `timeout_s` at most, and return how many records were lost in all. A second call changes nothing."""
+        self._closed = True
         self._closing.set()
         self._wake.set()
         self._thread.join(timeout_s)
@@ -83,7 +88,8 @@ class RecordWriter:
                 except Exception:  # a sink that fails is the trace's loss, nobody else's
                     self._failed += len(batch)
                 self._in_hand = 0
-                self._closing.wait(GATHER_S)
+                if not self._queue:
+                    self._closing.wait(GATHER_S)
             elif self._closing.is_set():
                 return
             else:
@@ -91,7 +97,7 @@ class RecordWriter:
 
     def _take(self) -> list[TraceRecord]:
         batch: list[TraceRecord] = []
-        while self._queue:
+        while self._queue and len(batch) < BATCH:
             record = self._queue.popleft()
             batch.append(record)
             self._bytes_out += len(record.body) if record.body is not None else 0
