@@ -201,8 +201,12 @@ def test_the_trace_is_shown_and_written(sliphook: Sliphook, make_plugin: MakePlu
     assert ran.status == 0
     assert ran.json()["event"] == "pre_tool_call"  # the trace is not on stdout
     shown = [line.split()[1:4] for line in ran.err.splitlines() if "hook/pre_tool_call" in line]
-    assert shown == [["→", "guard", "hook/pre_tool_call"], ["←", "guard", "hook/pre_tool_call"]]
-    assert any(line.endswith("deny") for line in ran.err.splitlines())
+    assert shown == [
+        ["→", "guard", "hook/pre_tool_call"],
+        ["←", "guard", "hook/pre_tool_call"],
+        ["=", "(all)", "hook/pre_tool_call"],
+    ]
+    assert any(line.endswith(" deny guard: deny") for line in ran.err.splitlines())
     trace = tmp_path / "trace.jsonl"
     assert stat.S_IMODE(trace.stat().st_mode) == 0o600
     records = [json.loads(line) for line in trace.read_text().splitlines()]

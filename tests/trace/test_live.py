@@ -60,6 +60,24 @@ def record(**fields: object) -> TraceRecord:
             {"kind": "refused", "direction": "from_plugin", "size": 2, "body": b"\x1b[2J\n", "note": "no JSON"},
             "01:01:01.250 ← guard        refused                               2 B          no JSON \\x1b[2J\\n",
         ),
+        (
+            {"kind": "lost", "plugin": "", "body": b'{"count":12,"why":"No space left on device"}'},
+            "01:01:01.250 ·              lost                                               12 records lost: No space left on device",
+        ),
+        (
+            {"kind": "header", "plugin": "", "body": b'{"format":1,"sliphook":"0.1.0","part":2}'},
+            "01:01:01.250 ·              header                                             sliphook 0.1.0, format 1, part 2",
+        ),
+        (
+            {
+                "kind": "outcome",
+                "plugin": "",
+                "method": "hook/stop",
+                "elapsed_ms": 1.0,
+                "body": b'{"parts":[{"plugin":"a","status":"answered"}]}',
+            },
+            "01:01:01.250 = (all)        hook/stop                                  1.00 ms none a: none",
+        ),
     ],
 )
 def test_a_line(fields: dict[str, object], line: str) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from sliphook.quoting import quote
 
-from .bodies import OutcomeBody
+from .bodies import Header, Lost, OutcomeBody
 from .record import TraceRecord
 
 __all__ = ["Style", "duration", "render_body", "render_line", "size"]
@@ -21,6 +21,7 @@ _METHOD_CHARS: Final = 48
 _VERDICT_CHARS: Final = 40
 _TEXT_CHARS: Final = 160
 
+_NO_PLUGIN: Final = {"outcome": "(all)", "unheard": "(nobody)"}
 _NAME_COLUMN: Final = 12
 _METHOD_COLUMN: Final = 26
 _ROOMY: Final = 100
@@ -60,7 +61,7 @@ def render_line(record: TraceRecord, style: Style) -> str:
     line = _Line(style)
     line.add(_clock(record.wall_s), _DIM)
     line.add(*_arrow(record, style))
-    line.add(quote(record.plugin, _NAME_CHARS).ljust(_NAME_COLUMN), _CYAN)
+    line.add(quote(record.plugin or _NO_PLUGIN.get(record.kind, ""), _NAME_CHARS).ljust(_NAME_COLUMN), _CYAN)
     line.add(what.ljust(_METHOD_COLUMN))
     if style.width is None or style.width >= _ROOMY:
         line.add(_id(record.id).rjust(5))
@@ -151,8 +152,24 @@ def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
         yield quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict)
     if record.note is not None:
         yield quote(record.note, _TEXT_CHARS), None
+    if record.kind in ("header", "lost"):
+        yield from _own_words(record)
     if record.kind in ("stderr", "stray", "refused") and record.body is not None:
         yield quote(record.body, _TEXT_CHARS), _DIM
+
+
+def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
+    """What the trace says of itself."""
+    try:
+        if record.kind == "header":
+            header = msgspec.json.decode(record.body or b"", type=Header)
+            part = f", part {header.part}" if header.part > 1 else ""
+            yield f"sliphook {quote(header.sliphook, _NAME_CHARS)}, format {header.format}{part}", _DIM
+        else:
+            lost = msgspec.json.decode(record.body or b"", type=Lost)
+            yield f"{lost.count} record{'s' if lost.count != 1 else ''} lost: {quote(lost.why, _TEXT_CHARS)}", _RED
+    except (msgspec.DecodeError, UnicodeError):
+        return
 
 
 def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
