@@ -6,7 +6,7 @@ const picture = JSON.parse(document.getElementById("data").textContent);
 const chart = document.getElementById("chart");
 const panel = document.getElementById("panel");
 
-const LEFT = 168, RIGHT = 28, TOP = 58, PAD = 9, LEAST_TRACK = 44, CHAR = 6, LEAST = 3, CROWD = 12;
+const LEFT = 168, RIGHT = 28, TOP = 58, PAD = 9, LEAST_TRACK = 44, CHAR = 6, BOLD = 6.7, LEAST = 3, CROWD = 12;
 const HEIGHTS = { bars: 20, thin: 12, marks: 14 };
 const GRAVITY = { death: 6, failed: 5, wrong: 5, lost: 5, deny: 4, ask: 3, cancelled: 2 };
 
@@ -109,11 +109,11 @@ function drawRow(parent, row, y) {
     else glyph(group, one.style, one.x, y + 5);
     const room = (index + 1 < all.length ? all[index + 1].x : width) - x, needed = one.label.length * CHAR;
     const written = one.style === "protocol good" ? "label" : "label on";
-    if (row.shape === "bars" && needed + 8 <= wide) make(group, "text", { class: written, x: x + 5, y: y + 11.5 }, one.label);
+    if (row.shape === "bars" && one.label.length * BOLD + 8 <= wide) make(group, "text", { class: written, x: x + 5, y: y + 11.5 }, one.label);
     else if (wide < 60 && needed + 4 <= room - wide - 6)
       make(group, "text", { class: one.style === "death" ? "why" : "label", x: x + Math.max(wide, 6) + 4, y: y + (bars ? 11.5 : 9) }, one.label);
     else if (one.style === "death") make(group, "text", { class: "why", x: x - 8, y: y + 9, "text-anchor": "end" }, one.label);
-    else if (row.shape === "bars" && wide > 40) make(group, "text", { class: written, x: x + 5, y: y + 11.5 }, cut(one.label, wide - 8, CHAR));
+    else if (row.shape === "bars" && wide > 40) make(group, "text", { class: written, x: x + 5, y: y + 11.5 }, cut(one.label, wide - 8, BOLD));
   });
 }
 
@@ -160,7 +160,7 @@ function draw() {
   });
   make(svg, "line", { class: "line", x1: 0, x2: width, y1: y, y2: y });
   for (const flag of picture.flags) {
-    const x = place(flag.at), wide = flag.label.length * 6.7 + 14, left = Math.min(x, width - wide - 4);
+    const x = place(flag.at), wide = flag.label.length * BOLD + 14, left = Math.min(x, width - wide - 4);
     make(plot, "line", { class: "flag", x1: x, x2: x, y1: 18, y2: bottom });
     make(plot, "rect", { class: "flag-box", x: left, y: 6, width: wide, height: 17, rx: 3 });
     make(plot, "text", { class: "flag-text", x: left + 7, y: 18 }, flag.label);

@@ -205,7 +205,7 @@ def _height(track: Track) -> int:
 def _label(one: Drawn, y: float, room: float, *, inside: bool) -> str:
     needed = len(one.label) * _CHAR
     written = "label" if one.style == "protocol good" else "label on"
-    if inside and needed + 8 <= one.width:
+    if inside and len(one.label) * _BOLD + 8 <= one.width:
         return _text(one.x + 5, y + 11.5, written, one.label)
     beside = room - one.width - 6
     if one.width < 60 and needed + 4 <= beside:
@@ -213,7 +213,7 @@ def _label(one: Drawn, y: float, room: float, *, inside: bool) -> str:
     if one.style == "death":
         return _text(one.x - 8, y + 9, "why", one.label, anchor="end")
     if inside and one.width > 40:
-        return _text(one.x + 5, y + 11.5, written, _cut(one.label, one.width - 8, _CHAR))
+        return _text(one.x + 5, y + 11.5, written, _cut(one.label, one.width - 8, _BOLD))
     return ""
 
 
