@@ -195,6 +195,7 @@ def test_every_public_method_has_its_face(face: type, inner: type, own: set[str]
         "close_turn",
         "close_tool",
         "family",
+        "lineage",
         "duration_ms",
         "interrupt_from_thread",
     }
