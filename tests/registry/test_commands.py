@@ -145,6 +145,13 @@ def test_the_last_no_leaves_it_refused(run: Run, make: MakePlugin) -> None:
         assert stored() == before
 
 
+def test_a_name_that_another_has_is_told(run: Run, make: MakePlugin) -> None:
+    run("install", make("first", tools=[{"name": "deploy"}], commands=[{"name": "go"}]), "--yes")
+    ran = run("install", make("second", tools=[{"name": "deploy"}, {"name": "x"}], commands=[{"name": "go"}]), "--yes")
+    assert ran.status == 0
+    assert ran.err.endswith("sliphook: second will be refused while first is enabled: both have the tool deploy, the command /go\n")
+
+
 def test_settings(run: Run, make: MakePlugin) -> None:
     run("install", make(**WANTS, **SCHEMA), "--yes", "--config", "channel=42", "--config", "level=3")
     assert Registry().get("guard").config == {"channel": "42", "level": 3}

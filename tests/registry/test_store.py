@@ -76,6 +76,7 @@ def test_what_the_host_is_to_start(registry: Registry) -> None:
     (registry.folder / "bad.toml").write_text("enabled = maybe")
     specs, broken = registry.specs({"TOKEN": "secret", "OTHER": "x"})
     (spec,) = specs
+    assert registry.specs({"TOKEN": "secret"})[0] == specs  # so a host that is updated leaves it alone
     assert (spec.name, spec.path, spec.config, spec.env) == ("guard", Path("/opt/guard"), {"a": 1}, {"TOKEN": "secret"})
     assert (spec.grants, spec.timeout_cap_s, spec.sha256) == (frozenset({"inject"}), 1.0, "ab" * 32)
     assert spec.recorded == plugin().manifest

@@ -18,6 +18,7 @@ from .settings_of_plugins import check_config, check_env, failing, grant_options
 
 if TYPE_CHECKING:
     from sliphook.manifest import ReadManifest
+    from sliphook.registry import Registered
     from sliphook.spec import PluginSpec
 
 
@@ -55,6 +56,8 @@ def command(
     spec = PluginSpec(found.path, config=config, env=given, sha256=found.sha256)
     manifest = meet(spec)
     say(["", *lines_of_manifest(manifest)])
+    with failing():
+        registry.check_free(name or manifest.name)
     config = read_settings(settings, manifest.wire.config_schema)
     check_config(config, manifest.wire.config_schema, "give --config KEY=VALUE")
     granted = uses_among(questions.grants("Grant {}?", sorted(manifest.uses), [*grants]), manifest)
@@ -74,12 +77,25 @@ def command(
     with failing():
         check_env(variables)
         plugin = registry.add(plugin)
+        for other in registry.read():
+            if isinstance(other, Registered) and other.enabled and (shared := _shared(plugin, other)):
+                click.echo(f"sliphook: {plugin.name} will be refused while {other.name} is enabled: both have {shared}", err=True)
     if as_json:
         print_json({"name": plugin.name, "path": str(plugin.path), "sha256": plugin.sha256, "grants": sorted(granted), "env": variables})
         return EXIT_OK
     click.echo(f"installed {plugin.name}")
     tell_what_is_missing(plugin.name, manifest, granted, variables)
     return EXIT_OK
+
+
+def _shared(plugin: Registered, other: Registered) -> str | None:
+    """A name that only one of two plugins can have, in words."""
+    if other.name == plugin.name:
+        return None
+    tools = {tool.name for tool in plugin.manifest.tools or ()} & {tool.name for tool in other.manifest.tools or ()}
+    commands = {one.name for one in plugin.manifest.commands or ()} & {one.name for one in other.manifest.commands or ()}
+    names = [*(f"the tool {name}" for name in sorted(tools)), *(f"the command /{name}" for name in sorted(commands))]
+    return ", ".join(names) or None
 
 
 def meet(spec: PluginSpec, data_dir: Path | None = None) -> ReadManifest:
