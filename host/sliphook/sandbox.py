@@ -11,6 +11,7 @@ and ends with the plugin's status, so all that the host does with a plugin's gro
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -47,7 +48,7 @@ def sandbox_command(path: Path, target: Path, data_dir: Path, *, bwrap: str, pyt
         data_dir: the plugin's folder, the only one that it can write; it must exist.
         bwrap: bubblewrap's executable.
         python: a Python interpreter.
-        prefixes: folders that this interpreter needs.
+        prefixes: folders that this interpreter needs; absolute.
     """
     command = [*_IGNORE_SIGTERM, bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for folder in PRIVATE:
@@ -79,7 +80,8 @@ def command_for(path: Path, data_dir: Path) -> list[str]:
         data_dir.resolve(),
         bwrap=shutil.which("bwrap") or "bwrap",
         python=sys.executable,
-        prefixes=(Path(sys.prefix), Path(sys.base_prefix)),
+        # what this Python imports from: a plugin in Python mostly runs with the same one
+        prefixes=[Path(folder) for folder in (sys.prefix, sys.base_prefix, *sys.path) if os.path.isabs(folder) and os.path.isdir(folder)],
     )
 
 

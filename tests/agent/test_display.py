@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from sliphook.agent.display import PlainDisplay
 from sliphook.agent.terminal import TerminalDisplay
 from sliphook_sdk.protocol import ToolCallRequest
 
@@ -19,6 +20,14 @@ def test_a_terminal_is_not_steered_by_a_model_or_a_tool(monkeypatch: pytest.Monk
     shown = capsys.readouterr()
     assert shown.out == "a]0;title\tb31m é\n\u00a0c\n"
     assert shown.err == "warning: [bold]slow[/bold] \\x1b[2J\nok: t in 1 ms: fine\\r\\n\n"
+
+
+def test_a_notice_is_long_enough_for_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    PlainDisplay().notice("warning", f"{'x' * 500}; run: sliphook trust guard")
+    PlainDisplay().tool_ended(ToolCallRequest(call_id="c", name="t", arguments={}), "ok", "y" * 500, None)
+    warning, ok = capsys.readouterr().err.splitlines()
+    assert warning == f"warning: {'x' * 500}; run: sliphook trust guard"
+    assert ok == f"ok: t: {'y' * 196}…"
 
 
 def test_a_pipe_gets_every_byte_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,6 +104,7 @@ def test_three_plugins_of_three_kinds(folder: Path, capsys: pytest.CaptureFixtur
     refused = capsys.readouterr()
     assert "Good morning, Ada." in refused.out
     assert "plugin guard did not start: its file " in refused.err
+    assert "run: sliphook trust guard" in refused.err
 
     newcomer.types("sliphook trust guard")
     assert installed(capsys) == {"guard": "enabled", "c-guard": "disabled", "greeter": "enabled"}

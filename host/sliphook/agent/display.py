@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, get_args
 
 import msgspec
 
@@ -13,6 +13,15 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol import AlertLevel, ToolCallRequest
 
 MAX_SHOWN_CHARS = 200
+MAX_NOTICE_CHARS = 600
+"""A notice says at its end what to do about it."""
+
+_NOTICES = frozenset(get_args(AlertLevel))
+
+
+def cut(mark: str, text: str) -> str:
+    """The text of a line with this mark, without control characters, as long as it may be."""
+    return quote(text, MAX_NOTICE_CHARS if mark in _NOTICES else MAX_SHOWN_CHARS)
 
 
 class Display(Protocol):
@@ -113,7 +122,7 @@ class PlainDisplay(LineDisplay):
             self.text("\n")
 
     def _line(self, mark: str, text: str) -> None:
-        self._err.write(f"{mark}: {quote(text, MAX_SHOWN_CHARS)}\n")
+        self._err.write(f"{mark}: {cut(mark, text)}\n")
         self._err.flush()
 
 

@@ -7,10 +7,9 @@ from typing import Final, Literal
 import msgspec
 import trio
 
-from sliphook.quoting import quote
 from sliphook.turn import TurnOutcome
 
-from .display import MAX_SHOWN_CHARS, Display, LineDisplay
+from .display import Display, LineDisplay, cut
 
 _KEPT: Final = frozenset({"denied", "warning", "error"})
 """The marks of lines that belong into a reply."""
@@ -91,4 +90,4 @@ class ReplyDisplay(LineDisplay):
     def _line(self, mark: str, text: str) -> None:
         if mark in _KEPT:
             self.text_end()
-            self._kept.append(f"{mark}: {quote(text, MAX_SHOWN_CHARS)}")
+            self._kept.append(f"{mark}: {cut(mark, text)}")

@@ -8,9 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from sliphook.quoting import quote
-
-from .display import MAX_SHOWN_CHARS, PlainDisplay
+from .display import PlainDisplay, cut
 
 _STYLES: Final = {"tool": "cyan", "ok": "green", "denied": "bold yellow", "warning": "yellow", "error": "bold red"}
 
@@ -32,5 +30,5 @@ class TerminalDisplay(PlainDisplay):
 
     def _line(self, mark: str, text: str) -> None:
         self.text_end()
-        words = Text.assemble((mark, _STYLES.get(mark, "bold")), (": " + quote(text, MAX_SHOWN_CHARS), "dim"))
+        words = Text.assemble((mark, _STYLES.get(mark, "bold")), (": " + cut(mark, text), "dim"))
         self._console.print(words, soft_wrap=True)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit.utils import get_cwidth
 
-from sliphook.agent.display import MAX_SHOWN_CHARS, LineDisplay
+from sliphook.agent.display import LineDisplay, cut
 from sliphook.agent.terminal import NO_CONTROLS
-from sliphook.quoting import quote
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -79,4 +78,4 @@ class ScreenDisplay(LineDisplay):
         self.text_end()
         word = mark.rpartition(" ")[2]  # of a child's line, too
         style = word if word in STYLES else "tool"
-        self._above([(f"class:{style}", f"  {mark}"), ("class:rest", f": {quote(text, MAX_SHOWN_CHARS)}\n")])
+        self._above([(f"class:{style}", f"  {mark}"), ("class:rest", f": {cut(mark, text)}\n")])
