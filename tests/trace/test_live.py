@@ -192,6 +192,15 @@ def test_only_what_is_wanted_is_shown_with_its_body_by_whoever_writes(tmp_path: 
     assert (tmp_path / "err").read_text() == ""
 
 
+@pytest.mark.parametrize(("bodies", "shown"), [(False, 0), (True, 1)])
+def test_what_nobody_heard_is_no_message_and_only_shown_with_everything(bodies: bool, shown: int, tmp_path: Path) -> None:
+    with opened(tmp_path / "err") as stream:
+        trace = LiveTrace(stream, bodies=bodies)
+        trace.record(record(kind="unheard", plugin="", method="hook/stop"))
+        assert trace.close(WAIT_S) is None
+    assert (tmp_path / "err").read_text().count("(nobody)") == shown
+
+
 def test_a_callback_that_raises_loses_the_records(tmp_path: Path) -> None:
     def write(text: str) -> None:
         raise RuntimeError("the screen is gone")

@@ -125,7 +125,7 @@ def trace_options(command: _F) -> _F:
 
     options = (
         click.option("--trace", is_flag=True, help="Show every message on stderr as it passes."),
-        click.option("--verbose", "-v", is_flag=True, help="The trace with the messages' bodies."),
+        click.option("--verbose", "-v", is_flag=True, help="The trace with the messages' bodies, and with what no plugin heard of."),
         click.option(
             "--trace-filter",
             type=FilterType(),

@@ -23,7 +23,7 @@ class LiveTrace:
         stream: Where the lines go, by its descriptor; colour where it is a terminal and `NO_COLOR` is not set.
         write: Takes the text instead, whole lines, in the trace's own thread; `stream` then only tells what the terminal can show.
             For a program that draws on the terminal itself. It may block and it may raise.
-        bodies: Show the messages' bodies, too.
+        bodies: Show the messages' bodies, too, and what no plugin heard of.
         wanted: Show these alone; None: all.
     """
 
@@ -64,7 +64,7 @@ class LiveTrace:
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         style = self._style._replace(width=self._width())
-        shown = [one for record in batch for one in self._sieve.sift(record)]
+        shown = [one for record in batch if self._bodies or record.kind != "unheard" for one in self._sieve.sift(record)]
         text = "".join(f"{line}\n" for record in shown for line in self._lines(complete(self._redactor.record(record)), style))
         try:
             if text:

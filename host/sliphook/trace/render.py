@@ -143,7 +143,7 @@ def _id(request_id: int | str | None) -> str:
 
 
 def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
-    if record.kind not in ("message", "outcome") and record.method is not None:
+    if record.kind not in ("message", "outcome", "settled") and record.method is not None:  # those say it by their verdict
         yield record.kind, _YELLOW
     if record.kind == "outcome":
         yield "none" if record.verdict is None else quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict or "none")

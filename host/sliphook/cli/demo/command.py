@@ -25,7 +25,7 @@ def command(tracing: Tracing) -> int:
 
     async def demo(running: Running) -> int:
         with set_stage() as stage, tracing.open() as sink:
-            story = await play(stage, sink, Narrator(), running)
+            story = await play(stage, sink, Narrator(whole=tracing.live), running)
         click.echo(summary(story))
         missing = failures(story)
         for failure in missing:

@@ -19,10 +19,16 @@ _TEXT_CHARS: Final = 100
 
 
 class Narrator(LineDisplay):
-    """A `Display` that says in front of each line who speaks."""
+    """A `Display` that says in front of each line who speaks.
 
-    def __init__(self) -> None:
+    Args:
+        whole: show the model's text when it is complete: something else writes on the terminal too, and would tear it.
+    """
+
+    def __init__(self, *, whole: bool = False) -> None:
         self._speaking = False
+        self._whole = whole
+        self._held = ""
 
     def opening(self, plugins: Sequence[str]) -> None:
         """The plugins are there: these."""
@@ -52,6 +58,9 @@ class Narrator(LineDisplay):
 
     def text(self, delta: str) -> None:
         """See `Display`."""
+        if self._whole:
+            self._held += delta
+            return
         if not self._speaking:
             click.echo(_who("model"), nl=False)
             self._speaking = True
@@ -60,7 +69,8 @@ class Narrator(LineDisplay):
     def text_end(self) -> None:
         """See `Display`."""
         self._speaking = False
-        click.echo()
+        held, self._held = self._held, ""
+        click.echo(f"{_who('model')}{held}" if self._whole else "")
 
     def tool_started(self, call: ToolCallRequest) -> None:
         """See `Display`."""
