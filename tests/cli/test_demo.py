@@ -28,7 +28,8 @@ def test_everything_happens(sliphook: Sliphook, tmp_path: Path) -> None:
     assert re.search(r"sleeper hung, and [0-9.]+ ms after the interrupt the agent was free", ran.out)
     header, *records = (json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines())
     assert header["kind"] == "header"
-    assert {record["plugin"] for record in records} == {"guard", "weather", "sleeper", "fragile"}
+    assert {record["plugin"] for record in records} == {"guard", "weather", "sleeper", "fragile", ""}
+    assert {record["kind"] for record in records if not record["plugin"]} == {"outcome", "unheard"}
     methods = [(record["plugin"], record.get("method")) for record in records]
     before_the_end = methods[: methods.index(("guard", "shutdown"))]
     assert [plugin for plugin, method in before_the_end if method == "$/cancelRequest"] == ["sleeper"]
