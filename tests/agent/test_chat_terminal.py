@@ -203,6 +203,18 @@ def test_the_terminal_is_closed(terminals: list[Terminal], tmp_path: Path, plugi
     assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sighup", "turn_end interrupted", "session_end signal"]
 
 
+def test_a_terminal_that_takes_nothing_holds_nobody(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+    script = tmp_path / "replies.json"
+    script.write_text(json.dumps({"replies": [{"text": "word\n" * 20_000, "calls": [{"name": "hang"}]}]}))
+    terminal = talk(terminals, tmp_path, "chat", "--model", script, "--plugin", plugin)
+    terminal.wait_for("›")
+    terminal.type("talk\r")
+    terminal.wait_for("word")  # nothing is read from here on
+    terminal.process.send_signal(signal.SIGTERM)
+    assert terminal.process.wait(timeout=WAIT_S) == 143
+    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sigterm", "turn_end interrupted", "session_end signal"]
+
+
 def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
     terminal = talk(terminals, tmp_path, "run", "TOOL paint", "--plugin", plugin)
     terminal.wait_for("probe: really\\x1b[2J?")

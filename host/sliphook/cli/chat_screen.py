@@ -28,7 +28,7 @@ from sliphook.quoting import quote
 
 from .chat_display import STYLES, ScreenDisplay, without_controls, wrapped
 from .chat_face import Listener
-from .chat_terminal import Above, CommandCompleter, History, Keyboard, terminal_as_it_was
+from .chat_terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
 
 __all__ = ["Screen"]
 
@@ -119,15 +119,12 @@ class Screen:
         """See `Face`."""
         self._listener = listener
         self._token = trio.lowlevel.current_trio_token()
-        with terminal_as_it_was(), contextlib.redirect_stderr(Above(self.above)):
-            try:
-                await trio.to_thread.run_sync(self._live, abandon_on_cancel=True)
-            except trio.Cancelled:
-                await self._leave()
-                raise
-            finally:
-                self._token = None
-                self._rest()
+        try:
+            with TerminalKept() as terminal, contextlib.redirect_stderr(Above(self.above)):
+                await self._until_it_leaves(terminal)
+        finally:
+            self._token = None
+            self._rest()
 
     # -- from any thread -------------------------------------------------------------------------------------------
 
@@ -173,10 +170,21 @@ class Screen:
 
     # -- the end ---------------------------------------------------------------------------------------------------
 
-    async def _leave(self) -> None:
+    async def _until_it_leaves(self, terminal: TerminalKept) -> None:
+        try:
+            await trio.to_thread.run_sync(self._live, abandon_on_cancel=True)
+        except trio.Cancelled:
+            if not await self._leaves():
+                terminal.give_up()
+                await self._leaves()
+            raise
+
+    async def _leaves(self) -> bool:
+        """Have the thread end; returns whether it does."""
         self._in_the_thread(self._exit)
         with trio.move_on_after(_CLOSE_S, shield=True):
             await self._ended.wait()
+        return self._ended.is_set()
 
     def _exit(self) -> None:
         if self._prompt.app.is_running and not self._prompt.app.is_done:

@@ -7,8 +7,9 @@ import io
 import os
 import sys
 import termios
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -19,7 +20,7 @@ from prompt_toolkit.input.vt100 import Vt100Input
 
 from .chat_display import without_controls
 
-__all__ = ["Above", "CommandCompleter", "History", "Keyboard", "terminal_as_it_was"]
+__all__ = ["Above", "CommandCompleter", "History", "Keyboard", "TerminalKept"]
 
 
 class Keyboard(Vt100Input):
@@ -86,24 +87,41 @@ class Above(io.StringIO):
         return len(text)
 
 
-@contextlib.contextmanager
-def terminal_as_it_was() -> Generator[None]:
-    """Whatever becomes of the thread, the terminal's modes are put back. Where it was closed, what is still to be written goes nowhere."""
-    descriptor = sys.stdin.fileno()
-    outputs = [output.fileno() for output in (sys.stdout, sys.stderr) if output.isatty()]
-    try:
-        modes = termios.tcgetattr(descriptor)
-    except termios.error:
-        yield
-        return
-    try:
-        yield
-    finally:
+class TerminalKept:
+    """The terminal of stdin and stdout, put back as it was at the end of the block, whatever becomes of the thread that draws on it.
+
+    Where it was closed, or takes nothing any more, what is still to be written goes nowhere: nothing may wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._outputs = [output.fileno() for output in (sys.stdout, sys.stderr) if output.isatty()]
+        self._modes: list[Any] = []
+        self._stalled = False
+
+    def __enter__(self) -> TerminalKept:
+        with contextlib.suppress(termios.error):  # closed a moment ago: the thread will find out
+            self._modes = termios.tcgetattr(sys.stdin.fileno())
+        return self
+
+    def give_up(self) -> None:
+        """It takes nothing: have a write that waits for it fail."""
+        self._stalled = True
+        for output in self._outputs:
+            os.set_blocking(output, False)
+            with contextlib.suppress(termios.error):
+                termios.tcflush(output, termios.TCOFLUSH)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        if self._stalled:
+            for output in self._outputs:
+                os.set_blocking(output, True)  # others have it, too
         try:
-            termios.tcsetattr(descriptor, termios.TCSANOW, modes)
+            if self._modes:
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._modes)
         except termios.error:
+            self._stalled = True  # it was closed
+        if self._stalled:
             nowhere = os.open(os.devnull, os.O_WRONLY)
-            for output in outputs:
-                if not os.isatty(output):
-                    os.dup2(nowhere, output)
+            for output in self._outputs:
+                os.dup2(nowhere, output)
             os.close(nowhere)
