@@ -29,7 +29,7 @@ async def launch(spec: PluginSpec, data_dir: Path, keeper: Keeper) -> Process:
     try:
         return await spawn(spec.path, cwd=data_dir, env=env, keeper=keeper, sandbox=spec.sandbox, sha256=spec.sha256)
     except Changed as error:
-        raise Refused(with_advice(str(error), spec)) from None
+        raise Refused(with_advice(str(error), spec) + error.hashes) from None
 
 
 def with_advice(why: str, spec: PluginSpec) -> str:

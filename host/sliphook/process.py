@@ -49,7 +49,16 @@ class Refused(CannotStart):
 
 
 class Changed(Refused):
-    """The program is not the one that was approved."""
+    """The program is not the one that was approved.
+
+    Args:
+        what: what is wrong.
+        hashes: more about it, long, to stand behind everything else.
+    """
+
+    def __init__(self, what: str, hashes: str = "") -> None:
+        super().__init__(what)
+        self.hashes = hashes
 
 
 class Process(Protocol):
@@ -285,7 +294,7 @@ def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
         raise CannotStart("it is not wanted any more") from None
     if held.sha256 != sha256:
         held.close()
-        raise Changed(f"its file {quote(str(path))} has changed: its sha256 is {held.sha256}, approved was {sha256}")
+        raise Changed(f"its file {quote(str(path))} has changed", f" (approved was sha256 {sha256}, now it is {held.sha256})")
     return held
 
 

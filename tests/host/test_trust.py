@@ -51,8 +51,8 @@ async def test_a_changed_file_is_refused_at_every_start_and_still_guards(shop: W
             status = await host.restart("guard")
             assert status.state == "refused"
             assert status.why == (
-                f"its file {path} has changed: its sha256 is {hashlib.sha256(path.read_bytes()).hexdigest()}, approved was {spec.sha256}; "
-                "if that is right, run: sliphook trust guard"
+                f"its file {path} has changed; if that is right, run: sliphook trust guard "
+                f"(approved was sha256 {spec.sha256}, now it is {hashlib.sha256(path.read_bytes()).hexdigest()})"
             )
             async with session.turn("go on") as turn:
                 await turn.submit()

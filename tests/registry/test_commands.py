@@ -96,7 +96,7 @@ def test_the_whole_life_of_one(run: Run, make: MakePlugin) -> None:
     path.write_text(path.read_text() + "# an update\n")
     (row,) = run("list", "--json").json()["plugins"]
     assert (row["state"], row["sha256"]) == ("refused", approved)
-    assert row["why"] == f"its file has changed: sha256 {sha256(path)}; if that is right, run: sliphook trust guard"
+    assert row["why"] == f"its file has changed; if that is right, run: sliphook trust guard (now its sha256 is {sha256(path)})"
     assert run("trust", "guard", "--yes").out.splitlines()[0] == "guard is accepted as it is now"
     assert Registry().get("guard").sha256 == sha256(path)
     assert run("list").out.splitlines() == [

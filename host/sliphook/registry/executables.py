@@ -76,7 +76,7 @@ def state_of(plugin: Registered) -> tuple[str, str | None]:
     except RegistryError as error:
         return "refused", str(error)
     if found.sha256 != plugin.sha256:
-        return "refused", f"its file has changed: sha256 {found.sha256}; if that is right, run: sliphook trust {plugin.name}"
+        return "refused", f"its file has changed; if that is right, run: sliphook trust {plugin.name} (now its sha256 is {found.sha256})"
     return "enabled", None
 
 
