@@ -142,8 +142,8 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
 
 def merge_one(entry: Entry, payload: Payload, subscriber: Subscriber, route: Route, result: Result) -> Outcome:
     """The outcome where one plugin was asked, by a subscription that does not replace: what `dispatch` makes of it."""
-    if result.status == "answered" and result.raw == _NULL:  # most answers to most hooks
-        return Outcome(payload=payload, parts=(Part(plugin=subscriber.plugin, status="answered", elapsed_ms=result.elapsed_ms),))
+    if result.raw == _NULL:
+        return Outcome(payload=payload, parts=(_abstained(subscriber, result),))
     merge = _Merge(entry, payload)
     merge.add(subscriber, route, result, replacing=False)
     return merge.outcome()
@@ -156,6 +156,11 @@ def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
         if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
             return route
     return None
+
+
+def _abstained(subscriber: Subscriber, result: Result) -> Part:
+    """What most answers to most hooks come to; null needs no decoding."""
+    return Part(plugin=subscriber.plugin, status="answered", elapsed_ms=result.elapsed_ms)
 
 
 class _Merge:
@@ -173,6 +178,9 @@ class _Merge:
         self.continues: list[str] = []
 
     def add(self, subscriber: Subscriber, route: Route, result: Result, *, replacing: bool) -> None:
+        if result.raw == _NULL:
+            self.parts.append(_abstained(subscriber, result))
+            return
         if result.status != "answered" or result.raw is None:
             self._fail(subscriber, route, result, result.status, result.error or result.status)
             return

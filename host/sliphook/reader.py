@@ -89,14 +89,18 @@ class PipeReader:
 
     async def run(self) -> None:
         """The task. Returns at the end of the stream, or when the pipe is closed."""
+        more = False
         while not self.closed and not self._ended:
-            while self._handle_some():  # also what a caller has left
+            while more and self._handle_some():
                 await trio.lowlevel.checkpoint()
             await self._hold_back()
             if self._caller_reads or self._in_lull:
                 await self._park()
+                more = True  # a caller may have left some
             elif not self.closed and await self._readable(self):
-                self._read()
+                more = self._read_and_handle()
+                if more:
+                    await trio.lowlevel.checkpoint()
 
     async def read_for(self, call: Call) -> None:
         """Read in the caller's task until `call` is settled, if nobody else's task does so already; may return before that.
