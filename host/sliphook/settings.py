@@ -14,9 +14,11 @@ import msgspec
 from sliphook_sdk.protocol.describe import doc
 
 from . import places
+from .ownership import why_unsafe
+from .quoting import quote
 from .registry.keys import HookKeys, check_hooks, check_timeout_cap
 from .spec import Override, PluginSpec
-from .tomlfile import BadKey, read_toml
+from .tomlfile import BadKey, TomlError, read_toml
 
 MOST_MODEL_CALLS: Final = 10_000
 """The most that `max_model_calls` may be: beyond it is a slip of the keyboard."""
@@ -56,10 +58,14 @@ def read_settings(file: Path | None = None) -> Settings:
         file: another one than `settings_file()`.
 
     Raises:
-        TomlError: the file breaks a rule, or cannot be read; one line with the file, the line, the key, and what would be right.
+        TomlError: the file breaks a rule, or cannot be read: one line with the file, the line, the key, and what would be right. Or
+            others than the user could change it.
     """
+    file = file or settings_file()
+    if (why := why_unsafe(file)) is not None:
+        raise TomlError(f"{quote(str(file), 200)} is not believed, as it can take guards away: {why}")
     try:
-        return read_toml(file or settings_file(), Settings, _check)
+        return read_toml(file, Settings, _check)
     except FileNotFoundError:
         return Settings()
 

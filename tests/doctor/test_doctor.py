@@ -136,16 +136,22 @@ def test_a_keeper_that_keeps_nothing_is_found(tmp_path: Path, monkeypatch: pytes
     assert (finding.level, finding.what) == ("problem", "plugins may outlive a killed agent: the keeper ended with status 4")
 
 
-def test_files_that_others_may_write(home: Path) -> None:
+async def test_files_that_others_may_write(home: Path) -> None:
     install(home, "guard")
-    folder = Registry().folder
-    assert list(files.open_to_others(Scene())) == []
-    folder.chmod(0o777)
-    (folder / "guard.toml").chmod(0o620)
-    assert [(finding.about, finding.do) for finding in files.open_to_others(Scene())] == [
-        ("plugins", f"chmod go-w {folder}"),
-        ("guard.toml", f"chmod go-w {folder / 'guard.toml'}"),
-    ]
+    (Registry().folder / "guard.toml").chmod(0o606)
+    config = home / "config" / "sliphook" / "config.toml"
+    set_open(config)
+    findings = await examined()
+    for about_it in (about(findings, "guard"), about(findings, "config.toml")):
+        ((level, what),) = about_it
+        assert level == "problem"
+        assert "everybody may change " in what
+
+
+def set_open(file: Path) -> None:
+    file.parent.mkdir(parents=True)
+    file.touch()
+    file.chmod(0o606)
 
 
 def test_executables_of_plugins_that_are_not_started(home: Path) -> None:

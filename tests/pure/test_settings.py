@@ -92,6 +92,17 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, text: str, says: str) 
     assert (tmp_path / "config.toml").read_text() == text
 
 
+def test_a_file_that_others_can_change_is_not_believed(tmp_path: Path) -> None:
+    read(tmp_path, "")
+    (tmp_path / "config.toml").chmod(0o646)
+    with pytest.raises(TomlError) as told:
+        read_settings(tmp_path / "config.toml")
+    file = tmp_path / "config.toml"
+    assert str(told.value) == (
+        f"{file} is not believed, as it can take guards away: everybody may change {file} (-rw-r--rw-); run: chmod o-w {file}"
+    )
+
+
 def test_what_the_user_has_decided_goes_over_the_plugins_own_file(tmp_path: Path) -> None:
     settings = read(
         tmp_path,

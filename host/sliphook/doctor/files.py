@@ -1,44 +1,18 @@
-"""What lies on the disk: who may write to it, and what nobody needs any more."""
+"""What lies on the disk: executables that nobody starts now, and data that nobody needs any more."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import stat
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from sliphook import places
 from sliphook.integrity import Unreadable, sha256_of
 from sliphook.ownership import why_unsafe
 from sliphook.quoting import quote
-from sliphook.registry import Registry
-from sliphook.settings import settings_file
 
 from .finding import Finding, Rule, Scene
-
-
-def open_to_others(_: Scene) -> Iterator[Finding]:
-    """Files of ours that other users could write to: they say what is started, and with which grants."""
-    registry = Registry()
-    files = sorted(registry.folder.glob("*.toml")) if registry.folder.is_dir() else []
-    for path in (settings_file(), registry.folder, *files):
-        why = _why_open(path)
-        if why is not None:
-            yield Finding(area="files", level="problem", about=path.name, what=f"{quote(str(path))} {why[0]}", do=why[1])
-
-
-def _why_open(path: Path) -> tuple[str, str] | None:
-    try:
-        info = path.stat()
-    except OSError:
-        return None  # it is not there, or whoever wanted to read it has told
-    if info.st_uid not in (os.geteuid(), 0):
-        return "belongs to another user", f"chown {os.geteuid()} {shlex.quote(str(path))}"
-    if stat.S_IMODE(info.st_mode) & 0o022:
-        return "can be written by other users", f"chmod go-w {shlex.quote(str(path))}"
-    return None
 
 
 def executables(scene: Scene) -> Iterator[Finding]:
@@ -80,4 +54,4 @@ def data_of_nobody(scene: Scene) -> Iterator[Finding]:
         )
 
 
-RULES: Final[tuple[Rule, ...]] = (open_to_others, executables, data_of_nobody)
+RULES: Final[tuple[Rule, ...]] = (executables, data_of_nobody)
