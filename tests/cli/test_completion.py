@@ -85,3 +85,30 @@ def test_in_bash() -> None:
     environment = {**os.environ, "PYTHON": sys.executable, "WRAPPER": str(wrapper)}
     done = subprocess.run(["bash", "-c", typed], env=environment, capture_output=True, text=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "pre_tool_call\n", "")
+
+
+@pytest.mark.parametrize("command", ["enable", "disable", "trust", "config", "uninstall"])
+def test_names_of_plugins_broken_ones_too(installed: Path, command: str) -> None:
+    assert offered(command, "") == ["greeter", "guard"]
+    assert offered(command, "gu") == ["guard"]
+
+
+def test_nothing_on_the_disk_is_in_the_way(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "sliphook" / "config.toml").write_text("no = TOML = at all")
+    assert offered("enable", "gr") == ["greeter"]
+    monkeypatch.setenv("XDG_DATA_HOME", str(installed / "guard.toml"))
+    assert offered("enable", "") == []
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(installed / "nowhere"))
+    assert offered("enable", "") == []
+
+
+def test_what_can_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{tmp_path / 'none'}")
+    for name in ("sliphook-plugin-greeter", "sliphook-plugin-guard", "sliphook"):
+        (tmp_path / name).touch(0o755)
+    assert offered("install", "") == ["greeter", "guard"]
+    assert offered("install", "gu") == ["guard"]
+    assert offered("install", "./gu") == ["(file)"]
+    assert offered("install", "x") == ["(file)"]

@@ -14,6 +14,7 @@ from sliphook_sdk.protocol import Uses
 
 from .common import EXIT_OK, Failed, json_option, print_json
 from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, lines_of_manifest, uses_among
+from .names import installable
 from .settings_of_plugins import check_config, check_env, failing, grant_options, read_settings
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("install")
-@click.argument("target", metavar="PATH|NAME")
+@click.argument("target", metavar="PATH|NAME", shell_complete=installable)
 @click.option("--yes", is_flag=True, help="Agree to run it and to install it. Grants nothing: name each grant.")
 @click.option("--name", metavar="NAME", help="Install it under this name instead of its own.")
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="A setting for it; may be given several times.")

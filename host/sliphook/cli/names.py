@@ -9,8 +9,9 @@ from sliphook import places
 
 if TYPE_CHECKING:
     import click
+    from click.shell_completion import CompletionItem
 
-__all__ = ["event_names", "plugin_names"]
+__all__ = ["event_names", "installable", "plugin_names"]
 
 
 def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -18,6 +19,16 @@ def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) 
     with suppress(OSError, RuntimeError):
         return sorted(file.stem for file in (places.data_home() / "plugins").glob("*.toml") if file.stem.startswith(incomplete))
     return []
+
+
+def installable(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The plugins on PATH by their names; what looks like a path, or like none of them, is a file."""
+    from click.shell_completion import CompletionItem
+
+    from sliphook.registry.executables import available
+
+    names = [] if incomplete.startswith((".", "/", "~")) else [name for name in available() if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
 
 
 def event_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
