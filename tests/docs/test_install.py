@@ -77,6 +77,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_an_agent_that_starts_what_is_installed(folder: Path) -> None:
+    (snippet,) = re.findall(r"```python\n(.+?)```", (ROOT / "docs" / "settings.md").read_text(encoding="utf-8"), re.DOTALL)
+    names: dict[str, object] = {}
+    exec(snippet, names)
+    assert (names["specs"], names["broken"]) == ([], [])
+    assert type(names["host"]).__name__ == "PluginHost"
+
+
 def installed(output: pytest.CaptureFixture[str]) -> dict[str, str]:
     """The state of each installed plugin."""
     assert main(["list", "--json"]) == 0
