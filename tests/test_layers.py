@@ -33,6 +33,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "callbacks",
             "signals",
             "trace.record",
+            "undecodable",
         ),
         (
             "environment",
@@ -155,6 +156,7 @@ SMALL: Final = {
         "stamps",
         "testing",
         "trace",
+        "undecodable",
         "usage",
         "waiting",
     ),

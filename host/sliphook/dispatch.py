@@ -18,6 +18,7 @@ from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS
 from .manifest import Route
 from .outcome import Context, Outcome, Part, Reason, Status
 from .quoting import quote
+from .undecodable import UNDECODABLE
 
 
 class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
@@ -259,7 +260,7 @@ def read_answer(raw: bytes | msgspec.Raw) -> Answer:
     """
     try:
         return _ANSWER.decode(raw) or _ABSTAINED
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise AnswerError(_explain(raw, str(error))) from None
 
 
@@ -267,7 +268,7 @@ def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
     known = [field.encode_name for field in msgspec.structs.fields(Answer)]
     try:
         fields = msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return f"the answer cannot be read: {quote(error, 200)}"
     if not isinstance(fields, dict):
         return f"the answer must be an object or null, not {type(fields).__name__}"

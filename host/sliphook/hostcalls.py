@@ -28,6 +28,7 @@ from .outcome import Context
 from .quoting import quote
 from .rates import Rate
 from .rpc import Handler, Refusal
+from .undecodable import UNDECODABLE
 
 if TYPE_CHECKING:
     from .plugin import Plugin
@@ -119,7 +120,7 @@ class HostCalls:
             self._check_grant(granted)
         try:
             params = msgspec.json.decode(raw, type=shape)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise Refusal(ErrorCode.INVALID_PARAMS, f"the params do not fit: {quote(str(error), 200)}") from None
         return handle(params)
 

@@ -41,6 +41,7 @@ from sliphook_sdk.protocol.limits import (
 )
 
 from .quoting import quote
+from .undecodable import UNDECODABLE
 
 
 class ManifestError(Exception):
@@ -145,7 +146,7 @@ def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CA
             ours = ", ".join(map(str, PROTOCOL_VERSIONS))
             raise ManifestError(f"it speaks version {version} of the protocol, this host speaks {ours}")
         wire = msgspec.json.decode(raw, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
     check_name("plugin", wire.name)
     _check_counts(wire)

@@ -17,6 +17,7 @@ from .errors import HostError
 from .quoting import quote
 from .stamps import new_id, now
 from .tools import CommandOffer, ToolOffer, ToolTable
+from .undecodable import UNDECODABLE
 
 if TYPE_CHECKING:
     from .observer import Observer
@@ -116,7 +117,7 @@ class PluginWork:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
             return msgspec.json.decode(call.result, type=CommandResult).text
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise HostError(f"/{name} of {command.plugin} failed: its answer does not fit: {quote(str(error), 200)}") from None
 
     async def _send(
@@ -155,7 +156,7 @@ def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
     if call.status == "answered" and call.result is not None:
         try:
             result = msgspec.json.decode(call.result, type=ToolResult | str)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why
         return "answered", result if isinstance(result, ToolResult) else ToolResult(content=result), None

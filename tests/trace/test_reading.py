@@ -13,9 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sliphook.trace import reading
+from sliphook.trace.filter import Sieve, parse_filter
 from sliphook.trace.following import follow
 from sliphook.trace.lines import encode_line
+from sliphook.trace.perfetto import to_perfetto
 from sliphook.trace.reading import NotATrace, TraceReader, records_of
+from sliphook.trace.record import TraceRecord
+from sliphook.trace.render import Style, render_body, render_line
+from sliphook.trace.script import plugins_of, script_of
+from sliphook.trace.summary import Summary
+from sliphook.trace.timeline import draw_svg
 from sliphook.trace.turns import only_turn, turn_named
 
 from .made import asked, life, record
@@ -186,3 +193,37 @@ def test_follow_survives_truncation(tmp_path: Path) -> None:
 def test_follow_cannot_read_a_folder(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         next(follow(tmp_path, lambda line, why: None, lambda: None, lambda: None))
+
+
+def _all_views(records: list[TraceRecord]) -> None:
+    sieve, summary, style = Sieve(parse_filter("plugin=guard")), Summary(), Style(colour=False, unicode=True)
+    for one in records:
+        sieve.sift(one)
+        summary.add(one)
+        render_line(one, style)
+        list(render_body(one, style))
+    summary.result()
+    to_perfetto(records)
+    draw_svg(records, "trace.jsonl")
+    for mine in plugins_of(records).values():
+        script_of(mine)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"format":1,"sliphook":"\xff","part":1,"count":1,"why":"\xff","parts":[{"plugin":"\xff","status":"told"}]}',
+        b'{"jsonrpc":"2.0","id":1,"method":"\xff","params":{"name":"\xff","timeout_s":1},"result":{"decision":"\xff","name":"\xff"}}',
+        b'{"x":' + b"[" * 3_000 + b"]" * 3_000 + b"}",
+        b"",
+    ],
+    ids=["its own, no UTF-8", "a message, no UTF-8", "deep", "empty"],
+)
+@pytest.mark.parametrize("kind", ["header", "lost", "outcome", "unheard", "message", "late", "drop", "settled"])
+@pytest.mark.parametrize("direction", ["to_plugin", "from_plugin"])
+def test_no_view_fails_because_of_what_stands_in_a_body(kind: str, direction: str, body: bytes) -> None:
+    for method in ("hook/stop", "initialize", "host/tools"):
+        strange = record(kind, method=method, id=1, direction=direction, body=body)
+        records = list(records_of([LINES[0], encode_line(strange), LINES[1]], lambda line, why: None))
+        assert [one.kind for one in records] == ["message", kind, "message"]
+        _all_views(records)

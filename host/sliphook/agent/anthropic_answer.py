@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from sliphook.quoting import quote
+from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.protocol import Usage
 
 from .assemble import read_calls
@@ -156,7 +157,7 @@ class MessageAssembler:
 def _decode(data: bytes | str) -> Event | None:
     try:
         return _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return None
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from sliphook.quoting import quote
+from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.protocol import Usage
 
 from .chat_completion import CallPart, Chunk, Function, decode_chunk
@@ -155,7 +156,7 @@ def read_call(call_id: str, name: str, written: str) -> ToolCall:
         return ToolCall(call_id=call_id, name=name, arguments={})
     try:
         arguments: object = msgspec.json.decode(written)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         arguments = None
     if isinstance(arguments, dict):
         return ToolCall(call_id=call_id, name=name, arguments=cast("dict[str, Any]", arguments))

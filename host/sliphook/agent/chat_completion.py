@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
 from .keepsake import Keepsake, Keepsakes
@@ -128,7 +129,7 @@ def decode_chunk(data: bytes | str) -> Chunk | None:
     """`data` as a chunk, or None where it is none. Google's servers put errors into a list."""
     try:
         decoded = _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return None
     return decoded[0] if isinstance(decoded, list) else decoded
 

@@ -13,6 +13,7 @@ import trio
 from httpx_sse import EventSource, ServerSentEvent
 
 from sliphook.quoting import quote
+from sliphook.undecodable import UNDECODABLE
 
 from .http_failure import failure_of_status, failure_of_transport, hide_key
 from .model import ModelError, Piece, TextDelta
@@ -109,7 +110,7 @@ class ModelServer:
                 raise self._refusal(response, body, "")
         try:
             return [model.id for model in msgspec.json.decode(body, type=_Models).data]
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        except UNDECODABLE:
             return []
 
     @asynccontextmanager

@@ -13,6 +13,7 @@ import msgspec
 
 from sliphook.places import data_home
 from sliphook.stamps import now
+from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.protocol import Message
 
 from .conversation import MessageState, restored
@@ -215,7 +216,7 @@ class Transcripts:
                 yield db
         except sqlite3.Error as error:
             raise broken(self.path, error) from error
-        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             raise TranscriptError(f"{self.path} holds a message that cannot be read ({error}); it is left as it is") from error
 
 

@@ -19,6 +19,7 @@ from sliphook.framing import FrameReader, FramingError, Stray
 from sliphook.process import describe_exit
 from sliphook.quoting import quote
 from sliphook.stderr import StderrTail
+from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
@@ -259,6 +260,6 @@ class Child:
             return f"{method.name} needs {method.grant} in the manifest's uses"
         try:
             msgspec.json.decode(asked.params, type=method.params)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except UNDECODABLE as error:
             return f"the params of {method.name} do not fit ({quote(str(error))})"
         return None

@@ -121,6 +121,8 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
     """
     import msgspec
 
+    from sliphook.undecodable import UNDECODABLE
+
     if given is None:
         return {}
     source = option
@@ -133,7 +135,7 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
             raise click.UsageError(f"{option}: cannot read {source}: {error.strerror or error}") from None
     try:
         value: Any = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise click.UsageError(f"{source} is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise click.UsageError(f'{source} must be a JSON object, like \'{{"key": "value"}}\'')

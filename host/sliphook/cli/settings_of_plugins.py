@@ -58,6 +58,8 @@ def read_settings(given: Sequence[str], schema: Mapping[str, Any] | None) -> dic
     """
     import msgspec
 
+    from sliphook.undecodable import UNDECODABLE
+
     settings: dict[str, Any] = {}
     for text in given:
         key, equals, value = text.partition("=")
@@ -65,7 +67,7 @@ def read_settings(given: Sequence[str], schema: Mapping[str, Any] | None) -> dic
             raise click.UsageError(f"{text!r} is no setting; write KEY=VALUE")
         settings[key] = value
         if _type_of(schema, key) != "string":
-            with contextlib.suppress(msgspec.DecodeError, RecursionError, UnicodeError):
+            with contextlib.suppress(*UNDECODABLE):  # then it is text
                 settings[key] = msgspec.json.decode(value.encode("utf-8", "surrogateescape"))
         why = why_not_kept(settings[key])
         if why is not None:

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
+from sliphook.undecodable import UNDECODABLE
+
 from .record import TraceRecord
 
 __all__ = ["complete", "told_by_body"]
@@ -52,6 +54,6 @@ def told_by_body(record: TraceRecord) -> dict[str, Any]:
         if not record.method.startswith(("hook/", "event/", "tool/", "command/")):
             return {}
         place = _asked.decode(record.body).params
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return {}
     return {"session_id": record.session_id or place.session_id, "turn_id": record.turn_id or place.turn_id, "seq": place.seq}

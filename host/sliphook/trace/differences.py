@@ -8,6 +8,8 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from sliphook.undecodable import UNDECODABLE
+
 from .redact import REDACTED
 from .script import Ending
 
@@ -151,7 +153,7 @@ def _plain(method: str, result: msgspec.Raw) -> Any:
     """An answer in the one form that means the same: what is null is absent, a bare string is a tool's content."""
     try:
         value: Any = msgspec.json.decode(result)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return bytes(result).decode("utf-8", "replace")
     if method == "tool/call" and isinstance(value, str):
         value = {"content": value}

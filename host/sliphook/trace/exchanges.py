@@ -6,6 +6,8 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from sliphook.undecodable import UNDECODABLE
+
 from .record import TraceRecord
 
 __all__ = ["Exchanges", "Facts", "Names", "Part", "facts_of", "lost_of"]
@@ -82,7 +84,7 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | None, otherwise: _T
         return otherwise
     try:
         return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return otherwise
 
 

@@ -12,6 +12,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from sliphook.undecodable import UNDECODABLE
+
 from .bodies import Header, Lost
 from .complete import told_by_body
 from .record import TraceRecord
@@ -85,6 +87,6 @@ def _is_json(body: bytes) -> bool:
         if not body.isascii():
             body.decode("utf-8")  # msgspec passes over strings without a look at their bytes
         _any_json.decode(body)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return False
     return True

@@ -16,6 +16,7 @@ from sliphook.deadlines import Deadlines
 from sliphook.ending import NO_PARAMS
 from sliphook.instance import Instance
 from sliphook.rpc import Handler, Refusal
+from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.protocol import METHODS, ErrorCode
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
@@ -223,7 +224,7 @@ class _Timeout(msgspec.Struct, frozen=True):
 def _timeout_of(params: msgspec.Raw) -> float | None:
     try:
         return msgspec.json.decode(params, type=_Timeout).timeout_s
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
 
 

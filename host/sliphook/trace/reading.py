@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from sliphook.quoting import quote
+from sliphook.undecodable import UNDECODABLE
 
 from .bodies import Header
 from .lines import FORMAT, decode_line
@@ -138,7 +139,7 @@ def _is_sane(record: TraceRecord) -> bool:
 def _check_format(header: TraceRecord) -> None:
     try:
         known = msgspec.json.decode(header.body or b"", type=Header)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return
     if known.format != FORMAT:
         written = quote(known.sliphook, 20)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sliphook.quoting import quote
+from sliphook.undecodable import UNDECODABLE
 
 from .bodies import Header, Lost, OutcomeBody
 from .record import TraceRecord
@@ -168,7 +169,7 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
         else:
             lost = msgspec.json.decode(record.body or b"", type=Lost)
             yield f"{lost.count} record{'s' if lost.count != 1 else ''} lost: {quote(lost.why, _TEXT_CHARS)}", _RED
-    except (msgspec.DecodeError, UnicodeError):
+    except UNDECODABLE:
         return
 
 
@@ -176,7 +177,7 @@ def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
     """Who had what part in an outcome."""
     try:
         parts = msgspec.json.decode(body or b"", type=OutcomeBody).parts
-    except (msgspec.DecodeError, UnicodeError):
+    except UNDECODABLE:
         return
     for part in parts:
         word = part.decision or ("none" if part.status == "answered" else part.status)
@@ -187,7 +188,7 @@ def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
 def _pretty(body: bytes) -> list[str]:
     try:
         return msgspec.json.format(body, indent=2).decode("utf-8", "surrogateescape").split("\n")
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return [body[: _BODY_LINES * _BODY_CHARS].decode("utf-8", "surrogateescape")]
 
 

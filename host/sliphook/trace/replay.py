@@ -19,6 +19,7 @@ from sliphook.instance import Instance
 from sliphook.keeper import Keeper
 from sliphook.process import CannotStart, spawn
 from sliphook.stderr import StderrTail
+from sliphook.undecodable import UNDECODABLE
 from sliphook.witness import Witness
 from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, Manifest, PluginInfo
 from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
@@ -80,7 +81,7 @@ def _wanted(life: Life) -> dict[str, str]:
     """The environment that the manifest asked for, as far as it is here: the trace holds no values."""
     try:
         manifest = None if life.manifest is None else msgspec.json.decode(life.manifest.result, type=Manifest)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         manifest = None
     wants = [] if manifest is None else manifest.env or []
     return {want.name: os.environ[want.name] for want in wants if want.name in os.environ}

@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from sliphook.undecodable import UNDECODABLE
+
 from .exchanges import Exchanges, Names
 from .record import TraceRecord
 
@@ -168,7 +170,7 @@ class _Writer:
 def _message_of(record: TraceRecord) -> _Message:
     try:
         return msgspec.json.decode(record.body or b"{}", type=_Message)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except UNDECODABLE:
         return _Message()
 
 
