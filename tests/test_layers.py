@@ -147,7 +147,6 @@ SMALL: Final = {
         "demo_plugins",
         "environment",
         "errors",
-        "launch",
         "exits",
         "pipes",
         "places",

@@ -5,22 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginInfo
-from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
+from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 
-from . import wire
 from .admission import clash, holder_by_manifest, keeps_its_names, lacks_in_environment, subscribers_by_name
 from .deadlines import Deadlines
 from .dispatch import Audience, Subscriber
 from .fire import tell
 from .hostcalls import HostCalls, Progress
 from .keeper import Keeper
+from .launch import introduction
 from .lifecycle import State
 from .manifest import PluginTool, ReadManifest
 from .observer import Observer, Spans
@@ -138,14 +136,8 @@ class Backstage:
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
         """The params of `initialize`."""
-        params = InitializeParams(
-            protocol_versions=list(PROTOCOL_VERSIONS),
-            host=HostInfo(name=self._name, version=metadata.version("sliphook")),
-            plugin=PluginInfo(name=plugin.spec.name, data_dir=str(self.data_dir(plugin)), config=dict(plugin.spec.config)),
-            events=list(CATALOGUE),
-            sessions=[session.info() for session in self.sessions.values()],
-        )
-        return msgspec.Raw(wire.encode(params))
+        told = PluginInfo(name=plugin.spec.name, data_dir=str(self.data_dir(plugin)), config=dict(plugin.spec.config))
+        return introduction(told, host=self._name, sessions=[session.info() for session in self.sessions.values()])
 
     def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
         """What the plugin may call."""

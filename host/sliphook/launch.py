@@ -1,10 +1,18 @@
-"""From what the host is told of a plugin to its process."""
+"""From what the host is told of a plugin to its process, and what the process is told first."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 
+import msgspec
+
+from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginInfo, SessionInfo
+from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
+
+from . import wire
 from .environment import plugin_environment
 from .keeper import Keeper
 from .process import Changed, Process, Refused, spawn
@@ -35,3 +43,21 @@ async def launch(spec: PluginSpec, data_dir: Path, keeper: Keeper) -> Process:
 def with_advice(why: str, spec: PluginSpec) -> str:
     """Why the plugin is refused until the user approves of what it has become, and how that is done."""
     return f"{why}; if that is right, run: sliphook trust {spec.name}"
+
+
+def introduction(plugin: PluginInfo, *, host: str = "sliphook", sessions: Sequence[SessionInfo] = ()) -> msgspec.Raw:
+    """The params of `initialize`.
+
+    Args:
+        plugin: what the plugin is told of itself.
+        host: the host's name.
+        sessions: those that live.
+    """
+    params = InitializeParams(
+        protocol_versions=list(PROTOCOL_VERSIONS),
+        host=HostInfo(name=host, version=metadata.version("sliphook")),
+        plugin=plugin,
+        events=list(CATALOGUE),
+        sessions=list(sessions),
+    )
+    return msgspec.Raw(wire.encode(params))

@@ -38,7 +38,7 @@ def why_others_could_change(steps: Sequence[Step], user: int) -> str | None:
     """What is wrong with the first step that somebody else could change, in a line that says what to do; None: nothing is. Pure.
 
     Each step must belong to the user or to root. None may be writable for others: for everybody, or for a group in which there is
-    somebody else. A folder with the sticky bit may, as there each can only change his own.
+    somebody else. A folder with the sticky bit may, as there everybody can only change their own.
     """
     for step in steps:
         shown = quote(step.path, 200)
@@ -97,7 +97,7 @@ def _step(path: str) -> Step:
 
 @cache
 def _is_shared(group: int, user: int) -> bool:
-    """The group has somebody in it who is neither the user nor root; the group of his own that many systems give a user has not."""
+    """The group has somebody in it who is neither the user nor root; the group that many systems make for each user has not."""
     try:
         names = {pwd.getpwuid(one).pw_name for one in (user, _ROOT)}
         members = set(grp.getgrgid(group).gr_mem)

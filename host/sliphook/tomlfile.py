@@ -13,7 +13,7 @@ import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -21,9 +21,6 @@ from sliphook_sdk.protocol import nearest
 
 from .filechange import write_atomically
 from .quoting import quote
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -70,7 +67,17 @@ def read_toml(path: Path, shape: type[T], check: Callable[[T], None] = no_check)
 
 
 def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None] = no_check) -> T:
-    """The same for a text that has been read already; `path` is only named in errors."""
+    """`read_toml` for a text that has been read already.
+
+    Args:
+        text: the file's text.
+        shape: its keys; all others are an error.
+        path: the file, only to name it in errors.
+        check: looks at what types cannot say, and raises `BadKey`.
+
+    Raises:
+        TomlError: it breaks a rule; the user is at fault.
+    """
     shown = quote(str(path), 200)
     try:
         data = tomllib.loads(text)

@@ -10,7 +10,8 @@ import msgspec
 
 from sliphook_sdk.protocol import OnFailure, Uses
 
-from .common import EXIT_OK, Failed, find_entry, json_option, print_json
+from .common import EXIT_OK, Failed, find_entry, json_option, print_json, read_seconds
+from .consent import uses_among
 from .installed import name_argument
 from .list import describe
 from .names import event_names
@@ -65,9 +66,7 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
     if config != plugin.config:
         check_config(config, schema, "nothing was changed")
     check_env(options["env"])
-    for use in options["grants"]:
-        if use not in (plugin.manifest.uses or ()):
-            raise Failed(f"{plugin.name} does not ask for {use}; it asks for {', '.join(plugin.manifest.uses or ()) or 'nothing'}")
+    granted = uses_among(options["grants"], plugin.name, plugin.manifest.uses or ())
     for kind, taken, had in (("grant", "revoke", plugin.grants), ("variable", "no_env", plugin.env)):
         for one in options[taken]:
             if one not in had:
@@ -75,7 +74,7 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
     return dataclasses.replace(
         _overridden(plugin, options),
         config=config,
-        grants=(plugin.grants | frozenset(options["grants"])) - frozenset(options["revoke"]),
+        grants=(plugin.grants | granted) - frozenset(options["revoke"]),
         env=tuple(one for one in dict.fromkeys([*plugin.env, *options["env"]]) if one not in options["no_env"]),
         timeout_cap_s=_cap(options["timeout_cap"], plugin.timeout_cap_s),
         sandbox=plugin.sandbox if options["sandbox"] is None else options["sandbox"],
@@ -100,8 +99,6 @@ def _overridden(plugin: Registered, options: dict[str, Any]) -> Registered:
 
 
 def _cap(given: str | None, before: float | None) -> float | None:
-    from sliphook.cli.common import read_seconds
-
     if given is None:
         return before
     return None if given == "none" else read_seconds(given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import click
@@ -40,7 +40,7 @@ class Questions:
         """Go on only if the user agrees.
 
         Raises:
-            Failed: he does not.
+            Failed: the user does not agree.
         """
         if not self.yes and not click.confirm(question, default=False, err=True):
             raise Failed("nothing was changed")
@@ -54,21 +54,26 @@ class Questions:
         return granted
 
 
+def show(lines: Sequence[str], *, quiet: bool) -> None:
+    """Lines for the user, on stderr; none where a program asked for JSON and has agreed beforehand."""
+    for line in () if quiet else lines:
+        click.echo(line, err=True)
+
+
 def somebody_is_there() -> bool:
     """There is a terminal to ask on."""
     return sys.stdin.isatty()
 
 
-def uses_among(names: Iterable[str], manifest: ReadManifest) -> frozenset[Uses]:
-    """The grants of these names.
+def uses_among(names: Iterable[str], plugin: str, asked: Collection[Uses]) -> frozenset[Uses]:
+    """The grants of these names, which must be among those that the plugin asks for.
 
     Raises:
         Failed: the plugin does not ask for one of them.
     """
     for name in names:
-        if name not in manifest.uses:
-            asked = ", ".join(sorted(manifest.uses)) or "nothing"
-            raise Failed(f"{manifest.name} does not ask for {name}; it asks for {asked}")
+        if name not in asked:
+            raise Failed(f"{plugin} does not ask for {name}; it asks for {', '.join(sorted(asked)) or 'nothing'}")
     return frozenset(cast("Iterable[Uses]", names))
 
 

@@ -12,8 +12,8 @@ import click
 
 from sliphook_sdk.protocol import Uses
 
-from .common import EXIT_OK, Failed, json_option, print_json
-from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, lines_of_manifest, uses_among
+from .common import EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
+from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, lines_of_manifest, show, uses_among
 from .names import installable
 from .settings_of_plugins import check_config, check_env, failing, grant_options, read_settings
 
@@ -49,19 +49,19 @@ def command(
             registry.check_free(name)
         found = look_at(find_executable(target))
     questions = Questions(yes=yes, what="install")
-    say = _silent if as_json and yes else _say
-    say([*lines_of_file(found), "", WITH_YOUR_RIGHTS])
+    quiet = as_json and yes
+    show([*lines_of_file(found), "", WITH_YOUR_RIGHTS], quiet=quiet)
     questions.confirm("Run it once, to see what it wants?")
     config = read_settings(settings, None)
     given = {variable: os.environ[variable] for variable in env if variable in os.environ}
     spec = PluginSpec(found.path, config=config, env=given, sha256=found.sha256)
     manifest = meet(spec)
-    say(["", *lines_of_manifest(manifest)])
+    show(["", *lines_of_manifest(manifest)], quiet=quiet)
     with failing():
         registry.check_free(name or manifest.name)
     config = read_settings(settings, manifest.wire.config_schema)
     check_config(config, manifest.wire.config_schema, "give --config KEY=VALUE")
-    granted = uses_among(questions.grants("Grant {}?", sorted(manifest.uses), [*grants]), manifest)
+    granted = uses_among(questions.grants("Grant {}?", sorted(manifest.uses), [*grants]), manifest.name, manifest.uses)
     variables = questions.grants("Give it the variable {}?", (want.name for want in manifest.env), [*env])
     plugin = Registered(
         name=name or manifest.name,
@@ -135,7 +135,7 @@ def meet(spec: PluginSpec, data_dir: Path | None = None) -> ReadManifest:
 class DidNotAnswer(Failed):
     """A plugin did not answer as it should. Exit 3."""
 
-    exit_code = 3
+    exit_code = EXIT_PLUGIN
 
 
 def tell_what_is_missing(name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: list[str]) -> None:
@@ -145,12 +145,3 @@ def tell_what_is_missing(name: str, manifest: ReadManifest, granted: frozenset[U
     for want in manifest.env:
         if want.name not in variables:
             click.echo(f"  not given: {want.name}; to give it: sliphook config {name} --env {want.name}")
-
-
-def _say(lines: list[str]) -> None:
-    for line in lines:
-        click.echo(line, err=True)
-
-
-def _silent(_: list[str]) -> None:
-    pass

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,17 +135,12 @@ def _write(path: Path, text: str) -> None:
     Raises:
         Failed: it cannot be written.
     """
+    from sliphook.filechange import write_atomically
+
     try:
         if path.exists() and not path.is_file():  # a device, a pipe: nothing to be replaced
             path.write_text(text, encoding="utf-8")
-            return
-        descriptor, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(beside, path)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        else:
+            write_atomically(path, text)
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror or error}") from None

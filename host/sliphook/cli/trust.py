@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import EXIT_OK, json_option, print_json
-from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, uses_among
+from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, show, uses_among
 from .install import meet, tell_what_is_missing
 from .installed import name_argument
 from .settings_of_plugins import check_env, failing, grant_options
@@ -41,17 +41,17 @@ def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...],
     questions = Questions(yes=yes, what="trust")
     quiet = as_json and yes
     if found.sha256 != old.sha256:
-        _say(quiet, [*lines_of_file(found), f"  before    {old.sha256}", "", WITH_YOUR_RIGHTS])
+        show([*lines_of_file(found), f"  before    {old.sha256}", "", WITH_YOUR_RIGHTS], quiet=quiet)
         questions.confirm("Its file has changed. Run it once, to see what it wants?")
     now = dataclasses.replace(old, path=found.path, sha256=found.sha256, interpreter=found.interpreter)
     spec = dataclasses.replace(now.spec(os.environ), recorded=None)
     manifest = meet(spec, places.data_home() / "data" / name)
     more = _more(old, manifest)
     if more:
-        _say(quiet, ["It asks for more than was approved:", *(f"  {one}" for one in more)])
+        show(["It asks for more than was approved:", *(f"  {one}" for one in more)], quiet=quiet)
     new_uses = sorted(manifest.uses - frozenset(old.manifest.uses or ()))
     new_env = [want.name for want in manifest.env if want.name not in {known.name for known in old.manifest.env or ()}]
-    added = uses_among(questions.grants("Grant {}?", new_uses, grants), manifest)
+    added = uses_among(questions.grants("Grant {}?", new_uses, grants), manifest.name, manifest.uses)
     variables = [*old.env, *(one for one in questions.grants("Give it the variable {}?", new_env, env) if one not in old.env)]
     if more or found.sha256 != old.sha256:
         questions.confirm(f"Accept {name} as it is now?")
@@ -88,8 +88,3 @@ def _more(old: Registered, manifest: ReadManifest) -> list[str]:
         return asks_for_more(read_manifest(wire.encode(old.manifest)), manifest)
     except ManifestError:
         return ["everything: what was recorded cannot be read any more"]
-
-
-def _say(quiet: bool, lines: list[str]) -> None:
-    for line in lines if not quiet else ():
-        click.echo(line, err=True)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 
 import msgspec
 import trio
 
-from sliphook import wire
 from sliphook.deadlines import Deadlines
 from sliphook.instance import Instance
 from sliphook.keeper import Keeper
-from sliphook.launch import launch
+from sliphook.launch import introduction, launch
 from sliphook.manifest import ManifestError, ReadManifest, read_manifest
 from sliphook.process import CannotStart
 from sliphook.spec import PluginSpec
 from sliphook.stderr import StderrTail
-from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginInfo
-from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
+from sliphook_sdk.protocol import PluginInfo
 
 
 class InterviewError(Exception):
@@ -90,18 +87,8 @@ async def _ask(spec: PluginSpec, data_dir: Path, keeper: Keeper, deadlines: Dead
             instance.stop()
 
         nursery.start_soon(end)
-        await instance.run(_initialize(spec, data_dir))
+        told = PluginInfo(name=spec.name, data_dir=str(data_dir), config=dict(spec.config))
+        await instance.run(introduction(told))
         nursery.cancel_scope.cancel()
     answers.why = answers.why or instance.why or "ended"
     return answers
-
-
-def _initialize(spec: PluginSpec, data_dir: Path) -> msgspec.Raw:
-    params = InitializeParams(
-        protocol_versions=list(PROTOCOL_VERSIONS),
-        host=HostInfo(name="sliphook", version=metadata.version("sliphook")),
-        plugin=PluginInfo(name=spec.name, data_dir=str(data_dir), config=dict(spec.config)),
-        events=list(CATALOGUE),
-        sessions=[],
-    )
-    return msgspec.Raw(wire.encode(params))

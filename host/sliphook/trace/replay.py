@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,12 +16,12 @@ from sliphook.deadlines import Deadlines
 from sliphook.environment import plugin_environment
 from sliphook.instance import Instance
 from sliphook.keeper import Keeper
+from sliphook.launch import introduction
 from sliphook.process import CannotStart, spawn
 from sliphook.stderr import StderrTail
 from sliphook.undecodable import UNDECODABLE
 from sliphook.witness import Witness
-from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, Manifest, PluginInfo
-from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
+from sliphook_sdk.protocol import Manifest, PluginInfo
 
 from .differences import ReplayReport, Verdicts
 from .player import Player
@@ -94,14 +93,4 @@ def _initialize(life: Life, data_dir: str) -> msgspec.Raw:
         if isinstance(fields, dict) and isinstance(cast("dict[str, Any]", fields).get("plugin"), dict):
             fields["plugin"]["data_dir"] = data_dir
         return msgspec.Raw(wire.encode(fields))
-    return msgspec.Raw(
-        wire.encode(
-            InitializeParams(
-                protocol_versions=list(PROTOCOL_VERSIONS),
-                host=HostInfo(name="sliphook", version=metadata.version("sliphook")),
-                plugin=PluginInfo(name=None, data_dir=data_dir, config={}),
-                events=list(CATALOGUE),
-                sessions=[],
-            )
-        )
-    )
+    return introduction(PluginInfo(name=None, data_dir=data_dir, config={}))
