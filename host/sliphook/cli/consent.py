@@ -65,7 +65,7 @@ def somebody_is_there() -> bool:
     return sys.stdin.isatty()
 
 
-def uses_among(names: Iterable[str], plugin: str, asked: Collection[Uses]) -> frozenset[Uses]:
+def uses_among(names: Iterable[str], plugin: str, asked: Collection[str]) -> frozenset[Uses]:
     """The grants of these names, which must be among those that the plugin asks for.
 
     Raises:
