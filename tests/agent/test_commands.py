@@ -14,6 +14,7 @@ DEPLOYS = FakePlugin(
     commands={
         "deploys": lambda arguments: {"text": f"deployed: {arguments or 'nothing'}"},
         "paint": {"text": "a\x1b[31mred\nline"},
+        "flood": {"text": "\n" * 3_000_000},
         "crash": CRASHES,
     },
 )
@@ -32,10 +33,12 @@ async def typed(text: str) -> str | None:
         ("/deploys web now", "deployed: web now"),
         ("  /deploys  ", "deployed: nothing"),
         ("/paint", "a\\x1b[31mred\nline"),
+        ("/flood", "\n" * 500 + "… and 2,999,500 more lines"),
         ("/plugins", "deploys  ready"),
         (
             "/help",
-            "/plugins  the plugins, and how they are\n/help  these commands\n/crash  (deploys)\n/deploys  (deploys)\n/paint  (deploys)",
+            "/plugins  the plugins, and how they are\n/help  these commands\n/crash  (deploys)\n/deploys  (deploys)"
+            "\n/flood  (deploys)\n/paint  (deploys)",
         ),
         ("tell me of /deploys", None),
         ("/etc/hosts is broken", None),

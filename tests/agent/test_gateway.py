@@ -359,6 +359,17 @@ async def test_stop_takes_a_question_back(autojump_clock: MockClock) -> None:
         assert (await said(gateway, "y"))[0] == "completed"
 
 
+@pytest.mark.parametrize("command", ["/stop", "/new"])
+async def test_a_message_right_behind_an_interrupt_is_no_answer(autojump_clock: MockClock, command: str) -> None:
+    plugin = everything(hooks={"pre_tool_call": {"decision": "ask"}})
+    async with at_work(plugin, asks=[]) as gateway:
+        turn = say(gateway, "TOOL slow")
+        await plugin.hears("user_input_required")
+        say(gateway, command)
+        assert (await said(gateway, "y"))[0] == "completed"
+        assert (await turn.wait()).outcome == "interrupted"
+
+
 async def test_a_channel_is_closed_and_opened_anew(autojump_clock: MockClock) -> None:
     plugin = everything()
     async with at_work(plugin) as gateway:

@@ -158,6 +158,9 @@ def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
     [
         ("sliphook events | head -1", 0, ""),
         ("sliphook run hello >&-", 0, ""),
+        ("sliphook run hello <&- >&-", 0, ""),
+        ("sliphook chat <&-", 0, ""),
+        ("echo one | sliphook chat >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
         ("sliphook run hello 2>&-", 0, ""),
         ("sliphook events >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
         ("sliphook run hello >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),

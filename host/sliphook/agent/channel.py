@@ -190,7 +190,7 @@ class Channel:
         slash = parse_slash(message.text)
         if slash is not None:
             self._command(slash, message)
-        elif self.person is not None and self.person.waits:
+        elif self.person is not None and self.person.waits and self.session.open_turn is not None:  # else the question went with its turn
             taken = self.person.answer(message.text)
             message.settle(Reply(text="" if taken else HOW_TO_ANSWER, outcome="answer" if taken else "refused"))
         elif not message.text.strip():

@@ -34,6 +34,8 @@ ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("plugins", "help")}
 
 _SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
 _LINE_CHARS: Final = 2_000
+_MAX_LINES: Final = 500
+"""Of a plugin's reply; it is a screen's text, not a file."""
 
 
 class Slash(NamedTuple):
@@ -84,8 +86,15 @@ async def run_slash(
         elif slash.arguments:
             raise HostError(f"there is /plugins{' and /plugins reload' if reload is not None else ', and nothing goes behind it'}")
         return plugins_text(host)
-    said = await session.run_command(slash.name, slash.arguments)
-    return "\n".join(quote(line, _LINE_CHARS) for line in said.splitlines())
+    return _harmless(await session.run_command(slash.name, slash.arguments))
+
+
+def _harmless(text: str) -> str:
+    """A plugin's lines, none of which steers a terminal, and not so many that they push everything else from it."""
+    lines = text.splitlines()
+    more = len(lines) - _MAX_LINES
+    shown = [quote(line, _LINE_CHARS) for line in lines[:_MAX_LINES]]
+    return "\n".join([*shown, f"… and {more:,} more lines"] if more > 0 else shown)
 
 
 def help_text(host: PluginHost, own: Mapping[str, str]) -> str:

@@ -96,14 +96,15 @@ class Asked:
         return await self._ask(going_on(prompt))
 
     async def _ask(self, question: Question) -> bool:
-        self._open, answers = trio.open_memory_channel[bool](1)
+        mine, answers = trio.open_memory_channel[bool](1)
+        self._open = mine
         try:
             self._show(question)
             return await answers.receive()
         finally:
-            self._over()
+            if self._open is mine:
+                self._over()
 
     def _over(self) -> None:
-        if self._open is not None:
-            self._open = None
-            self._show(None)
+        self._open = None
+        self._show(None)

@@ -6,10 +6,9 @@ import contextlib
 import os
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Final
 
-import click
 import trio
 
 from sliphook.agent.display import PlainDisplay
@@ -32,13 +31,24 @@ class Lines:
     write = None
 
     def __init__(self) -> None:
-        self.display = PlainDisplay()
+        self.display = _Output()
         self._ahead: deque[str] = deque()
         self._room = trio.Semaphore(_AHEAD)
         self._busy = False
 
     async def talk(self, listener: Listener) -> None:
-        """Take the lines in their order, each when the one before has its reply; return at their end."""
+        """Take the lines in their order, each when the one before has its reply; return at their end.
+
+        Raises:
+            OSError: stdout or stderr takes nothing any more; in a group.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.display.raise_when_broken)
+            await self._take_lines(listener)
+            nursery.cancel_scope.cancel()
+        listener.end()
+
+    async def _take_lines(self, listener: Listener) -> None:
         async with trio.open_nursery() as nursery, contextlib.aclosing(_lines()) as lines:
             async for line in lines:
                 if line.strip() == "/stop":
@@ -50,7 +60,6 @@ class Lines:
                     if not self._busy:
                         self._busy = True
                         nursery.start_soon(self._answer, listener, self._next(listener))
-        listener.end()
 
     async def _answer(self, listener: Listener, message: Pending | None) -> None:
         while True:
@@ -72,7 +81,7 @@ class Lines:
 
     def say(self, text: str) -> None:
         """See `Face`."""
-        click.echo(text)
+        self.display.text(f"{text}\n")
 
     def ask(self, question: Question | None) -> None:
         """See `Face`; never called."""
@@ -88,6 +97,36 @@ class Lines:
 
     def forget_typed(self) -> None:
         """See `Face`."""
+
+
+class _Output(PlainDisplay):
+    """Stdout and stderr. Where they take nothing any more, the conversation ends: it is no fault of the agent's, and not told as one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._broken = trio.Event()
+        self._error: OSError | None = None
+
+    async def raise_when_broken(self) -> None:
+        """Wait until nothing can be written any more, and raise why."""
+        await self._broken.wait()
+        assert self._error is not None
+        raise self._error
+
+    def text(self, delta: str) -> None:
+        """See `Display`."""
+        self._unless_broken(lambda: super(_Output, self).text(delta))
+
+    def _line(self, mark: str, text: str) -> None:
+        self._unless_broken(lambda: super(_Output, self)._line(mark, text))
+
+    def _unless_broken(self, write: Callable[[], None]) -> None:
+        if self._error is None:
+            try:
+                write()
+            except OSError as error:
+                self._error = error
+                self._broken.set()
 
 
 async def _lines() -> AsyncGenerator[str]:

@@ -37,6 +37,7 @@ EXIT_GONE: Final = 128 + signal.SIGHUP
 PLATFORM: Final = "cli"
 AGAIN_S: Final = 2.0
 """A second Ctrl+C within this time means to leave, not to interrupt."""
+_OFFER_CHARS: Final = 100
 HURRY_S: Final = 0.25
 """What plugins have to take in the end, where the person does not want to wait for them."""
 
@@ -228,7 +229,7 @@ class _Chat:
 
     def _offer(self) -> None:
         assert self._host is not None
-        plugins = {offer.name: offer.description or f"of {offer.plugin}" for offer in self._host.commands()}
+        plugins = {offer.name: quote(offer.description, _OFFER_CHARS) or f"of {offer.plugin}" for offer in self._host.commands()}
         self._face.offer({**COMMANDS, **LEAVING, **plugins})
 
 

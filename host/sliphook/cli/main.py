@@ -113,8 +113,9 @@ def main(args: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as it should, 130 on Ctrl+C.
     """
-    # Whoever closed a stream before starting us wants to see nothing on it.
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the end
+    # Whoever closed a stream before starting us wants nothing to come or go on it; in their order, so that each gets its own descriptor.
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open to the end
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its number, not a traceback.
