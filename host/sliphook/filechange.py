@@ -38,7 +38,7 @@ def write_atomically(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # what went wrong before it is what counts
             os.unlink(temporary)
         raise
     _sync_folder(path.parent)

@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 import trio
 
 from sliphook import PluginHost
 from sliphook.testing import FakePlugin
-from sliphook.trace.record import TraceRecord
-
-
-class Kept:
-    def __init__(self) -> None:
-        self.records: list[TraceRecord] = []
-
-    def record(self, record: TraceRecord) -> None:
-        self.records.append(record)
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        pass
+from tests.trace.made import Kept
 
 
 async def test_the_trace_tells_of_a_turn_that_no_plugin_is_told_of() -> None:
@@ -30,7 +17,7 @@ async def test_the_trace_tells_of_a_turn_that_no_plugin_is_told_of() -> None:
         async with PluginHost([guard], trace=kept) as host, host.session(platform="cli") as session, session.turn("hello") as turn:
             await turn.submit()
             session.interrupt("user_stop", "stop_command")
-    unheard = [record for record in kept.records if record.kind == "unheard"]
+    unheard = kept.of_kind("unheard")
     assert [(record.method, record.turn_id is not None) for record in unheard] == [
         ("hook/session_start", False),
         ("hook/user_prompt_submit", True),

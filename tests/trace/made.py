@@ -1,14 +1,31 @@
-"""Records and trace files for the tests of the views."""
+"""Records and trace files for the tests of the views, and a trace in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from sliphook.trace.lines import encode_line
-from sliphook.trace.record import TraceRecord
+from sliphook.trace.record import Kind, TraceRecord
+
+
+class Kept:
+    """A trace that keeps its records."""
+
+    def __init__(self) -> None:
+        self.records: list[TraceRecord] = []
+
+    def record(self, record: TraceRecord) -> None:
+        self.records.append(record)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        pass
+
+    def of_kind(self, kind: Kind) -> list[TraceRecord]:
+        return [record for record in self.records if record.kind == kind]
 
 
 def record(kind: str = "message", at: float = 0.0, plugin: str = "guard", **fields: Any) -> TraceRecord:

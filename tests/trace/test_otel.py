@@ -20,7 +20,8 @@ from sliphook.session import Session
 from sliphook.testing import HANGS, FakePlugin
 from sliphook.trace.otel import OtelSpans
 from sliphook_sdk.protocol import Message, Usage
-from tests.trace.test_outcome import Kept
+
+from .made import Kept
 
 
 def provider_with(*processors: SpanProcessor) -> TracerProvider:

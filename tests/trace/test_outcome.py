@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -15,21 +14,7 @@ from sliphook.trace.filter import Sieve, parse_filter
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import Style, render_line
 
-
-class Kept:
-    """A trace that keeps its records."""
-
-    def __init__(self) -> None:
-        self.records: list[TraceRecord] = []
-
-    def record(self, record: TraceRecord) -> None:
-        self.records.append(record)
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        pass
-
-    def outcomes(self) -> list[TraceRecord]:
-        return [record for record in self.records if record.kind == "outcome"]
+from .made import Kept
 
 
 def body_of(record: TraceRecord) -> dict[str, Any]:
@@ -51,7 +36,7 @@ async def test_an_outcome_says_who_had_what_part() -> None:
             turn = session.turn("hi")
             async with turn:
                 await turn.call_tool("shell", {}, run=never)
-    (outcome,) = kept.outcomes()
+    (outcome,) = kept.of_kind("outcome")
     assert (outcome.plugin, outcome.method, outcome.verdict, outcome.turn_id) == ("", "hook/pre_tool_call", "deny", turn.turn_id)
     assert outcome.session_id == session.session_id
     assert outcome.seq == 3
@@ -82,7 +67,7 @@ async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
             nursery.start_soon(interrupt_when_asked, slow, session)
             async with session.turn("hi") as turn:
                 await turn.submit()
-    assert [(record.verdict, body_of(record)) for record in kept.outcomes()] == [
+    assert [(record.verdict, body_of(record)) for record in kept.of_kind("outcome")] == [
         ("cancelled", {"parts": [], "decision": "deny", "cancelled": True})
     ]
 
@@ -94,7 +79,7 @@ async def test_a_hook_of_one_plugin_that_nobody_else_hears() -> None:
         async with PluginHost([guard], trace=kept) as host, host.session() as session, session.turn("hi") as turn:
             await turn.call_tool("shell", {}, run=done)
             await turn.call_tool("deploy", {}, run=done)
-    (outcome,) = kept.outcomes()
+    (outcome,) = kept.of_kind("outcome")
     assert (outcome.verdict, body_of(outcome)) == (None, {"parts": [{"plugin": "guard", "status": "answered"}]})
     sieves = [Sieve(parse_filter(text)) for text in ("plugin=guard", "plugin=other", "event=pre_tool_call", "slow=1s")]
     assert [len(sieve.sift(outcome)) for sieve in sieves] == [1, 0, 1, 0]

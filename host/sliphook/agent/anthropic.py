@@ -25,7 +25,7 @@ MAX_TOKENS: Final = 32_000
 _OVER_THE_LIMIT: Final = re.compile(r"max_tokens: \d+ > (\d+)")
 
 
-class AnthropicModel:
+class AnthropicModel(ModelServer):
     """A server of the messages API. It holds one pool of connections: make one a conversation, and `aclose()` it.
 
     Attributes:
@@ -51,15 +51,7 @@ class AnthropicModel:
         self._max_tokens = MAX_TOKENS
         key = usable_key(api_key, KEY_NAMES)
         headers = {"anthropic-version": API_VERSION} | ({"x-api-key": key} if key else {})
-        self._server = ModelServer(self.base_url, headers=headers, key=key, key_names=KEY_NAMES)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._server.aclose()
-
-    async def offered(self) -> list[str]:
-        """See `ModelServer.offered`."""
-        return await self._server.offered()
+        super().__init__(self.base_url, headers=headers, key=key, key_names=KEY_NAMES)
 
     @asynccontextmanager
     async def stream(
@@ -77,5 +69,5 @@ class AnthropicModel:
             self._max_tokens = int(limit[1])
             return body()
 
-        async with self._server.ask("/messages", body(), MessageAssembler(), amend=amend) as pieces:
+        async with self.ask("/messages", body(), MessageAssembler(), amend=amend) as pieces:
             yield pieces

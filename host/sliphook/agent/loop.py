@@ -170,7 +170,7 @@ class Agent:
         now.turn.user_input_required(kind, prompt)
         try:
             go_on = await self._person.go_on(prompt)
-        except Exception:
+        except Exception:  # the agent's own, and no reason to lose the turn's end: whatever a person's face raises is a no
             _log.exception("the person could not be asked whether to go on")
             now.turn.user_input_received(kind, "deny", "none")
             now.tell("error", f"{happened}; the turn ends, for the question failed")

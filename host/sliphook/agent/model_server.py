@@ -66,7 +66,7 @@ class AnswerAssembler(Protocol):
 
 
 class ModelServer:
-    """One server, and a pool of connections to it.
+    """One server, and a pool of connections to it: what the models behind any server have in common.
 
     Attributes:
         url: where it is, without what is secret in an address.

@@ -19,7 +19,7 @@ OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 KEY_NAMES: Final = "SLIPHOOK_API_KEY or OPENAI_API_KEY"
 
 
-class OpenAIModel:
+class OpenAIModel(ModelServer):
     """A chat-completions server. It holds one pool of connections: make one a conversation, and `aclose()` it.
 
     Attributes:
@@ -46,15 +46,7 @@ class OpenAIModel:
         self._usage_asked = True
         self._kept = Keepsakes()
         key = usable_key(api_key, KEY_NAMES)
-        self._server = ModelServer(self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._server.aclose()
-
-    async def offered(self) -> list[str]:
-        """See `ModelServer.offered`."""
-        return await self._server.offered()
+        super().__init__(self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES)
 
     @asynccontextmanager
     async def stream(
@@ -72,7 +64,7 @@ class OpenAIModel:
             return body() if self._kept.learn(refusal.message) else None
 
         answer = Assembler()
-        async with self._server.ask("/chat/completions", body(), answer, amend=amend) as pieces:
+        async with self.ask("/chat/completions", body(), answer, amend=amend) as pieces:
             yield pieces
         self._kept.keep(answer.call_ids, answer.keepsake)
 

@@ -97,7 +97,7 @@ class TranscriptWriter:
                 self._write([item for item in items if item is not None and not isinstance(item, trio.Event)])
             self._caught_up([item for item in items if isinstance(item, trio.Event)])
             going_on = None not in items
-        with contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(sqlite3.Error):  # what is in the file stays there; nobody is left to be told
             self._connection.close()
 
     def _write(self, steps: list[Step]) -> None:
@@ -112,7 +112,7 @@ class TranscriptWriter:
         except Exception as error:  # a message that cannot be written as JSON; the agent must not hear of it as an exception
             self._problem = f"a message cannot be recorded in {self._path}: {error}; the conversation goes on unrecorded"
         if self._connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):
+            with contextlib.suppress(sqlite3.Error):  # the first failure has been told, and ends the record
                 self._connection.execute("ROLLBACK")
 
     def _caught_up(self, written: list[trio.Event]) -> None:
@@ -122,5 +122,5 @@ class TranscriptWriter:
                 event.set()
 
         if written and self._loop is not None:
-            with contextlib.suppress(trio.RunFinishedError):
+            with contextlib.suppress(trio.RunFinishedError):  # nobody waits any more
                 self._loop.run_sync_soon(wake)

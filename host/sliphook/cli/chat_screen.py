@@ -165,7 +165,7 @@ class Screen:
     def _tell(self, function: Callable[..., object], *args: object) -> None:
         """Have something called in trio's loop."""
         if self._token is not None:
-            with contextlib.suppress(trio.RunFinishedError):
+            with contextlib.suppress(trio.RunFinishedError):  # the chat is over
                 self._token.run_sync_soon(function, *args)
 
     # -- the end ---------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Screen:
             text = "".join(piece[1] for line in self._above for piece in line) + (f"{self._begun}\n" if self._begun else "")
             self._above.clear()
             self._begun = ""
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or stdout is closed
             sys.stdout.write(text)
             sys.stdout.flush()
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sliphook.quoting import quote
-from sliphook.trace.render import duration, size
+from sliphook.trace.render import count, duration, size
 
 if TYPE_CHECKING:
     from sliphook.trace.summary import PluginSummary, Row, TraceSummary
@@ -48,27 +48,27 @@ def show_summary(summary: TraceSummary) -> None:
 
 def _heading(summary: TraceSummary) -> str:
     words = [
-        _count(summary.records, "record"),
+        count(summary.records, "record"),
         f"{summary.seconds:,.1f} s",
-        _count(len(summary.plugins), "plugin"),
-        _count(summary.sessions, "session"),
-        _count(summary.turns, "turn"),
+        count(len(summary.plugins), "plugin"),
+        count(summary.sessions, "session"),
+        count(summary.turns, "turn"),
     ]
     if summary.lost:
-        words.append(f"{_count(summary.lost, 'record')} lost")
+        words.append(f"{count(summary.lost, 'record')} lost")
     return " · ".join(words)
 
 
 def _life(plugin: PluginSummary) -> Text:
     """What is worth a word: nothing that did not happen."""
     said = [
-        (_count(plugin.starts, "start"), plugin.starts > 1, ""),
-        (_count(plugin.deaths, "death"), plugin.deaths, "red"),
-        (_count(plugin.restarts, "restart"), plugin.restarts, "yellow"),
-        (f"{_count(plugin.dropped, 'message')} lost: its queue was full", plugin.dropped, "red"),
-        (_count(plugin.late, "late answer"), plugin.late, "yellow"),
+        (count(plugin.starts, "start"), plugin.starts > 1, ""),
+        (count(plugin.deaths, "death"), plugin.deaths, "red"),
+        (count(plugin.restarts, "restart"), plugin.restarts, "yellow"),
+        (f"{count(plugin.dropped, 'message')} lost: its queue was full", plugin.dropped, "red"),
+        (count(plugin.late, "late answer"), plugin.late, "yellow"),
         (f"{plugin.refused:,} refused or stray", plugin.refused, "red"),
-        (_count(plugin.stderr_lines, "line on stderr", "lines on stderr"), plugin.stderr_lines, "dim"),
+        (count(plugin.stderr_lines, "line on stderr", "lines on stderr"), plugin.stderr_lines, "dim"),
     ]
     return Text(", ").join(Text(words, style=style) for words, worth, style in said if worth)
 
@@ -109,7 +109,3 @@ def _chars(value_ms: float, longest_ms: float) -> int:
     decades = math.log10(max(longest_ms, 10 * _LEAST_MS) / _LEAST_MS)
     part = math.log10(max(value_ms, _LEAST_MS) / _LEAST_MS) / decades
     return 1 + round(part * (_BAR_CHARS - 1))
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

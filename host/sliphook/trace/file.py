@@ -11,6 +11,7 @@ from typing import Final
 from .lines import encode_line, header_line, lost_line
 from .record import TraceRecord
 from .redact import Redactor
+from .render import count
 from .writer import CLOSE_S, RecordWriter
 
 __all__ = ["FileTrace"]
@@ -74,7 +75,7 @@ class FileTrace:
             return None
         # The descriptor stays open here: the thread may still be writing to it.
         why = self._why or _TOO_FAST
-        return f"the trace in {self.path} is not complete: {lost} record{'s' if lost != 1 else ''} lost ({why})"
+        return f"the trace in {self.path} is not complete: {count(lost, 'record')} lost ({why})"
 
     # -- in the writer's thread --------------------------------------------------------------------------------------
 
@@ -109,14 +110,14 @@ class FileTrace:
         left = memoryview(data)
         try:
             while left:
-                count = os.write(self._fd, left)
-                self._size += count
-                left = left[count:]
+                written = os.write(self._fd, left)
+                self._size += written
+                left = left[written:]
         except OSError as error:
             self._why = error.strerror or str(error)
-            written = bytes(data[: len(data) - len(left)])
-            whole = written.count(b"\n") - (1 if self._torn and written else 0)
-            self._torn = self._torn if not written else not written.endswith(b"\n")
+            there = bytes(data[: len(data) - len(left)])
+            whole = there.count(b"\n") - (1 if self._torn and there else 0)
+            self._torn = self._torn if not there else not there.endswith(b"\n")
             return whole
         self._torn = False
         return len(lines)

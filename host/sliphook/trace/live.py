@@ -10,7 +10,7 @@ from .complete import complete
 from .filter import Sieve, TraceFilter
 from .record import TraceRecord
 from .redact import Redactor
-from .render import Style, render_body, render_line
+from .render import Style, count, render_body, render_line
 from .writer import CLOSE_S, RecordWriter
 
 __all__ = ["LiveTrace", "style_of"]
@@ -60,7 +60,7 @@ class LiveTrace:
             A line for people where records were not shown: how many. None where all were.
         """
         lost = self._writer.close(timeout_s)
-        return f"{lost} record{'s' if lost != 1 else ''} of the trace could not be shown" if lost else None
+        return f"{count(lost, 'record')} of the trace could not be shown" if lost else None
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         style = self._style._replace(width=self._width())

@@ -15,7 +15,7 @@ from sliphook.undecodable import UNDECODABLE
 from .bodies import Header, Lost, OutcomeBody
 from .record import TraceRecord
 
-__all__ = ["Style", "duration", "render_body", "render_line", "size"]
+__all__ = ["Style", "count", "duration", "render_body", "render_line", "size"]
 
 _NAME_CHARS: Final = 64
 _METHOD_CHARS: Final = 48
@@ -95,13 +95,18 @@ def duration(elapsed_ms: float) -> str:
     return f"{elapsed_ms:.0f} ms" if elapsed_ms < 999.5 else f"{elapsed_ms / 1000:.2f} s"
 
 
-def size(count: int | None) -> str:
+def size(length: int | None) -> str:
     """A number of bytes: `412 B`, `1.5 KiB`, `2.0 MiB`; empty where it is not known."""
-    if count is None:
+    if length is None:
         return ""
-    if count < 1024:
-        return f"{count} B"
-    return f"{count / 1024:.1f} KiB" if count < 1024 * 1024 else f"{count / (1024 * 1024):.1f} MiB"
+    if length < 1024:
+        return f"{length} B"
+    return f"{length / 1024:.1f} KiB" if length < 1024 * 1024 else f"{length / (1024 * 1024):.1f} MiB"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """How many there are: `1 turn`, `1,200 turns`; `many` where it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _clock(wall_s: float) -> str:
@@ -168,7 +173,7 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
             yield f"sliphook {quote(header.sliphook, _NAME_CHARS)}, format {header.format}{part}", _DIM
         else:
             lost = msgspec.json.decode(record.body or b"", type=Lost)
-            yield f"{lost.count} record{'s' if lost.count != 1 else ''} lost: {quote(lost.why, _TEXT_CHARS)}", _RED
+            yield f"{count(lost.count, 'record')} lost: {quote(lost.why, _TEXT_CHARS)}", _RED
     except UNDECODABLE:
         return
 

@@ -10,7 +10,7 @@ import msgspec
 
 from sliphook.quoting import quote
 from sliphook.trace.record import TraceRecord
-from sliphook.trace.render import duration, size
+from sliphook.trace.render import count, duration, size
 from sliphook.trace.spans import Lane, Mark, Process, Span, Story
 
 from .scale import Scale, scale_of
@@ -163,9 +163,9 @@ class _Painter:
         words = [
             began,
             duration(self._ms(story.ended_s)),
-            _count(len(story.lanes), "plugin"),
-            _count(len(story.turns), "turn"),
-            _count(story.records, "record"),
+            count(len(story.lanes), "plugin"),
+            count(len(story.turns), "turn"),
+            count(story.records, "record"),
         ]
         return " · ".join(words)
 
@@ -179,12 +179,12 @@ class _Painter:
             *self._rows(story.models, "bars"),
             *self._rows(story.tools, "bars"),
         ]
-        return Track("agent", _count(len(story.turns), "turn"), rows)
+        return Track("agent", count(len(story.turns), "turn"), rows)
 
     def _plugin(self, lane: Lane) -> Track:
         deaths = sum(process.died for process in lane.processes)
         asked = sum(span.kind in ("hook", "tool") for span in lane.spans)
-        words = [_count(asked, "request"), *([_count(deaths, "death")] if deaths else [])]
+        words = [count(asked, "request"), *([count(deaths, "death")] if deaths else [])]
         rows = list(self._rows(lane.spans, "bars"))
         marks = [self._mark(mark) for mark in lane.marks if mark.what != "exit"]  # the band's end shows that
         for index, process in enumerate(lane.processes):
@@ -260,7 +260,3 @@ class _Painter:
 
     def _clock(self, at_s: float) -> str:
         return f"{at_s - self._story.began_s:.3f} s"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
