@@ -58,6 +58,10 @@ class ConnectionOwner(Protocol):
 class Connection:
     """The conversation with one process. All methods but the two tasks are plain functions: nothing waits.
 
+    Attributes:
+        read_for, nudge: those of `PipeReader`, and `flush` that of `PipeWriter`: every hook calls them, so nothing stands between.
+        closed: nothing can be sent or heard any more.
+
     Args:
         stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
         stdout: descriptor that the plugin writes, non-blocking; the connection closes it.

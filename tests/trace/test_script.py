@@ -142,3 +142,22 @@ def test_a_request_without_a_recorded_end_is_no_difference() -> None:
     assert verdicts.report("guard", "./guard").same
     verdicts.differs("host/notify", "extra", now={})
     assert not verdicts.report("guard", "./guard").same
+
+
+@pytest.mark.parametrize("value", [b'"\xff"', b'"\\ud800"', b"[" * 3_000 + b"]" * 3_000], ids=["no UTF-8", "a lone surrogate", "deep"])
+def test_what_cannot_be_decoded_is_not_played(value: bytes) -> None:
+    message = b'{"params":{"plugin":' + value + b'},"result":' + value + b"}"
+    (one,) = script_of(
+        [
+            record("spawn"),
+            record(direction="to_plugin", method="initialize", id=1, body=b'{"method":"initialize",' + message[1:]),
+            record(direction="from_plugin", method="host/inject", id=1, body=message),
+            record(direction="from_plugin", method="initialize", id=1, elapsed_ms=1.0, body=message),
+        ]
+    )
+    assert one.initialize is None or bytes(one.initialize) == b"{}"
+    (expect,) = one.steps
+    assert isinstance(expect, Expect)
+    assert bytes(expect.params) == b"{}"
+    assert one.manifest is not None
+    assert bytes(one.manifest.result) == b"null"

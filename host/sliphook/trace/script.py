@@ -168,8 +168,10 @@ class _Writer:
 
 
 def _message_of(record: TraceRecord) -> _Message:
+    body = record.body or b"{}"
     try:
-        return msgspec.json.decode(record.body or b"{}", type=_Message)
+        msgspec.json.decode(body)  # what a message keeps as it was written is not looked at, and will be decoded by whoever plays it
+        return msgspec.json.decode(body, type=_Message)
     except UNDECODABLE:
         return _Message()
 
