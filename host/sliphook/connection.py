@@ -58,10 +58,6 @@ class ConnectionOwner(Protocol):
 class Connection:
     """The conversation with one process. All methods but the two tasks are plain functions: nothing waits.
 
-    Attributes:
-        read_for, nudge: those of `PipeReader`, and `flush` that of `PipeWriter`: every hook calls them, so nothing stands between.
-        closed: nothing can be sent or heard any more.
-
     Args:
         stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
         stdout: descriptor that the plugin writes, non-blocking; the connection closes it.
@@ -84,7 +80,7 @@ class Connection:
         self._witness = witness
         self._rpc = Rpc(self._reply, handlers)
         self._reader = reader = PipeReader(stdout, deadlines, self)
-        self.read_for, self.nudge = reader.read_for, reader.nudge
+        self.read_for, self.nudge = reader.read_for, reader.nudge  # every hook calls them, and `flush`: nothing stands between
         self._writer = writer = PipeWriter(stdin, deadlines, self)
         self.flush = writer.flush
         self._calls: dict[int, Call] = {}
