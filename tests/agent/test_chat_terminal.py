@@ -90,7 +90,7 @@ def plugin(tmp_path: Path) -> Path:
         "name": "probe",
         "tools": [{"name": "hang"}, {"name": "paint"}],
         "subscriptions": [{"event": event, "mode": "event"} if event == "session_start" else {"event": event} for event in _EVENTS]
-        + [{"event": "pre_tool_call", "match": {"tool_name": "paint"}}],
+        + [{"event": "pre_tool_call", "match": {"tool_name": "paint"}, "replaces": True}],
     }
     path.write_text(
         "#!/usr/bin/env python3\n"
@@ -104,7 +104,8 @@ def plugin(tmp_path: Path) -> Path:
         f"    if method == 'initialize': reply(m, json.loads({json.dumps(manifest)!r}))\n"
         "    elif method == 'shutdown': reply(m, None)\n"
         "    elif method == 'exit': break\n"
-        "    elif method == 'hook/pre_tool_call': reply(m, {'decision': 'ask', 'reason': 'really\\x1b[2J?'})\n"
+        "    elif method == 'hook/pre_tool_call': reply(m, {'decision': 'ask', 'reason': 'really\\x1b[2J?', "
+        "'replace': {'arguments': {'on': 'another'}}})\n"
         "    elif method == 'tool/call' and p['name'] == 'paint': reply(m, 'a\\x1b[2Jb')\n"
         f"    elif method.startswith('event/'): print(*[method[6:], *(str(p[f]) for f in {_FIELDS!r} if f in p)], file=heard)\n",
         encoding="utf-8",
@@ -150,7 +151,9 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(terminals: list[Termi
     terminal.wait_for("tool: hang {}")
     terminal.type("half a line\x03")
     terminal.wait_for("warning: interrupted; once more to leave at once")
-    terminal.type("\x15TOOL paint\r")
+    terminal.type('\x15TOOL paint {"on": "a"}\r')
+    terminal.wait_for('tool: paint {"on":"a"}')
+    terminal.wait_for('paint {"on":"another"}')  # what would run: a plugin has changed it
     terminal.wait_for("probe: really\\x1b[2J?")
     terminal.wait_for("Run paint? [y/N]")
     terminal.type("y\r")
@@ -175,7 +178,7 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(terminals: list[Termi
     ]
     history = Path(os.environ["XDG_STATE_HOME"]) / "sliphook/history"
     assert history.stat().st_mode & 0o777 == 0o600
-    assert "+TOOL paint\n" in history.read_text(encoding="utf-8")
+    assert '+TOOL paint {"on": "a"}\n' in history.read_text(encoding="utf-8")
 
 
 def test_ctrl_c_twice_leaves_at_once(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:

@@ -11,8 +11,6 @@ import trio
 from sliphook.quoting import quote
 from sliphook.toolcall import ApprovalRequest
 
-from .display import MAX_SHOWN_CHARS
-
 _SAID: Final = {"y": True, "yes": True, "n": False, "no": False, "": False}
 _LINE_CHARS: Final = 1_000
 
@@ -24,7 +22,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         prompt: the question itself; yes or no, and nothing is no.
-        call: the tool and its arguments, where it is about a tool call.
+        call: the tool and its arguments as it would run, where it is about a tool call.
         reasons: why a person is asked, each with the plugin's name.
     """
 
@@ -32,14 +30,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     call: str | None = None
     reasons: tuple[str, ...] = ()
 
-    def beneath_the_call(self) -> tuple[str, ...]:
-        """What there is to know where the call stands above already, as displays show it: the call again only if it was cut."""
-        cut = (self.call,) if self.call is not None and len(self.call) > MAX_SHOWN_CHARS else ()
-        return (*cut, *self.reasons)
+    def about(self) -> tuple[str, ...]:
+        """What there is to know, a line each.
+
+        The call is among it, though it was shown when the model made it: others may have come since, and a plugin may have changed it.
+        """
+        return (*([self.call] if self.call is not None else ()), *self.reasons)
 
     def text(self) -> str:
         """The whole of it, for a message."""
-        return "\n".join((*([self.call] if self.call is not None else ()), *self.reasons, f"{self.prompt} [y/N]"))
+        return "\n".join((*self.about(), f"{self.prompt} [y/N]"))
 
 
 def approval(request: ApprovalRequest) -> Question:

@@ -34,7 +34,7 @@ def person_at_the_terminal() -> TerminalPerson | None:
 async def _ask(question: Question) -> bool:
     answer: bool | None = None
     try:
-        _say("\n".join((*question.beneath_the_call(), f"{question.prompt} [y/N]")))
+        _say("\n".join((*question.about(), f"{question.prompt} [y/N]")))
         while (answer := yes_or_no(await _line())) is None:
             _say(HOW_TO_ANSWER)
     except trio.Cancelled:

@@ -93,7 +93,7 @@ class Screen:
         """See `Face`."""
         self._question = question
         if question is not None:
-            self.above([("class:question", f"  {line}\n") for line in question.beneath_the_call()])
+            self.above([("class:question", f"  {line}\n") for line in question.about()])
         self._wake()
 
     def working(self, busy: bool) -> None:
