@@ -194,7 +194,8 @@ class Backstage:
                 first = plugin.waiting.first_of(session.session_id)
                 if first is None or first[0] != "hook/session_start":  # else it is told of the session all the same
                     payload = session.reload_payload(before=first[1] if first is not None else None)
-                    tell(CATALOGUE["session_start"], payload, own, self._by_name)
+                    span = self.observer.span_of(payload) if self.observer is not None else None
+                    tell(CATALOGUE["session_start"], payload, own, self._by_name, traceparent=span)
 
     def hook_answered(self, name: str, outcome: Outcome) -> None:
         """A failed answer that counts as none would go unnoticed; one that denies says so itself, and a death is told as such."""

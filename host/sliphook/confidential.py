@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
+from urllib.parse import unquote
+
+import msgspec
 
 from sliphook_sdk.protocol import Manifest
 
 from .spec import PluginSpec
 
-_DEEPEST: Final = 32
-"""A schema may refer to itself, so somewhere the search ends."""
+_MAX_STEPS: Final = 20_000
+"""A schema of a few lines can ask for billions of steps, and it is the plugin's: after so many all settings are secret."""
+
+
+_REPEATS: Final = re.compile(r"[*+?{]")
+_MAX_REPEATS: Final = 2
+_INDEX_DIGITS: Final = 6
 
 
 def is_secret(schema: Mapping[str, Any]) -> bool:
@@ -31,26 +40,32 @@ def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:
     found = [value for name, value in spec.env.items() if name not in open_ones]
     schema = manifest.config_schema if manifest is not None else None
     if schema:
-        found += _secrets_in(dict(spec.config), schema, schema, 0)
+        found += _secrets_in(dict(spec.config), schema)
     return found
 
 
-def _secrets_in(value: Any, schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[str]:
-    if not isinstance(schema, dict) or depth > _DEEPEST:
-        return
-    schema = cast("dict[str, Any]", schema)
-    if is_secret(schema):
-        yield from _texts(value)
-        return
-    for other in _others(schema, root):
-        yield from _secrets_in(value, other, root, depth + 1)
-    if isinstance(value, dict):
-        for name, inner in cast("dict[str, Any]", value).items():
-            for part in _of_property(schema, name):
-                yield from _secrets_in(inner, part, root, depth + 1)
-    elif isinstance(value, list | tuple):
-        for inner in cast("Sequence[Any]", value):
-            yield from _secrets_in(inner, schema.get("items"), root, depth + 1)
+def _secrets_in(config: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[str]:
+    waiting: deque[tuple[Any, Any]] = deque([(config, root)])
+    seen: set[tuple[int, int]] = set()  # a schema may refer to itself, and to another many times
+    while waiting:
+        value, schema = waiting.popleft()
+        if not isinstance(schema, dict) or (id(value), id(cast("Any", schema))) in seen:
+            continue
+        schema = cast("dict[str, Any]", schema)
+        seen.add((id(value), id(schema)))
+        if is_secret(schema):
+            yield from _texts(value)
+            continue
+        waiting.extend((value, other) for other in _others(schema, root))
+        if isinstance(value, dict):
+            for name, inner in cast("dict[str, Any]", value).items():
+                waiting.extend((inner, part) for part in _of_property(schema, name))
+        elif isinstance(value, list | tuple):
+            for index, inner in enumerate(cast("Sequence[Any]", value)):
+                waiting.extend((inner, part) for part in _of_item(schema, index))
+        if len(seen) + len(waiting) > _MAX_STEPS:
+            yield from _texts(config)
+            return
 
 
 def _others(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
@@ -61,12 +76,29 @@ def _others(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]
             yield from several
     for word in ("then", "else"):
         yield schema.get(word)
+    dependent = schema.get("dependentSchemas")
+    if isinstance(dependent, dict):
+        yield from cast("dict[str, Any]", dependent).values()
     reference = schema.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/"):
-        target: Any = root
-        for step in reference[2:].split("/"):
-            target = cast("dict[str, Any]", target).get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
-        yield target
+    if isinstance(reference, str):
+        yield _target(reference, root)
+
+
+def _target(reference: str, root: Mapping[str, Any]) -> Any:
+    """What a reference within the schema leads to; None where it leads elsewhere."""
+    first, *steps = unquote(reference).split("/")
+    if first != "#":
+        return None
+    target: Any = root
+    for step in steps:
+        if isinstance(target, dict):
+            target = cast("dict[str, Any]", target).get(step.replace("~1", "/").replace("~0", "~"))
+        elif isinstance(target, list) and step.isascii() and step.isdigit() and len(step) < _INDEX_DIGITS:
+            several = cast("Sequence[Any]", target)
+            target = several[int(step)] if int(step) < len(several) else None
+        else:
+            return None
+    return target
 
 
 def _of_property(schema: Mapping[str, Any], name: str) -> Iterator[Any]:
@@ -79,12 +111,25 @@ def _of_property(schema: Mapping[str, Any], name: str) -> Iterator[Any]:
             if _found(pattern, name):
                 yield part
     yield schema.get("additionalProperties")
+    yield schema.get("unevaluatedProperties")
+
+
+def _of_item(schema: Mapping[str, Any], index: int) -> Iterator[Any]:
+    for word in ("prefixItems", "items"):
+        by_place = schema.get(word)
+        if isinstance(by_place, list):
+            yield from cast("Sequence[Any]", by_place)[index : index + 1]
+    for word in ("items", "additionalItems", "unevaluatedItems", "contains"):
+        yield schema.get(word)
 
 
 def _found(pattern: str, name: str) -> bool:
+    """Whether the pattern fits. One that could take for ever, as groups and many repetitions can, and one that is none, fits all."""
+    if "(" in pattern or len(_REPEATS.findall(pattern)) > _MAX_REPEATS:
+        return True
     try:
         return re.search(pattern, name) is not None
-    except re.error:
+    except (re.error, OverflowError):
         return True  # better one too many
 
 
@@ -93,7 +138,7 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield str(value)
+        yield from {str(value), msgspec.json.encode(value).decode()}  # 1e+20 and 1e20 are one number
     elif isinstance(value, dict):
         for inner in cast("dict[str, Any]", value).values():
             yield from _texts(inner)

@@ -103,7 +103,8 @@ class Fire:
             if self.entry.urgent:
                 # what it says may not be lost: those whose turn to be asked had not come are told
                 rest = [subscriber for subscriber in self._subscribers if subscriber.plugin not in self._heard]
-                tell(self.entry, self._payload, rest, self._plugins)
+                span = self._watch.traceparent if self._watch is not None else None
+                tell(self.entry, self._payload, rest, self._plugins, traceparent=span)
 
     async def wait(self, *, owned: bool = True) -> Outcome:
         """Wait for the outcome.

@@ -45,6 +45,8 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     stopped = session.stamp(
         _STOPPED.name, root, reason=reason, invalidation_reason=invalidation_reason, inflight=Inflight(llm=llm, tools=[], requests=[])
     )
+    observer = session.host.observer
+    span = observer.span_of(stopped) if observer is not None else None
     announcements: dict[tuple[int, ...], Announcement] = {}  # by the requests that are under way at a plugin
     try:
         for name, plugin in session.host.plugins_by_name.items():
@@ -56,13 +58,13 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
                 requests = tuple(call.id for call in written)
                 if requests not in announcements:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
-                    announcements[requests] = Announcement(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight))
+                    announcements[requests] = Announcement(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span)
                 announcements[requests].tell(subscribers[name], plugin, urgent=True)
             if connection is not None:
                 for call in written:
                     connection.cancel(call, urgent=True)
-        if not subscribers and session.host.observer is not None:
-            session.host.observer.unheard(_STOPPED.name, stopped)
+        if not subscribers and observer is not None:
+            observer.unheard(_STOPPED.name, stopped)
         for turn in turns:
             _say_over(turn, urgent=True)
     finally:

@@ -34,3 +34,15 @@ def test_a_pipe_gets_every_byte_of_the_model(capsys: pytest.CaptureFixture[str])
     display = TerminalDisplay()
     display.text("a\x1b[1m\r\n")
     assert capsys.readouterr().out == "a\x1b[1m\r\n"
+
+
+def test_text_that_could_be_torn_is_shown_when_it_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    display = TerminalDisplay(whole=True)
+    display.text("one ")
+    display.text("two")
+    assert capsys.readouterr().out == ""
+    display.notice("warning", "slow")
+    display.text("three\n")
+    display.text_end()
+    display.text_end()
+    assert capsys.readouterr() == ("one two\nthree\n", "warning: slow\n")

@@ -31,9 +31,16 @@ SCHEMA: dict[str, Any] = {
         "accounts": {"type": "array", "items": {"$ref": "#/$defs/account"}},
         "maybe": {"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"secret": True}}]},
         "loop": {"$ref": "#/properties/loop"},
+        "child": {"$ref": "#"},
+        "pair": {"prefixItems": [{}, {"secret": True}, {}]},
+        "old pair": {"items": [{}, {"secret": True}]},
+        "spaced": {"$ref": "#/$defs/the%20secret"},
+        "numbered": {"$ref": "#/allOf/0/not"},
     },
     "patternProperties": {"^x-": {"secret": True}},
-    "$defs": {"account": {"properties": {"name": {}, "pin": {"secret": True}}}},
+    "allOf": [{"not": {"secret": True}}],
+    "dependentSchemas": {"other": {"properties": {"other": {"secret": True}}}},
+    "$defs": {"account": {"properties": {"name": {}, "pin": {"secret": True}}}, "the secret": {"secret": True}},
 }
 
 
@@ -45,10 +52,29 @@ SCHEMA: dict[str, Any] = {
         ({"maybe": {"a": "s-1", "b": {"c": ["s-2", True, None]}}}, ["s-1", "s-2"]),
         ({"x-api": "s-3", "y-api": "open"}, ["s-3"]),
         ({"loop": "round"}, []),
+        ({"child": {"child": {"key": "s-4"}, "url": "u-1"}}, ["s-4"]),
+        ({"pair": ["open", "s-5", "open"], "old pair": ["open", "s-6"]}, ["s-5", "s-6"]),
+        ({"spaced": "s-7", "numbered": "s-8"}, ["s-7", "s-8"]),
+        ({"other": "s-9"}, ["s-9"]),
     ],
 )
 def test_what_a_schema_marks_is_secret(config: dict[str, Any], secrets: list[str]) -> None:
     assert secret_values(PluginSpec(Path("guard"), config=config), manifest(config_schema=SCHEMA)) == secrets
+
+
+@pytest.mark.parametrize("number", [1e-7, 1e20])
+def test_a_number_is_hidden_in_every_way_that_it_is_written(number: float) -> None:
+    found = secret_values(PluginSpec(Path("guard"), config={"token": number}), manifest(config_schema=SCHEMA))
+    assert sorted(found) == {1e-7: ["1e-07", "1e-7"], 1e20: ["1e+20", "1e20"]}[number]
+
+
+def test_a_schema_that_would_take_for_ever_hides_all_settings_at_once() -> None:
+    whole = {"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"} for _ in range(10)]}}, "$ref": "#/$defs/a"}
+    assert secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=whole)) == []
+    wide = {"allOf": [{"additionalProperties": {"title": str(index)}} for index in range(20_001)]}
+    assert secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=wide)) == ["b"]
+    slow = {"patternProperties": {"^(a|a)+$": {"secret": True}}}
+    assert secret_values(PluginSpec(Path("guard"), config={"a" * 40 + "!": "b"}), manifest(config_schema=slow)) == ["b"]
 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": []}, {"$ref": "#/nowhere/at/all"}, {"patternProperties": {"(": 1}}, {"allOf": 1}])

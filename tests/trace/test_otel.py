@@ -14,10 +14,11 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanContext
+from trio.testing import MockClock
 
 from sliphook import PluginHost
 from sliphook.session import Session
-from sliphook.testing import HANGS, FakePlugin
+from sliphook.testing import CRASHES, HANGS, FakePlugin
 from sliphook.trace.otel import OtelSpans
 from sliphook_sdk.protocol import Message, Usage
 
@@ -148,9 +149,22 @@ async def test_a_hook_that_one_plugin_hears_takes_its_span_along_too() -> None:
     assert continued(prompt) == written(one(exporter.get_finished_spans(), "plugin guard"))
 
 
+async def test_a_plugin_that_came_back_is_told_of_the_session_with_its_span(autojump_clock: MockClock) -> None:
+    exporter, kept = InMemorySpanExporter(), Kept()
+    fragile = FakePlugin("fragile", hooks={"user_prompt_submit": CRASHES}, hears=["session_start"])
+    with trio.fail_after(100):
+        provider = provider_with(SimpleSpanProcessor(exporter))
+        async with PluginHost([fragile], trace=kept, spans=OtelSpans(provider)) as host, host.session() as session:
+            async with session.turn("hi") as turn:
+                await turn.submit()
+            await fragile.hears("session_start", times=2)
+    again = envelopes(kept, "event/session_start")[-1]
+    assert continued(again) == written(one(exporter.get_finished_spans(), "session"))
+
+
 async def test_an_interrupt_ends_all_spans() -> None:
-    exporter = InMemorySpanExporter()
-    slow = FakePlugin("slow", hooks={"pre_tool_call": HANGS}, tools={"deploy": "done"})
+    exporter, kept = InMemorySpanExporter(), Kept()
+    slow = FakePlugin("slow", hooks={"pre_tool_call": HANGS}, hears=["agent_loop_stopped"], tools={"deploy": "done"})
     spans = OtelSpans(provider_with(SimpleSpanProcessor(exporter)))
 
     async def interrupt(session: Session) -> None:
@@ -158,7 +172,7 @@ async def test_an_interrupt_ends_all_spans() -> None:
         session.interrupt()
 
     with trio.fail_after(10):
-        async with PluginHost([slow], spans=spans) as host, host.session() as session, trio.open_nursery() as nursery:
+        async with PluginHost([slow], trace=kept, spans=spans) as host, host.session() as session, trio.open_nursery() as nursery:
             nursery.start_soon(interrupt, session)
             await converse(session)
     finished = exporter.get_finished_spans()
@@ -166,6 +180,7 @@ async def test_an_interrupt_ends_all_spans() -> None:
     assert (one(finished, "turn").attributes or {})["sliphook.turn.outcome"] == "interrupted"
     assert (one(finished, "execute_tool deploy").attributes or {})["sliphook.tool.status"] == "cancelled"
     assert (one(finished, "plugin slow").attributes or {})["sliphook.status"] == "cancelled"
+    assert [continued(stopped) for stopped in envelopes(kept, "event/agent_loop_stopped")] == [written(one(finished, "turn"))]
     assert spans._open == {}  # pyright: ignore[reportPrivateUsage]
 
 

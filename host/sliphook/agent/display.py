@@ -81,7 +81,7 @@ class LineDisplay(ABC):
     def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
         """See `Display`."""
         took = "" if duration_ms is None else f" in {duration_ms:.0f} ms"
-        self._line(status, f"{call.name}{took}: {result}")
+        self._line(status, quote(f"{call.name}{took}: {result}", MAX_SHOWN_CHARS))  # `error` is no notice here
 
     def denied(self, what: str, reason: str) -> None:
         """See `Display`."""
@@ -104,22 +104,33 @@ class LineDisplay(ABC):
 class PlainDisplay(LineDisplay):
     """The model's text goes to one stream as it comes, lines to another."""
 
-    def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        """Take the streams; None is stdout and stderr."""
+    def __init__(self, out: TextIO | None = None, err: TextIO | None = None, *, whole: bool = False) -> None:
+        """Take the streams; None is stdout and stderr. `whole` text is shown when it is over: what else is written would tear it."""
         self._out = out or sys.stdout
         self._err = err or sys.stderr
+        self._whole = whole
+        self._held = ""
         self._ends_line = True
 
     def text(self, delta: str) -> None:
         """See `Display`."""
-        self._out.write(delta)
-        self._out.flush()
-        self._ends_line = delta.endswith("\n")
+        if self._whole:
+            self._held += delta
+        else:
+            self._write(delta)
 
     def text_end(self) -> None:
         """See `Display`."""
-        if not self._ends_line:
-            self.text("\n")
+        if self._held:
+            held, self._held = self._held, ""
+            self._write(held if held.endswith("\n") else f"{held}\n")
+        elif not self._ends_line:
+            self._write("\n")
+
+    def _write(self, text: str) -> None:
+        self._out.write(text)
+        self._out.flush()
+        self._ends_line = text.endswith("\n")
 
     def _line(self, mark: str, text: str) -> None:
         self._err.write(f"{mark}: {cut(mark, text)}\n")

@@ -18,9 +18,9 @@ NO_CONTROLS: Final = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) 
 class TerminalDisplay(PlainDisplay):
     """Text to stdout as it comes, lines to stderr. Control characters of models and plugins never reach the terminal."""
 
-    def __init__(self) -> None:
-        """Take the process's own streams."""
-        super().__init__()
+    def __init__(self, *, whole: bool = False) -> None:
+        """Take the process's own streams; see `PlainDisplay` for `whole`."""
+        super().__init__(whole=whole)
         self._console = Console(stderr=True, highlight=False)
         self._on_terminal = sys.stdout.isatty()
 

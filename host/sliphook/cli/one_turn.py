@@ -24,8 +24,14 @@ from .common import EXIT_FAILED, EXIT_OK, Failed
 from .plugins import look_who_is_there
 
 
-async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None) -> int:
+async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows_trace: bool = False) -> int:
     """Run an agent on one prompt.
+
+    Args:
+        prompt: what the user says.
+        setup: what the user wants.
+        trace: where it is traced, or None.
+        shows_trace: the trace is written to stderr as it comes.
 
     Returns:
         The exit status: 0 the turn was completed, 1 it was not, 128 and the signal's number after a signal.
@@ -37,7 +43,7 @@ async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None) -> in
     """
     status = EXIT_FAILED
     async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
-        run = _Run(model, _display())
+        run = _Run(model, _display(whole=shows_trace and sys.stdout.isatty()))
         async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
             with run.everything:
                 status = await run.turn(prompt, setup, trace)
@@ -111,9 +117,9 @@ class _Run:
         return True
 
 
-def _display() -> PlainDisplay:
+def _display(*, whole: bool) -> PlainDisplay:
     if not sys.stderr.isatty():
         return PlainDisplay()
     from sliphook.agent.terminal import TerminalDisplay  # rich only where there is a terminal
 
-    return TerminalDisplay()
+    return TerminalDisplay(whole=whole)

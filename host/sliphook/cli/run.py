@@ -45,6 +45,6 @@ def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple
     setup = set_up(model, base_url, plugins)
     with tracing.open() as sink:
         try:
-            return trio.run(run_one_turn, prompt, setup, sink)
+            return trio.run(run_one_turn, prompt, setup, sink, tracing.live)
         except (HostError, ModelError, ScriptError) as error:
             raise Failed(str(error)) from None

@@ -104,7 +104,8 @@ class Tracing:
             for sink in sinks:
                 lost = sink.close()
                 if lost is not None:
-                    click.echo(f"sliphook: {lost}", err=True)
+                    with contextlib.suppress(OSError):  # stderr may be what took nothing
+                        click.echo(f"sliphook: {lost}", err=True)
 
 
 def trace_options(command: _F) -> _F:
