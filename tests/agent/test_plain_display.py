@@ -37,7 +37,7 @@ def test_text_and_notices_are_kept_apart(streams: Streams) -> None:
     display.text_end()
     display.tool_started(SHELL)
     display.tool_ended(SHELL, "ok", "a\nb\x1b[31m", 12.4)
-    display.tool_ended(SHELL, "error", "x" * 300, None)
+    display.tool_ended(SHELL, "error", "x" * 700, None)
     display.denied("shell", "guard: no")
     display.notice("warning", "slow today")
     display.text("done\n")
@@ -46,7 +46,7 @@ def test_text_and_notices_are_kept_apart(streams: Streams) -> None:
     assert streams.err == [
         'tool: shell {"command":"ls"}',
         "ok: shell in 12 ms: a\\nb\\x1b[31m",
-        f"error: shell: {'x' * 192}…",
+        f"error: shell: {'x' * 592}…",
         "denied: shell: guard: no",
         "warning: slow today",
     ]
