@@ -275,9 +275,9 @@ class Session:
             observer.unheard(name, payload)
 
     @trio.lowlevel.enable_ki_protection
-    def begin(self, name: str, turn: Turn | None, *, budget_s: float | None = None, **fields: Any) -> Fire:
-        """Put a hook to all who subscribed."""
-        fire = self._fire(name, turn, self.stamp(name, turn, **fields), budget_s)
+    def begin(self, name: str, turn: Turn | None, **fields: Any) -> Fire:
+        """Put a hook to all who subscribed; whoever wants the outcome waits for the fire."""
+        fire = self._fire(name, turn, self.stamp(name, turn, **fields), None)
         fire.begin()
         return fire
 

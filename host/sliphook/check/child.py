@@ -44,7 +44,7 @@ Breach = Callable[[str, str], None]
 class Child:
     """A living plugin. Whoever has started it calls `end`."""
 
-    def __init__(self, process: trio.Process, breach: Breach, watched: Watched | None = None) -> None:
+    def __init__(self, process: trio.Process, breach: Breach, watched: Watched | None) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None

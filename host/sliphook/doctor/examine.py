@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -26,14 +26,12 @@ _AT_THE_MACHINE: Final[tuple[Rule, ...]] = (*files.RULES, system.sandbox, system
 async def examine(
     *,
     agent_tools: Collection[str] = (),
-    environ: Mapping[str, str] = os.environ,
     opened: Callable[[PluginHost], None] = lambda host: None,
 ) -> list[Finding]:
     """Look at everything that `sliphook doctor` looks at. Starts each enabled plugin once; changes nothing.
 
     Args:
         agent_tools: names of the tools that the agent itself has.
-        environ: where granted variables are taken from.
         opened: is given the host that runs the plugins, for who is in a hurry.
 
     Returns:
@@ -50,12 +48,12 @@ async def examine(
         broken=tuple(one for one in read if isinstance(one, Broken)),
         settings=settings,
         agent_tools=frozenset(agent_tools),
-        environ=environ,
+        environ=os.environ,
     )
     about_the_machine: list[Finding] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_look, scene, about_the_machine)
-        specs = [with_settings(plugin.spec(environ), settings) for plugin in scene.plugins if plugin.enabled]
+        specs = [with_settings(plugin.spec(os.environ), settings) for plugin in scene.plugins if plugin.enabled]
         scene = replace(scene, started=await start_all(specs, timeout_cap_s=settings.timeout_cap_s, opened=opened))
     return [*(finding for rule in rules.RULES for finding in rule(scene)), *findings, *about_the_machine]
 

@@ -23,6 +23,7 @@ _ROWS: Final = 8
 _NAME_CHARS: Final = 64
 _NOTE_CHARS: Final = 200
 _ALL_BODIES: Final = 8_000_000
+"""Characters that all messages may have together; each is cut accordingly, to between the next two."""
 _LONGEST_BODY: Final = 4_000
 _SHORTEST_BODY: Final = 160
 
@@ -104,23 +105,22 @@ class Picture(msgspec.Struct, frozen=True):
     flags: Sequence[Flag]
 
 
-def picture_of(story: Story, title: str, *, all_bodies: int = _ALL_BODIES) -> Picture:
+def picture_of(story: Story, title: str) -> Picture:
     """The picture of a trace.
 
     Args:
         story: What happened.
         title: The file's name.
-        all_bodies: How many characters all messages may have together; each is cut accordingly.
     """
-    return _Painter(story, title, all_bodies).picture()
+    return _Painter(story, title).picture()
 
 
 class _Painter:
-    def __init__(self, story: Story, title: str, all_bodies: int) -> None:
+    def __init__(self, story: Story, title: str) -> None:
         self._story = story
         self._title = title
         self._scale = scale_of(self._busy(), self._ms(story.ended_s))
-        share = all_bodies // max(1, story.records)
+        share = _ALL_BODIES // max(1, story.records)
         self._body_chars = min(_LONGEST_BODY, max(_SHORTEST_BODY, share))
 
     def picture(self) -> Picture:
