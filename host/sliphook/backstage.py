@@ -22,7 +22,7 @@ from .launch import introduction
 from .lifecycle import State
 from .manifest import PluginTool, ReadManifest
 from .observer import Observer, Spans
-from .places import data_home as user_data_home
+from .places import plugin_data
 from .pluginlog import PluginLogs, default_folder, safe_name
 from .pluginwork import PluginWork
 from .rpc import Handler
@@ -145,7 +145,7 @@ class Backstage:
 
     def data_dir(self, plugin: Plugin) -> Path:
         """A folder that is the plugin's own."""
-        home = self._data_home or user_data_home() / "data"
+        home = self._data_home or plugin_data()
         # a plugin that is only tried says its name when it starts; the folder must not move with that
         return home / safe_name(plugin.spec.name or plugin.spec.path.stem)
 

@@ -7,8 +7,18 @@ from pathlib import Path
 
 
 def data_home() -> Path:
-    """`$XDG_DATA_HOME/sliphook`: transcripts, what plugins keep."""
+    """`$XDG_DATA_HOME/sliphook`: transcripts, and the two that follow."""
     return _home("XDG_DATA_HOME", ".local/share")
+
+
+def plugin_files() -> Path:
+    """`$XDG_DATA_HOME/sliphook/plugins`: a file for each installed plugin."""
+    return data_home() / "plugins"
+
+
+def plugin_data() -> Path:
+    """`$XDG_DATA_HOME/sliphook/data`: a folder for each plugin, its own."""
+    return data_home() / "data"
 
 
 def state_home() -> Path:

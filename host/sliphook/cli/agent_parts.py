@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from sliphook.agent.loop import MAX_MODEL_CALLS
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from sliphook.settings import Settings
     from sliphook_sdk.protocol import AlertLevel
 
-__all__ = ["Setup", "Told", "here", "set_up"]
+__all__ = ["PLATFORM", "Setup", "Told", "here", "set_up"]
+
+
+PLATFORM: Final = "cli"
+"""Where the user is, as sessions and transcripts have it."""
 
 
 class Told:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sliphook.agent.conversation import Conversation
 from sliphook.agent.transcripts import SessionRow, TranscriptError, Transcripts, default_file
 
-from .agent_parts import here
+from .agent_parts import PLATFORM, here
 from .common import Failed
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ class Memory:
         try:
             self._transcripts = self._stack.enter_context(Transcripts.open(default_file(), tell))
             if resume is not None:
-                self.resumed = self._transcripts.find(resume) if resume else self._transcripts.find(None, cwd=str(here()), platform="cli")
+                self.resumed = (
+                    self._transcripts.find(resume) if resume else self._transcripts.find(None, cwd=str(here()), platform=PLATFORM)
+                )
         except TranscriptError as error:
             if resume is not None:
                 self._stack.close()

@@ -21,7 +21,7 @@ from sliphook.agent.replies import Pending
 from sliphook.quoting import quote
 from sliphook.signals import SignalWatch
 
-from .agent_parts import Setup, Told, here
+from .agent_parts import PLATFORM, Setup, Told, here
 from .chat_face import Face
 from .chat_memory import Memory
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["chat"]
 
 EXIT_GONE: Final = 128 + signal.SIGHUP
-PLATFORM: Final = "cli"
 AGAIN_S: Final = 2.0
 """A second Ctrl+C within this time means to leave, not to interrupt."""
 _OFFER_CHARS: Final = 100

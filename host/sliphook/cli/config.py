@@ -16,7 +16,7 @@ from .installed import name_argument
 from .list import describe
 from .names import event_names
 from .report import says
-from .settings_of_plugins import check_config, check_env, failing, grant_options, read_settings
+from .settings_of_plugins import check_config, check_env, failing, grant_options, settings_from
 
 if TYPE_CHECKING:
     from sliphook.registry import Registered
@@ -58,7 +58,7 @@ def command(name: str, as_json: bool, **options: Any) -> int:
 
 def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
     schema = plugin.manifest.config_schema
-    config = {**plugin.config, **read_settings(options["settings"], schema)}
+    config = {**plugin.config, **settings_from(options["settings"], schema)}
     for key in options["unset"]:
         if key not in config:
             raise Failed(f"{plugin.name} has no setting {key!r}; it has {', '.join(plugin.config) or 'none'}")

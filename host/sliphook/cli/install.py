@@ -15,7 +15,7 @@ from sliphook_sdk.protocol import Uses
 from .common import EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
 from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, lines_of_manifest, show, uses_among
 from .names import installable
-from .settings_of_plugins import check_config, check_env, failing, grant_options, read_settings
+from .settings_of_plugins import check_config, check_env, failing, grant_options, settings_from
 
 if TYPE_CHECKING:
     from sliphook.manifest import ReadManifest
@@ -52,14 +52,14 @@ def command(
     quiet = as_json and yes
     show([*lines_of_file(found), "", WITH_YOUR_RIGHTS], quiet=quiet)
     questions.confirm("Run it once, to see what it wants?")
-    config = read_settings(settings, None)
+    config = settings_from(settings, None)
     given = {variable: os.environ[variable] for variable in env if variable in os.environ}
     spec = PluginSpec(found.path, config=config, env=given, sha256=found.sha256)
     manifest = meet(spec)
     show(["", *lines_of_manifest(manifest)], quiet=quiet)
     with failing():
         registry.check_free(name or manifest.name)
-    config = read_settings(settings, manifest.wire.config_schema)
+    config = settings_from(settings, manifest.wire.config_schema)
     check_config(config, manifest.wire.config_schema, "give --config KEY=VALUE")
     granted = uses_among(questions.grants("Grant {}?", sorted(manifest.uses), [*grants]), manifest.name, manifest.uses)
     variables = questions.grants("Give it the variable {}?", (want.name for want in manifest.env), [*env])

@@ -23,7 +23,7 @@ def uninstall(name: str, as_json: bool) -> int:
 
     with failing():
         Registry().remove(name)
-    data = places.data_home() / "data" / name
+    data = places.plugin_data() / name
     if as_json:
         print_json({"name": name, "uninstalled": True})
     else:

@@ -17,7 +17,7 @@ __all__ = ["event_names", "installable", "plugin_names"]
 def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The installed plugins. By the names of their files alone, which are not opened: a broken one is to be repaired by its name too."""
     with suppress(OSError, RuntimeError):  # no folder, or no home at all
-        return sorted(file.stem for file in (places.data_home() / "plugins").glob("*.toml") if file.stem.startswith(incomplete))
+        return sorted(file.stem for file in places.plugin_files().glob("*.toml") if file.stem.startswith(incomplete))
     return []
 
 

@@ -19,7 +19,7 @@ from sliphook.agent.terminal_person import person_at_the_terminal
 from sliphook.signals import SignalWatch
 from sliphook.trace.record import TraceSink
 
-from .agent_parts import Setup, Told, here
+from .agent_parts import PLATFORM, Setup, Told, here
 from .common import EXIT_FAILED, EXIT_OK, Failed
 from .plugins import look_who_is_there
 
@@ -97,7 +97,7 @@ class _Run:
         async with self._host as host:
             look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()
-            async with host.session(platform="cli", cwd=here(), model=self._model.name) as session:
+            async with host.session(platform=PLATFORM, cwd=here(), model=self._model.name) as session:
                 self._session = session
                 if await self._command(host, session, prompt):
                     return EXIT_OK

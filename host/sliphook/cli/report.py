@@ -1,4 +1,4 @@
-"""How plugins did, for people and for programs: what `fire` and `call` share."""
+"""How plugins did and what they said, on a line for people: what all commands that show plugins share."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def check_env(names: Sequence[str]) -> None:
             raise Failed(why)
 
 
-def read_settings(given: Sequence[str], schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """The settings that `KEY=VALUE` means. A value is text where the plugin's schema says so or it is no JSON, else what it is in JSON.
 
     Raises:

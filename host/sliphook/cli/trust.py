@@ -45,7 +45,7 @@ def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...],
         questions.confirm("Its file has changed. Run it once, to see what it wants?")
     now = dataclasses.replace(old, path=found.path, sha256=found.sha256, interpreter=found.interpreter)
     spec = dataclasses.replace(now.spec(os.environ), recorded=None)
-    manifest = meet(spec, places.data_home() / "data" / name)
+    manifest = meet(spec, places.plugin_data() / name)
     more = _more(old, manifest)
     if more:
         show(["It asks for more than was approved:", *(f"  {one}" for one in more)], quiet=quiet)

@@ -38,7 +38,7 @@ def executables(scene: Scene) -> Iterator[Finding]:
 def data_of_nobody(scene: Scene) -> Iterator[Finding]:
     """Data directories of plugins that are not installed."""
     known = {plugin.name for plugin in scene.plugins} | {broken.name for broken in scene.broken}
-    home = places.data_home() / "data"
+    home = places.plugin_data()
     try:
         stale = sorted(path for path in home.iterdir() if path.is_dir() and path.name not in known)
     except OSError:

@@ -35,7 +35,7 @@ class Registry:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or places.data_home() / "plugins"
+        self.folder = folder or places.plugin_files()
 
     def file_of(self, name: str) -> Path:
         """The plugin's file, be it there or not.
