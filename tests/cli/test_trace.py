@@ -178,6 +178,10 @@ def test_a_replay(run: Run, trace: Path, tmp_path: Path) -> None:
     missing = run("replay", trace, "--as", "guard", "--plugin", tmp_path / "none", "--json")
     assert missing.status == 3
     assert json.loads(missing.out)["differences"][0]["field"] == "start"
+    plugin.chmod(0o757)
+    others_could = run("replay", trace, "--as", "guard", "--plugin", plugin)
+    assert (others_could.status, others_could.out) == (1, "")
+    assert "plugin.py is not started: everybody may change " in others_could.err
 
 
 def test_follow_ends_on_ctrl_c(trace: Path) -> None:

@@ -17,6 +17,12 @@ class SessionRecorder:
     """Writes down what is said in one session. Nothing here raises, whatever the file is like."""
 
     def __init__(self, writer: TranscriptWriter, session: tuple[str, str | None, str | None, str | None, str | None]) -> None:
+        """Nothing is written yet.
+
+        Args:
+            writer: of the file.
+            session: its id, key, platform, folder and model.
+        """
         self._writer = writer
         self._session = (*session, now())
         self._begun = False

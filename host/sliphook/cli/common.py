@@ -27,6 +27,7 @@ __all__ = [
     "print_json",
     "read_object",
     "read_seconds",
+    "refuse_what_others_could_change",
     "timeout_option",
 ]
 
@@ -72,13 +73,22 @@ def read_seconds(value: str) -> float:
     return seconds
 
 
-def _nobody_else_could_change(_ctx: click.Context, _param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+def refuse_what_others_could_change(path: Path) -> None:
+    """To be called for every executable that an option names.
+
+    Raises:
+        Failed: somebody else could have written it.
+    """
     from sliphook.ownership import why_unsafe
 
+    why = why_unsafe(path)
+    if why is not None:
+        raise Failed(f"{quote(str(path), 200)} is not started: {why}")
+
+
+def _refuse_some(_ctx: click.Context, _param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
     for path in paths:
-        why = why_unsafe(path)
-        if why is not None:
-            raise Failed(f"{quote(str(path), 200)} is not started: {why}")
+        refuse_what_others_could_change(path)
     return paths
 
 
@@ -88,7 +98,7 @@ plugin_option = click.option(
     multiple=True,
     metavar="PATH",
     type=click.Path(path_type=Path),
-    callback=_nobody_else_could_change,
+    callback=_refuse_some,
     help="A plugin's executable; may be given several times.",
 )
 timeout_option = click.option(

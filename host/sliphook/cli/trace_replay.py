@@ -11,7 +11,7 @@ import msgspec
 
 from sliphook.quoting import quote
 
-from .common import EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json, timeout_option
+from .common import EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json, refuse_what_others_could_change, timeout_option
 from .report import says
 from .trace_source import TraceFile
 from .tracing import Tracing, trace_options
@@ -42,6 +42,7 @@ def command(file: Path, path: Path, name: str | None, timeout_s: float | None, a
 
     Exit status: 0 everything is as it was, 3 something differs or the plugin did not start.
     """
+    refuse_what_others_could_change(path)
     chosen, lives = _choose(file, name)
 
     from sliphook.trace.replay import replay

@@ -144,9 +144,7 @@ class Registry:
             with locked(self.folder):
                 self._refuse_what_others_could_change(self.folder)
                 yield
-        except Busy as error:
-            raise RegistryError(str(error)) from None
-        except TomlError as error:
+        except (Busy, TomlError) as error:
             raise RegistryError(str(error)) from None
         except OSError as error:
             raise RegistryError(f"the installed plugins in {quote(str(self.folder))} cannot be changed: {error.strerror}") from None
