@@ -311,6 +311,8 @@ async def test_the_reply_holds_what_the_user_must_know(autojump_clock: MockClock
         assert await said(gateway, "good") == ("completed", "It is")
         assert await said(gateway, "bad") == ("denied", "denied: the prompt: guard: no")
         assert await said(gateway, "good") == ("failed", "error: the key is wrong")
+    async with at_work(guard) as gateway:  # a tool's failure is the model's business
+        assert await said(gateway, "TOOL x") == ("completed", "x: there is no tool 'x'; there are: delegate")
 
 
 async def test_a_fault_of_the_agent_ends_its_turn_and_nothing_else(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:

@@ -8,6 +8,7 @@ import msgspec
 import trio
 
 from sliphook.turn import TurnOutcome
+from sliphook_sdk.protocol import ToolCallRequest
 
 from .display import Display, LineDisplay, cut
 
@@ -76,6 +77,9 @@ class ReplyDisplay(LineDisplay):
     def text_abandoned(self) -> None:
         """See `Display`."""
         self._text = ""
+
+    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+        """See `Display`. A tool that failed is for the model to deal with."""
 
     def child(self, number: int, goal: str) -> Display:
         """See `Display`. What a child says is for its parent, not for the user."""
