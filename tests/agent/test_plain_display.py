@@ -46,7 +46,7 @@ def test_text_and_notices_are_kept_apart(streams: Streams) -> None:
     assert streams.err == [
         'tool: shell {"command":"ls"}',
         "ok: shell in 12 ms: a\\nb\\x1b[31m",
-        f"error: shell: {'x' * 592}…",
+        f"error: shell: {'x' * 192}…",
         "denied: shell: guard: no",
         "warning: slow today",
     ]
