@@ -235,11 +235,14 @@ class Backstage:
 
     def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
         """An alert for the user."""
+        message = self.secrets.text(message)
         if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
             self.log_line(plugin, level, message)
 
     def show_progress(self, progress: Progress) -> None:
         """How far a request has come."""
+        if progress.message is not None:
+            progress = msgspec.structs.replace(progress, message=self.secrets.text(progress.message))
         self._callbacks.call(self._callbacks.on_progress, progress)
 
     def session_by_id(self, session_id: str) -> Session | None:

@@ -153,3 +153,12 @@ async def test_settings_of_which_nothing_is_known_yet_are_not_traced_at_all(tmp_
     assert trace.close() is None
     shown = [line.partition('"config":')[2].split("}")[0] for line in (tmp_path / "trace").read_text().splitlines() if '"config":' in line]
     assert shown == ['"[redacted]"', '{"key":"[redacted]","colour":"blue"']
+
+
+async def test_the_user_is_not_shown_a_secret_either() -> None:
+    shown: list[str] = []
+    fake = FakePlugin("fake", config={"key": "key-456"}, config_schema={"properties": {"key": {"secret": True}}}, uses=["notify"])
+    with trio.fail_after(10):
+        async with PluginHost([fake], on_notify=lambda _plugin, _level, message: shown.append(message)):
+            await fake.ask("host/notify", level="info", message="no answer to key-456")
+    assert shown == ["no answer to [redacted]"]

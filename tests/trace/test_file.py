@@ -86,7 +86,7 @@ def test_a_line_torn_by_a_full_disk_spoils_no_other(tmp_path: Path, monkeypatch:
 def test_a_pipe_that_nobody_reads_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    with pytest.raises(OSError, match="No such device"):
+    with pytest.raises(OSError, match="nobody reads from this pipe"):
         FileTrace(path)
 
 
@@ -102,6 +102,17 @@ def test_a_pipe_that_is_not_drained_loses_records(tmp_path: Path) -> None:
         assert said == f"the trace in {path} is not complete: 5 records lost (it could not be written as fast as it came)"
     finally:
         os.close(reader)  # the thread's write fails, and it ends
+
+
+def test_the_file_of_another_trace_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    first = FileTrace(path)
+    first.record(record(1))
+    with pytest.raises(OSError, match="another trace is being written to it"):
+        FileTrace(path)
+    assert first.close(WAIT_S) is None
+    assert ids(path) == [1]
+    assert FileTrace(path).close(WAIT_S) is None
 
 
 def test_a_folder_is_an_os_error(tmp_path: Path) -> None:

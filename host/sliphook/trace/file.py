@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterable, Sequence
@@ -29,11 +32,12 @@ class FileTrace:
     A file that somebody moves or deletes meanwhile is begun anew under its name.
 
     Args:
-        path: The file; what it held before is gone. Pipes and devices do, too; those are never moved.
+        path: The file; what it held before is gone, unless another trace is being written to it: then it is left alone. Pipes and
+            devices do, too; those are never moved.
         max_bytes: Begin another file where it has grown over this; None: `FILE_BYTES`.
 
     Raises:
-        OSError: the file cannot be opened for writing.
+        OSError: the file cannot be opened for writing, or another trace is being written to it; its `strerror` is for people.
     """
 
     def __init__(self, path: Path, *, max_bytes: int | None = None) -> None:
@@ -73,7 +77,9 @@ class FileTrace:
         if not lost:
             os.close(self._fd)
             return None
-        # The descriptor stays open here: the thread may still be writing to it.
+        # The descriptor stays open here: the thread may still be writing to it. The name is free all the same.
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
         why = self._why or _TOO_FAST
         return f"the trace in {self.path} is not complete: {count(lost, 'record')} lost ({why})"
 
@@ -162,9 +168,15 @@ _TOO_FAST: Final = "it could not be written as fast as it came"
 
 def _open_private(path: Path) -> int:
     # O_NONBLOCK: opening a named pipe that nobody reads fails at once, where it would wait for ever.
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(error.errno, "nobody reads from this pipe") from None
+        raise
     try:
         if stat.S_ISREG(os.fstat(fd).st_mode):
+            _claim(fd)
             os.fchmod(fd, 0o600)  # before the first byte, whoever made the file
             os.ftruncate(fd, 0)
         os.set_blocking(fd, True)
@@ -172,3 +184,13 @@ def _open_private(path: Path) -> int:
         os.close(fd)
         raise
     return fd
+
+
+def _claim(fd: int) -> None:
+    """Two traces in one file would be none, and the second would empty the first."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise OSError(error.errno, "another trace is being written to it; give this one a name of its own") from None
+    except OSError:
+        pass  # there are file systems without locks

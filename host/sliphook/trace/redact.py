@@ -17,10 +17,14 @@ REDACTED: Final = "[redacted]"
 _SHORT: Final = 4
 """Below this many characters (`1`, `yes`) a secret is hidden only where it is a whole JSON string: anywhere else it would eat the trace."""
 
+_CUT: Final = "…".encode()
+_CUTS: Final = 4
+"""So many places where a text was cut are looked at, from its end."""
+
 _LINE: Final = 8
 """Shorter lines of a secret say little of it, and often stand elsewhere."""
 
-_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _ESCAPES: Final = {"\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t"}
 
 
@@ -49,19 +53,34 @@ class Redactor:
         self._literals = tuple(_literal(secret) for secret in ordered)
         self._escaped = re.compile(b"|".join(_any_spelling(secret) for secret in ordered)) if ordered else None
         numbers = [re.escape(secret.encode()) for secret in ordered if _NUMBER.fullmatch(secret)]
-        self._bare = re.compile(rb"(?<=[:,\[ ])(?:" + b"|".join(numbers) + rb")(?=[,\]} ])") if numbers else None
+        self._bare = re.compile(rb"(?<=[:,\[\s])(?:" + b"|".join(numbers) + rb")(?=[,\]}\s])") if numbers else None
         self._secrets = ordered
 
     def data(self, data: bytes) -> bytes:
         """`data` with every secret replaced. JSON stays JSON, unless a secret stood where no string is."""
         if self._escaped is None:
             return data
+        if _CUT in data:
+            data = self._without_beginnings(data)
         if self._bare is not None:
-            data = self._bare.sub(f'"{REDACTED}"'.encode(), data)  # a number as it stands in JSON: what takes its place is a string
+            data = _without_numbers(data, self._bare)
         if b"\\" in data or self._bare is not None:
             return self._escaped.sub(REDACTED.encode(), data)
         for secret, replacement in self._literals:  # nothing is escaped: the quick way
             data = data.replace(secret, replacement)
+        return data
+
+    def _without_beginnings(self, data: bytes) -> bytes:
+        """Where a text was cut to a length, the cut may have gone through a secret; what is left of it goes, too."""
+        end = len(data)
+        for _ in range(_CUTS):
+            end = data.rfind(_CUT, 0, end)
+            if end < 0:
+                break
+            left = max((_left_of(secret, data[:end]) for secret in self._secrets), default=0)
+            if left >= _SHORT:
+                data = data[: end - left] + REDACTED.encode() + data[end:]
+                end -= left
         return data
 
     def text(self, text: str) -> str:
@@ -82,6 +101,34 @@ class Redactor:
         return msgspec.structs.replace(record, body=body, method=method, verdict=verdict, note=note, id=request_id)
 
 
+def _left_of(secret: str, data: bytes) -> int:
+    """How many bytes of the secret's beginning `data` ends with; 0 where it is all of it."""
+    whole = secret.encode("utf-8", "surrogateescape")
+    return next((length for length in range(min(len(whole) - 1, len(data)), 0, -1) if data.endswith(whole[:length])), 0)
+
+
+def _without_numbers(data: bytes, numbers: re.Pattern[bytes]) -> bytes:
+    """A number as it stands in JSON: what takes its place is a string, in quotes such as its neighbours have inside of a string."""
+
+    def hidden(found: re.Match[bytes]) -> bytes:
+        before = data[: max(0, data.rfind(b'"', 0, found.start()))]
+        quote = b"\\" * (len(before) - len(before.rstrip(b"\\"))) + b'"'
+        return quote + REDACTED.encode() + quote
+
+    changed = numbers.sub(hidden, data)
+    if changed == data or not _is_json(data) or _is_json(changed):
+        return changed
+    return numbers.sub(b"null", data)  # in a list inside of a string no quote tells how deep it is
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data, type=msgspec.Raw)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
 def _literal(secret: str) -> tuple[bytes, bytes]:
     plain = secret.encode("utf-8", "surrogateescape")
     if len(secret) < _SHORT:
@@ -93,7 +140,7 @@ def _any_spelling(secret: str) -> bytes:
     r"""A pattern of `secret`, plain and escaped; as each level of JSON inside JSON doubles the backslashes, it takes any number."""
     pattern = b"".join(_any_spelling_of_char(char) for char in secret)
     if _NUMBER.fullmatch(secret) and len(secret) >= _SHORT:
-        return rb"(?<![0-9])" + pattern + rb"(?![0-9])"  # in the middle of a longer number it stands by chance
+        return rb"(?<![0-9])(?<![0-9]\.)" + pattern + rb"(?!\.?[0-9])"  # in the middle of a longer number it stands by chance
     return rb'(?<=")' + pattern + rb'(?=\\*")' if len(secret) < _SHORT else pattern
 
 
