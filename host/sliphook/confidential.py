@@ -17,10 +17,12 @@ from .spec import PluginSpec
 _MAX_STEPS: Final = 20_000
 """A schema of a few lines can ask for billions of steps, and it is the plugin's: after so many all settings are secret."""
 
-
 _REPEATS: Final = re.compile(r"[*+?{]")
 _MAX_REPEATS: Final = 2
+"""A pattern with more repetitions is not tried."""
+
 _INDEX_DIGITS: Final = 6
+"""No list of a schema is so long that its indexes have so many; the interpreter refuses to read numbers of thousands of digits."""
 
 
 def is_secret(schema: Mapping[str, Any]) -> bool:

@@ -1,13 +1,14 @@
-"""What `run` and `chat` share: what the user is told of the plugins, and the folder where they are."""
+"""What `run` and `chat` share: what the user wants, a host for it, what is told of the plugins, and the folder where they all are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
-from sliphook.agent.loop import MAX_MODEL_CALLS
+from sliphook import PluginHost
+from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
 
 from .common import Failed
 from .plugins import Chosen, choose, model_of, user_settings
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from sliphook import Progress
     from sliphook.agent.display import LineDisplay
     from sliphook.settings import Settings
+    from sliphook.toolcall import Approver
+    from sliphook.trace.record import TraceSink
     from sliphook_sdk.protocol import AlertLevel
 
 __all__ = ["PLATFORM", "Setup", "Told", "here", "set_up"]
@@ -78,6 +81,27 @@ class Setup:
     def max_model_calls(self) -> int:
         """In one turn."""
         return self.settings.max_model_calls or MAX_MODEL_CALLS
+
+    def host(self, told: Told, *, approver: Approver | None, commands: Iterable[str], trace: TraceSink | None) -> PluginHost:
+        """A host for the chosen plugins, which is not open yet.
+
+        Args:
+            told: shows what plugins have to say.
+            approver: asks the user, or None where nobody can be asked.
+            commands: the agent's own.
+            trace: where the messages are recorded, or None.
+        """
+        return PluginHost(
+            self.chosen.specs,
+            approver=approver,
+            on_notify=told.notify,
+            on_progress=told.progress,
+            on_problem=told.problem,
+            reserved_tools=RESERVED_TOOLS,
+            reserved_commands=commands,
+            timeout_cap_s=self.settings.timeout_cap_s,
+            trace=trace,
+        )
 
 
 def set_up(model: str | None, base_url: str | None, plugins: Sequence[Path]) -> Setup:

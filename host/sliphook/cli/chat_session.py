@@ -14,7 +14,7 @@ from sliphook.agent.channel import Channel
 from sliphook.agent.choice import choose_model
 from sliphook.agent.commands import COMMANDS, LEAVING, parse_slash
 from sliphook.agent.gateway import Gateway
-from sliphook.agent.loop import RESERVED_TOOLS, Agent
+from sliphook.agent.loop import Agent
 from sliphook.agent.model import Model
 from sliphook.agent.questions import Question
 from sliphook.agent.replies import Pending
@@ -85,27 +85,18 @@ class _Chat:
 
     async def run(self, trace: TraceSink | None) -> None:
         """Open everything, talk, and close everything again."""
-        settings, chosen, told = self._setup.settings, self._setup.chosen, self._told
+        told = self._told
         gateway = Gateway(
             self._agent_for,
             ask=self._ask if self._face.asks else None,
-            new_message=settings.new_message,
+            new_message=self._setup.settings.new_message,
             reload=self._reload,
             more_commands=LEAVING,
         )
-        self._host = PluginHost(
-            chosen.specs,
-            approver=gateway.approve if self._face.asks else None,
-            on_notify=told.notify,
-            on_progress=told.progress,
-            on_problem=told.problem,
-            reserved_tools=RESERVED_TOOLS,
-            reserved_commands=[*COMMANDS, *LEAVING],
-            timeout_cap_s=settings.timeout_cap_s,
-            trace=trace,
-        )
+        approver = gateway.approve if self._face.asks else None
+        self._host = self._setup.host(told, approver=approver, commands=[*COMMANDS, *LEAVING], trace=trace)
         async with self._host as host:
-            look_who_is_there(host, chosen, told.missing)
+            look_who_is_there(host, self._setup.chosen, told.missing)
             told.from_now_on()
             cwd, resumed = here(), self._memory.resumed
             try:

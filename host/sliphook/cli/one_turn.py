@@ -13,7 +13,7 @@ from sliphook import HostError, PluginHost, Session
 from sliphook.agent.choice import choose_model
 from sliphook.agent.commands import COMMANDS, parse_slash, run_slash
 from sliphook.agent.display import PlainDisplay
-from sliphook.agent.loop import RESERVED_TOOLS, Agent
+from sliphook.agent.loop import Agent
 from sliphook.agent.model import Model
 from sliphook.agent.terminal_person import person_at_the_terminal
 from sliphook.signals import SignalWatch
@@ -83,17 +83,8 @@ class _Run:
     async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
         told = Told(self._display)
-        self._host = PluginHost(
-            setup.chosen.specs,
-            approver=self._person.approve if self._person is not None else None,
-            on_notify=told.notify,
-            on_progress=told.progress,
-            on_problem=told.problem,
-            reserved_tools=RESERVED_TOOLS,
-            reserved_commands=COMMANDS,
-            timeout_cap_s=setup.settings.timeout_cap_s,
-            trace=trace,
-        )
+        approver = self._person.approve if self._person is not None else None
+        self._host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
         async with self._host as host:
             look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()
