@@ -86,7 +86,6 @@ class PluginHost:
         )
         self._plugins: list[Plugin] = []
         self._leaving: list[Plugin] = []
-        self._updating = trio.Lock()
         self._crew: trio.Nursery | None = None
         self._supervised = trio.Event()
         self._has_keeper = False
@@ -107,6 +106,7 @@ class PluginHost:
             self._plugins = [Plugin(spec, order, self._stage) for order, spec in enumerate(self._specs)]
             self._stage.expect(self._plugins)
             nursery.start_soon(self._supervise)
+            await self._supervised.wait()
             with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
                 for plugin in self._plugins:
                     await plugin.settled.wait()
@@ -142,7 +142,7 @@ class PluginHost:
         assert self._crew is not None
         for plugin in going:
             await plugin.gone.wait()
-            self._leaving.remove(plugin)
+        self._leaving = [plugin for plugin in self._leaving if not plugin.gone.is_set()]
         await self._start_keeper()
         for plugin in coming:
             self._crew.start_soon(plugin.run)
@@ -216,8 +216,9 @@ class PluginHost:
 
         A plugin is known by its name, one that is only tried by its path. Those that are new are started, those that are not named any
         more are ended, those whose spec is another are ended and started anew, and so are those that had failed or were refused. The
-        others are left alone. What is recorded of a new one guards from now on, the hooks of one that is ended are lifted now. A plugin
-        that starts is told of the living sessions, as after a restart.
+        others are left alone. What is recorded of a new one guards from now on, the hooks of one that is ended are lifted now: both
+        before this waits for anything. A plugin that starts is told of the living sessions, as after a restart. Of several calls at
+        the same time the last one counts.
 
         Args:
             plugins: all of them, in the order of installation.
@@ -226,31 +227,28 @@ class PluginHost:
             HostError: the host is not open.
         """
         specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
-        async with self._updating:
-            if self._nursery is None or self._supervision.cancel_called:
-                raise HostError("the host is not open")
-            await self._supervised.wait()
-            going, plan, coming = list(self._plugins), list[Plugin](), list[Plugin]()
-            for order, spec in enumerate(specs):
-                plugin = next((one for one in going if one.spec == spec), None)
-                if plugin is None:
-                    plugin = Plugin(spec, order, self._stage)
-                    coming.append(plugin)
-                else:
-                    going.remove(plugin)
-                    plugin.order = order
-                    if plugin.state in (State.FAILED, State.REFUSED, State.SELF_DISABLED):
-                        plugin.start()
-                plan.append(plugin)
-            self._plugins, self._leaving = plan, [*self._leaving, *going]
-            self._stage.part_with(going)
-            self._stage.expect(coming)
-            for plugin in going:
-                plugin.stop()
-            assert self._crew is not None
-            self._crew.start_soon(self._change_over, going, coming)
-            for plugin in plan:
-                await plugin.settled.wait()
+        if self._crew is None or self._supervision.cancel_called:
+            raise HostError("the host is not open")
+        going, plan, coming = list(self._plugins), list[Plugin](), list[Plugin]()
+        for order, spec in enumerate(specs):
+            plugin = next((one for one in going if one.spec == spec), None)
+            if plugin is None:
+                plugin = Plugin(spec, order, self._stage)
+                coming.append(plugin)
+            else:
+                going.remove(plugin)
+                plugin.order = order
+                if plugin.state in (State.FAILED, State.REFUSED, State.SELF_DISABLED):
+                    plugin.start()
+            plan.append(plugin)
+        self._plugins, self._leaving = plan, [*self._leaving, *going]
+        self._stage.part_with(going)
+        self._stage.expect(coming)
+        for plugin in going:
+            plugin.stop()
+        self._crew.start_soon(self._change_over, list(self._leaving), coming)
+        for plugin in plan:
+            await plugin.settled.wait()
         return self.plugins
 
     @trio.lowlevel.enable_ki_protection

@@ -12,7 +12,7 @@ from sliphook.agent.gateway import Gateway
 from sliphook.agent.loop import Agent
 from sliphook.agent.scripted import ScriptedModel
 from sliphook.testing import FakePlugin
-from tests.agent.test_gateway import at_work, everything, said
+from tests.agent.test_gateway import at_work, everything, said, say
 
 WAIT_S = 60
 
@@ -58,6 +58,42 @@ async def test_a_new_session_takes_them_up(autojump_clock: MockClock, fails: boo
             assert (await said(gateway, "hello again"))[0] == "completed"
             await trio.testing.wait_all_tasks_blocked()
             assert [plugin.name for plugin in host.plugins] == (["first"] if fails else ["second"])
+
+
+@pytest.mark.parametrize(
+    ("takes_s", "outcome", "after_s"), [(3.0, "denied", 3.0), (60.0, "completed", 10.0)], ids=["they come", "they do not come"]
+)
+async def test_the_first_message_of_a_new_session_waits_for_them(
+    autojump_clock: MockClock, takes_s: float, outcome: str, after_s: float
+) -> None:
+    guard = FakePlugin("guard", hooks={"user_prompt_submit": {"decision": "deny", "reason": "no"}})
+
+    async def reload() -> None:
+        await trio.sleep(takes_s)
+        await host.update([guard])
+
+    gateway = Gateway(agent_for, reload=reload)
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([]) as host, gateway.open(host):
+            await said(gateway, "hello")
+            say(gateway, "/new")
+            began = trio.current_time()
+            assert (await said(gateway, "hello again"))[0] == outcome
+            assert trio.current_time() - began == pytest.approx(after_s, abs=0.01)
+            began = trio.current_time()
+            assert (await said(gateway, "and again"))[0] == outcome
+            assert trio.current_time() - began < 1
+
+
+async def test_stop_ends_the_waiting(autojump_clock: MockClock) -> None:
+    gateway = Gateway(agent_for, reload=trio.sleep_forever)
+    with trio.fail_after(5):
+        async with PluginHost([]) as host, gateway.open(host):
+            await said(gateway, "/new")
+            message = say(gateway, "hello")
+            await trio.sleep(1)
+            assert (await said(gateway, "/stop"))[0] == "command"
+            assert (await message.wait()).outcome == "interrupted"
 
 
 async def test_where_they_do_not_change_there_is_no_such_command(autojump_clock: MockClock) -> None:

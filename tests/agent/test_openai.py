@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import trio
 
+from sliphook.agent.anthropic import AnthropicModel
 from sliphook.agent.http_failure import retry_after
 from sliphook.agent.keepsake import Keepsake, Keepsakes
 from sliphook.agent.model import Finish, ModelError, Piece, TextDelta, ToolCall
@@ -414,6 +415,31 @@ async def test_an_older_server_is_asked_again_without_usage() -> None:
                     assert said([piece async for piece in pieces]) == word
         await model.aclose()
     assert ["stream_options" in request.body for request in server.requests] == [True, False, False]
+
+
+async def test_a_server_may_refuse_one_field_and_miss_another() -> None:
+    refusals = [
+        Answer(_refusal(said), status=400, content_type="application/json")
+        for said in ("Unrecognized request argument supplied: stream_options", "reasoning_content must be passed back")
+    ]
+    with LoopbackServer(*refusals, Answer([text("one")])) as server:
+        model = OpenAIModel("m-1", base_url=server.base_url)
+        with trio.fail_after(10):
+            async with model.stream(HELLO, []) as pieces:
+                assert said([piece async for piece in pieces]) == "one"
+        await model.aclose()
+    assert len(server.requests) == 3
+
+
+async def test_a_server_that_refuses_all_the_same_is_told_after_as_many_fields_as_there_are() -> None:
+    refusals = [Answer(_refusal("max_tokens: 9 > 8"), status=400, content_type="application/json") for _ in range(9)]
+    with LoopbackServer(*refusals) as server:
+        model = AnthropicModel("m-1", base_url=server.base_url)
+        with trio.fail_after(10), pytest.raises(ModelError, match="max_tokens"):
+            async with model.stream(HELLO, []):
+                pass
+        await model.aclose()
+    assert len(server.requests) == 3
 
 
 async def test_an_address_with_a_query_and_a_login() -> None:

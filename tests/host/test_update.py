@@ -76,6 +76,33 @@ async def test_a_guard_that_is_added_and_does_not_start_guards_all_the_same(auto
         assert await denied_by(session) == "ran"
 
 
+async def test_what_is_recorded_guards_before_anything_is_waited_for(autojump_clock: MockClock) -> None:
+    new, newest = guard("new", initialize=HANGS, recorded=True), guard("newest", initialize=HANGS, recorded=True)
+    async with PluginHost([]) as host, host.session() as session:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await host.update([new])
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await host.update([newest])  # the change before is not over
+        assert states(host) == {"newest": "stopped"}
+        assert await denied_by(session) == "the call of shell was denied: newest: newest is stopped"
+        assert [status.state for status in await host.update([newest])] == ["failed"]
+    assert (new.starts, newest.starts) == (0, 1)
+
+
+async def test_one_that_comes_back_at_once_waits_for_its_end(autojump_clock: MockClock) -> None:
+    old, again = guard(), guard()
+    async with PluginHost([old]) as host:
+        old.freeze()
+        await host.update([])
+        with trio.move_on_after(0.1):
+            await host.update([again])
+        assert (again.starts, states(host)) == (0, {"guard": "stopped"})
+        await host.update([again])
+        assert (again.starts, states(host)) == (1, {"guard": "ready"})
+
+
 async def test_its_tools_come_and_go(autojump_clock: MockClock) -> None:
     one, other = FakePlugin("one", tools={"deploy": "by one"}), FakePlugin("other", tools={"deploy": "by other"})
     async with PluginHost([one]) as host, host.session() as session:

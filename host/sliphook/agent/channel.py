@@ -11,6 +11,7 @@ import trio
 
 from sliphook.errors import HostError
 from sliphook.quoting import quote
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .commands import Slash, parse_slash, run_slash
 from .questions import HOW_TO_ANSWER, Asked, Question
@@ -39,6 +40,14 @@ class _Work:
         self.display = ReplyDisplay()
         self.waiting: deque[Pending] = deque()
         self.under_way = False
+        self.taken_up = trio.Event()
+        self.taken_up.set()
+
+    async def ready(self) -> None:
+        """Wait until the plugins that it begins with are there, as at the opening of the host."""
+        with trio.move_on_after(INITIALIZE_TIMEOUT_S):
+            await self.taken_up.wait()
+        self.taken_up.set()
 
 
 class Channel:
@@ -140,7 +149,8 @@ class Channel:
             self.session.reset(cause)
             self._begin()
             if self._reload is not None:
-                self._spawn(self._take_up, self._reload)
+                self._work.taken_up = trio.Event()
+                self._spawn(self._take_up, self._reload, self._work)
         return dropped
 
     def close(self, reason: EndReason = "exit", invalidation_reason: str | None = None) -> None:
@@ -252,7 +262,7 @@ class Channel:
             while work.waiting:
                 message = work.waiting.popleft()
                 try:
-                    outcome = await work.agent.run(message.text, source="queued" if message.queued else "user")
+                    outcome = await work.agent.run(message.text, source="queued" if message.queued else "user", ready=work.ready)
                     message.settle(Reply(text=work.display.take(), outcome=outcome))
                 except Exception as error:
                     # the agent's own fault: it ends this turn, and not the conversations of others
@@ -264,11 +274,13 @@ class Channel:
         finally:
             work.under_way = False
 
-    async def _take_up(self, reload: Callable[[], Awaitable[object]]) -> None:
+    async def _take_up(self, reload: Callable[[], Awaitable[object]], work: _Work) -> None:
         try:
             await reload()
         except HostError as error:  # the session goes on with the plugins that it has
             _log.warning("other plugins cannot be taken up: %s", error)
+        finally:
+            work.taken_up.set()
 
     async def _run_command(self, slash: Slash, message: Pending) -> None:
         try:

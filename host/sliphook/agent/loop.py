@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
@@ -93,17 +93,22 @@ class Agent:
         self._person = person
         self._child_numbers = itertools.count(1)
 
-    async def run(self, text: str, *, source: Literal["user", "command", "queued"] = "user") -> TurnOutcome:
+    async def run(
+        self, text: str, *, source: Literal["user", "command", "queued"] = "user", ready: Callable[[], Awaitable[object]] | None = None
+    ) -> TurnOutcome:
         """Take one message of the user to its end.
 
         Args:
             text: what the user wrote.
             source: how it came; `queued` where it had to wait for the turn before.
+            ready: what the turn waits for before the plugins get the prompt; an interrupt ends it.
 
         Returns:
             How the turn ended, in the words of `turn_end.outcome`; `interrupted` where `session.interrupt()` was called meanwhile.
         """
         async with self.session.turn(text, source=source) as turn:
+            if ready is not None:
+                await ready()
             await self._converse(turn)
         assert turn.outcome is not None, "a turn whose block was left has ended"
         return turn.outcome

@@ -29,6 +29,9 @@ STALL_TIMEOUT_S: Final = 600.0
 LINGER_S: Final = 2.0
 """How long to wait for usage and the last word once the model has said why it ended: not every server closes."""
 
+MAX_AMENDED: Final = 2
+"""How often one request is amended: as many fields as there are in any API that a server may refuse or miss."""
+
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """The most that is read of an answer that is not streamed, or of an error."""
 
@@ -123,22 +126,29 @@ class ModelServer:
             path: below the server's address.
             body: the request; its `model` is named in errors.
             answer: takes the answer.
-            amend: given the refusal of a request, another body to try once, or None.
+            amend: given the refusal of a request, another body to try, or None. It is asked at most `MAX_AMENDED` times.
 
         Raises:
             ModelError: on entering or while iterating.
         """
         async with AsyncExitStack() as stack:
-            try:
-                response = await stack.enter_async_context(self._post(path, body))
-            except ModelError as error:
-                again = amend(error)
-                if again is None:
-                    raise
-                response = await stack.enter_async_context(self._post(path, again))
+            response = await self._taken(stack, path, body, amend)
             streamed = "text/event-stream" in response.headers.get("content-type", "")
             pieces = _streamed(response, answer) if streamed else _whole(response, answer, self.url)
             yield await stack.enter_async_context(aclosing(pieces))
+
+    async def _taken(
+        self, stack: AsyncExitStack, path: str, body: dict[str, Any], amend: Callable[[ModelError], dict[str, Any] | None]
+    ) -> httpx.Response:
+        for _ in range(MAX_AMENDED):
+            try:
+                return await stack.enter_async_context(self._post(path, body))
+            except ModelError as error:
+                amended = amend(error)
+                if amended is None:
+                    raise
+                body = amended
+        return await stack.enter_async_context(self._post(path, body))
 
     @asynccontextmanager
     async def _post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[httpx.Response]:
