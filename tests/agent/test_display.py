@@ -22,6 +22,14 @@ def test_a_terminal_is_not_steered_by_a_model_or_a_tool(monkeypatch: pytest.Monk
     assert shown.err == "warning: [bold]slow[/bold] \\x1b[2J\nok: t in 1 ms: fine\\r\\n\n"
 
 
+def test_a_terminal_is_not_steered_where_the_lines_go_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    PlainDisplay().text("a\x1b[2J\x9b31mb\n")
+    assert capsys.readouterr().out == "a[2J31mb\n"
+
+
 def test_a_notice_is_long_enough_for_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     PlainDisplay().notice("warning", f"{'x' * 500}; run: sliphook trust guard")
     PlainDisplay().tool_ended(ToolCallRequest(call_id="c", name="t", arguments={}), "ok", "y" * 500, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol, TextIO, get_args
+from typing import Final, Protocol, TextIO, get_args
 
 import msgspec
 
@@ -15,6 +15,9 @@ from sliphook_sdk.protocol import AlertLevel, ToolCallRequest
 MAX_SHOWN_CHARS = 200
 MAX_NOTICE_CHARS = 600
 """A notice says at its end what to do about it."""
+
+NO_CONTROLS: Final = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+"""For `str.translate`: text of a model (and of the plugins whose words it repeats) that goes to a terminal must not steer it."""
 
 _NOTICES = frozenset(get_args(AlertLevel))
 
@@ -102,12 +105,13 @@ class LineDisplay(ABC):
 
 
 class PlainDisplay(LineDisplay):
-    """The model's text goes to one stream as it comes, lines to another."""
+    """The model's text goes to one stream as it comes, lines to another. Where that stream is a terminal, nothing in the text steers it."""
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None, *, whole: bool = False) -> None:
         """Take the streams; None is stdout and stderr. `whole` text is shown when it is over: what else is written would tear it."""
         self._out = out or sys.stdout
         self._err = err or sys.stderr
+        self._on_terminal = self._out.isatty()
         self._whole = whole
         self._held = ""
         self._ends_line = True
@@ -128,7 +132,7 @@ class PlainDisplay(LineDisplay):
             self._write("\n")
 
     def _write(self, text: str) -> None:
-        self._out.write(text)
+        self._out.write(text.translate(NO_CONTROLS) if self._on_terminal else text)
         self._out.flush()
         self._ends_line = text.endswith("\n")
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit.utils import get_cwidth
 
-from sliphook.agent.display import LineDisplay, cut
-from sliphook.agent.terminal import NO_CONTROLS
+from sliphook.agent.display import NO_CONTROLS, LineDisplay, cut
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
