@@ -15,7 +15,7 @@ from sliphook.quoting import quote
 from .chat_completion import ErrorDetail, decode_chunk
 from .model import MAX_QUOTED_CHARS, ModelError
 
-_NEVER_HEALS = ("insufficient_quota", "billing_hard_limit_reached")
+_NEVER_HEALS: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Codes that OpenAI sends with 429 for an account that is out of money: waiting does not help."""
 
 SECRET_CHARS: Final = 12
