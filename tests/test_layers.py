@@ -35,8 +35,8 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "trace.record",
             "undecodable",
         ),
+        ("environment",),
         (
-            "environment",
             "filechange",
             "integrity",
             "ownership",

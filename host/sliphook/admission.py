@@ -14,13 +14,18 @@ from .plugin import Plugin
 from .quoting import quote
 
 
-def clash(manifest: ReadManifest, other: Plugin) -> str | None:
+def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
     """A name that the manifest wants and `other` has, be it there or not; only one that the user has disabled has none."""
     if other.manifest is None or other.state is State.DISABLED:
         return None
-    if manifest.name == other.name:
-        return f"the name {manifest.name}"
+    if name_of(plugin, manifest) == other.name:
+        return f"the name {other.name}"
     return _shared(manifest, other.manifest)
+
+
+def name_of(plugin: Plugin, manifest: ReadManifest) -> str:
+    """The name that a plugin bears: the one it is installed under, else its own."""
+    return manifest.name if plugin.spec.name is None else plugin.spec.name
 
 
 def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bool:
@@ -31,8 +36,9 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
         plugin: wants it.
         manifest: what `plugin` has declared.
     """
-    other_approved = other.recorded is not None and (manifest.name == other.name or _shared(manifest, other.recorded) is not None)
-    approved = plugin.recorded is not None and clash(plugin.recorded, other) is not None
+    same_name = name_of(plugin, manifest) == other.name
+    other_approved = other.recorded is not None and (same_name or _shared(manifest, other.recorded) is not None)
+    approved = plugin.recorded is not None and clash(plugin, plugin.recorded, other) is not None
     return other_approved if other_approved != approved else other.order < plugin.order
 
 

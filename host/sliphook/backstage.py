@@ -12,7 +12,7 @@ import msgspec
 
 from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 
-from .admission import clash, holder_by_manifest, keeps_its_names, lacks_in_environment, subscribers_by_name
+from .admission import clash, holder_by_manifest, keeps_its_names, lacks_in_environment, name_of, subscribers_by_name
 from .deadlines import Deadlines
 from .dispatch import Audience, Subscriber
 from .fire import tell
@@ -153,7 +153,7 @@ class Backstage:
         """Take the plugin's hooks, tools and commands in, or say who has a name of theirs. Of two, the one installed first keeps it."""
         rivals: dict[Plugin, str] = {}
         for other in self._by_name.values():
-            taken = clash(manifest, other) if other is not plugin else None
+            taken = clash(plugin, manifest, other) if other is not plugin else None
             if taken is not None:
                 if keeps_its_names(other, plugin, manifest):
                     return f"{taken} is taken by the plugin {other.name} ({other.spec.path})"
@@ -178,7 +178,7 @@ class Backstage:
         lacks = lacks_in_environment(manifest, plugin)
         if lacks is not None and not plugin.has_worked:
             self.problem(plugin, f"{plugin.name} {lacks}")
-        self._by_name[manifest.name if plugin.spec.name is None else plugin.spec.name] = plugin
+        self._by_name[name_of(plugin, manifest)] = plugin
         self.tool_host.table.remove(plugin.name)  # what an earlier process of it had offered for a session too
         self.tool_host.table.replace(plugin.name, None, manifest.tools)
         return None

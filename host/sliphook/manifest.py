@@ -35,11 +35,13 @@ from sliphook_sdk.protocol.limits import (
     MAX_SUBSCRIPTIONS,
     MAX_TIMEOUT_S,
     MAX_TOOLS,
+    MAX_VARIABLES,
     MIN_TIMEOUT_S,
     PROTOCOL_VERSIONS,
     TOOL_TIMEOUT_S,
 )
 
+from .environment import why_not_granted
 from .quoting import quote
 from .undecodable import UNDECODABLE
 
@@ -161,6 +163,12 @@ def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CA
         if command.name in RESERVED_COMMANDS:
             raise ManifestError(f"the command /{command.name} is the agent's own; give it another name")
     _refuse_doubles("command", (command.name for command in commands))
+    if len(wire.env or ()) > MAX_VARIABLES:
+        raise ManifestError(f"it wants {len(wire.env or ()):,} environment variables; at most {MAX_VARIABLES} are allowed")
+    for want in wire.env or ():
+        if (why := why_not_granted(want.name)) is not None:
+            raise ManifestError(f"env: {why}")
+    _refuse_doubles("variable", (want.name for want in wire.env or ()))
     return ReadManifest(
         wire=wire,
         routes={name: tuple(found) for name, found in routes.items()},

@@ -5,6 +5,7 @@ The table of keys is a Struct whose fields are described by `doc(...)`; the page
 
 from __future__ import annotations
 
+import codecs
 import math
 import os
 import re
@@ -136,8 +137,7 @@ def text_of(path: Path) -> str:
     """
     shown = quote(str(path), 200)
     try:
-        # a pipe with that name must not hold anybody
-        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise TomlError(f"{shown} is no regular file")
             data = file.read(MAX_FILE_BYTES + 1)
@@ -148,10 +148,15 @@ def text_of(path: Path) -> str:
     if len(data) > MAX_FILE_BYTES:
         raise TomlError(f"{shown} is over {MAX_FILE_BYTES // (1024 * 1024)} MiB")
     try:
-        return data.decode()
+        return data.removeprefix(codecs.BOM_UTF8).decode()  # some editors put a mark there, which TOML does not have
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise TomlError(f"{shown}, line {line}: it is no UTF-8") from None
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """A pipe with that name must not hold anybody."""
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
 def _where_it_breaks(error: str) -> str:
@@ -295,7 +300,7 @@ def _merge(table: Any, wanted: Mapping[str, Any]) -> None:
         old: Any = table.get(key)
         if _is_table(value) and _is_table(old):
             _merge(old, value)
-        elif old != value or type(_bare(old)) is not type(value):
+        elif not same_json(_bare(old), value):
             table[key] = _item(value)
 
 
@@ -303,9 +308,16 @@ def _item(value: Any) -> Any:
     """A text with quotes in it, as JSON is, stands without escapes where it can."""
     import tomlkit
 
+    if _is_table(value):
+        return {key: _item(inner) for key, inner in value.items()}
     if isinstance(value, str) and '"' in value and value.isprintable() and "'''" not in value and not value.endswith("'"):
         return tomlkit.string(value, literal=True, multiline="'" in value)
     return value
+
+
+def same_json(one: object, other: object) -> bool:
+    """Both are the same in JSON too, where 1, 1.0 and true are not."""
+    return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
 
 
 def _is_table(value: object) -> bool:

@@ -28,6 +28,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir(parents=True)
     (folder / "guard.toml").write_text("")
     (folder / "greeter.toml").write_text("no = TOML = at all")
+    (folder / "gr \udcff\n.toml").write_text("")
     (folder / ".lock").write_text("")
     return folder
 

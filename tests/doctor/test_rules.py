@@ -83,9 +83,10 @@ def test_a_disabled_one_was_not_to_start() -> None:
 
 
 def test_broken_files() -> None:
-    broken = (Broken("guard", Path("/f/guard.toml"), "/f/guard.toml, line 1: it is no TOML"),)
+    broken = (Broken("guard", Path("/f/guard.toml"), "/f/guard.toml, line 1: it is no TOML"), Broken("a b", Path("/f/a b.toml"), "no name"))
     assert told(rules.broken_files, broken=broken) == [
-        "problem guard: /f/guard.toml, line 1: it is no TOML -> correct it, or remove the plugin: sliphook uninstall guard"
+        "problem guard: /f/guard.toml, line 1: it is no TOML -> correct it, or remove the plugin: sliphook uninstall guard",
+        "problem a b: no name",
     ]
 
 

@@ -172,6 +172,14 @@ async def test_of_one_name_the_one_installed_first_keeps_it(shop: Workshop, prob
     assert any("/go is taken by the plugin third" in problem for problem in problems)
 
 
+async def test_one_plugin_under_two_names(shop: Workshop) -> None:
+    """The name that the user has given it counts, not the one that it declares."""
+    path = shop.program("probe").path
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([PluginSpec(path, name=name) for name in ("probe", "again")]) as host:
+            assert [(plugin.name, plugin.state) for plugin in host.plugins] == [("probe", "ready"), ("again", "ready")]
+
+
 async def test_a_plugin_knows_its_place(shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its folder, its environment and its descriptors, and that it is alone in its group."""
     monkeypatch.setenv("SECRET_OF_THE_AGENT", "x")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 
 from sliphook import places
+from sliphook.cli import trust
+from sliphook.cli.install import meet
 from sliphook.registry import Registry
 
 from .conftest import MakePlugin, Run, stored
@@ -223,6 +226,47 @@ def test_what_a_plugin_says_of_itself_steers_no_terminal(run: Run, make: MakePlu
     assert "guard: a\\x1b[2Jb\n" in ran.err
     assert "  env       TOKEN: \\u202eevil\\nline\n" in ran.err
     assert "\x1b" not in run("list").out + run("list", "--json").out
+
+
+@pytest.mark.parametrize("name", ["X\x1b[2J", "A\n  uses      nothing", "LD_PRELOAD", ""])
+def test_what_is_no_variable_is_neither_shown_nor_asked_for(run: Run, make: MakePlugin, name: str) -> None:
+    ran = run("install", make(env=[{"name": name}]), answers=[True])
+    assert (ran.status, ran.out) == (3, "Run it once, to see what it wants?\n")
+    assert "\x1b" not in ran.err
+    assert ran.err.splitlines()[-1].startswith("sliphook: guard: env: ")
+
+
+def test_what_is_no_utf8_is_told_in_utf8(run: Run, make: MakePlugin, tmp_path: Path) -> None:
+    assert run("install", make(), "--yes").status == 0
+    (tmp_path / "guard").rename(odd := tmp_path / "odd\udcff")
+    ran = run("install", odd, "--yes")
+    assert (ran.status, ran.err) == (
+        1,
+        f"sliphook: {tmp_path}/odd\\xff is no UTF-8 and cannot be recorded; rename the file or its folder\n",
+    )
+    ran = run("config", "guard", "odd\udcff=1")
+    assert (ran.status, ran.err) == (2, "sliphook: odd\\xff: it is no UTF-8 (see: sliphook config --help)\n")
+    (places.data_home() / "plugins" / "odd\udcff.toml").write_text("")
+    assert [row["file"][-13:] for row in run("list", "--json").json()["plugins"] if "file" in row] == ["odd\\udcff.toml"[-13:]]
+
+
+def test_an_error_steers_no_terminal(run: Run, make: MakePlugin) -> None:
+    assert run("install", make(), "--yes", "--config", "a\x1b[2J=1").status == 0
+    assert run("config", "guard", "--unset", "b").err == "sliphook: guard has no setting 'b'; it has a\\x1b[2J\n"
+
+
+def test_what_is_revoked_while_trust_asks_stays_revoked(run: Run, make: MakePlugin, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make(uses=["inject"])
+    assert run("install", path, "--yes", "--grant", "inject").status == 0
+    path.write_text(path.read_text() + "\n")
+
+    def meet_and_revoke(*args: Any) -> Any:
+        Registry().change("guard", lambda one: dataclasses.replace(one, grants=frozenset()))
+        return meet(*args)
+
+    monkeypatch.setattr(trust, "meet", meet_and_revoke)
+    assert run("trust", "guard", "--yes").status == 0
+    assert Registry().get("guard").grants == frozenset()
 
 
 WRONG: list[tuple[list[str], int, str]] = [

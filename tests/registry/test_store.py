@@ -92,13 +92,16 @@ def test_a_broken_file_loses_one_plugin(registry: Registry) -> None:
     assert [one.name for one in read if isinstance(one, Registered)] == ["good"]
     why = {one.name: one.why for one in read if isinstance(one, Broken)}
     assert why == {
-        "Bad Name": "'Bad Name' is no name of a plugin; names match [a-z0-9][a-z0-9_-]{0,63}",
+        "Bad Name": "'Bad Name' is no name of a plugin; names match [a-z0-9][a-z0-9_-]{0,63}; "
+        f"rename or remove {registry.folder}/Bad Name.toml",
         "empty": f"{registry.folder}/empty.toml: the key recorded is missing",
         "folder": f"{registry.folder}/folder.toml cannot be read: Is a directory",
     }
     registry.remove("empty")
     with pytest.raises(RegistryError, match="Is a directory"):
         registry.get("folder")
+    with pytest.raises(RegistryError, match=r"folder\.toml is a folder; remove it by hand$"):
+        registry.remove("folder")
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", "A", "a" * 65, "a\n", "-a", "a.b", "ä", "a\0"])
@@ -137,6 +140,20 @@ def test_a_change_keeps_comments_and_says_what_it_cannot_do(registry: Registry) 
     before = file.read_bytes()
     assert registry.change("guard", lambda one: one) == registry.get("guard")
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, True), (1, 1.0), ([1], [True]), ({"deep": [0]}, {"deep": [False]})])
+def test_what_python_takes_for_the_same_is_changed_all_the_same(registry: Registry, before: object, after: object) -> None:
+    registry.add(plugin(config={"key": before}))
+    registry.change("guard", lambda one: dataclasses.replace(one, config={"key": after}))
+    assert repr(registry.get("guard").config) == repr({"key": after})
+
+
+def test_a_manifest_stands_in_the_file_without_escapes_of_toml(registry: Registry) -> None:
+    """tomlkit reads a text with many of them in quadratic time, and a plugin's author can put in as many as he likes."""
+    registry.add(plugin(manifest=Manifest(protocol_version=1, name="guard", description="'\\\n\x1b\u2028" * 30_000)))
+    assert "\nmanifest = '{" in (registry.folder / "guard.toml").read_text()
+    assert registry.change("guard", lambda one: dataclasses.replace(one, enabled=False)).manifest.description == "'\\\n\x1b\u2028" * 30_000
 
 
 def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registry) -> None:

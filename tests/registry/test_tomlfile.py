@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import tomllib
 from pathlib import Path
@@ -156,6 +157,16 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     file.unlink()
     file.write_bytes(b"# fine\n# \xff\n")
     with pytest.raises(TomlError, match=r"guard\.toml, line 2: it is no UTF-8$"):
+        read_toml(file, PluginKeys)
+    open_files = len(os.listdir("/dev/fd"))
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(TomlError, match=r"guard\.toml cannot be read: Is a directory$"):
+        read_toml(file, PluginKeys)
+    assert len(os.listdir("/dev/fd")) == open_files
+    file.rmdir()
+    file.write_bytes(codecs.BOM_UTF8 + b"enabled = 1\r\n")
+    with pytest.raises(TomlError, match=r"guard\.toml, line 1: enabled: it must be true or false"):
         read_toml(file, PluginKeys)
     file.write_text("a = " + "[" * 100_000)
     with pytest.raises(TomlError, match=r"guard\.toml(,| is nested)"):

@@ -156,4 +156,17 @@ def print_json(value: Any) -> None:
     """One JSON document on stdout."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2))
+    try:
+        text = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a file's name that is no UTF-8, which JSON must be
+        text = msgspec.json.encode(_readable(msgspec.to_builtins(value)))
+    click.echo(msgspec.json.format(text, indent=2))
+
+
+def _readable(value: Any) -> Any:
+    """Every text as UTF-8, with what is none escaped."""
+    if isinstance(value, dict):
+        return {_readable(key): _readable(inner) for key, inner in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_readable(inner) for inner in cast("list[object]", value)]
+    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -63,7 +63,7 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
         if key not in config:
             raise Failed(f"{plugin.name} has no setting {key!r}; it has {', '.join(plugin.config) or 'none'}")
         del config[key]
-    if config != plugin.config:
+    if options["settings"] or options["unset"]:
         check_config(config, schema, "nothing was changed")
     check_env(options["env"])
     granted = uses_among(options["grants"], plugin.name, plugin.manifest.uses or ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -138,7 +139,7 @@ class DidNotAnswer(Failed):
     exit_code = EXIT_PLUGIN
 
 
-def tell_what_is_missing(name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: list[str]) -> None:
+def tell_what_is_missing(name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: Sequence[str]) -> None:
     """What it wants and was not given, and how that is done later."""
     for use in sorted(manifest.uses - granted):
         click.echo(f"  not granted: {use}; to grant it: sliphook config {name} --grant {use}")

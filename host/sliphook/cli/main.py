@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import click
 
+from sliphook.quoting import quote
+
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ _COMMANDS: Final = {
     "completion": _Lazy("completion", "Make your shell complete commands and names: bash, zsh or fish."),
 }
 """A command's module is imported when it is run: `sliphook --help` must not wait for what it does not need."""
+
+_MESSAGE_CHARS: Final = 4_000
+"""The longest error that is told."""
 
 
 class _Group(click.Group):
@@ -161,4 +166,5 @@ def _without_output(error: BaseException) -> int:
 
 
 def _complain(message: str) -> None:
-    click.echo(f"sliphook: {' '.join(message.split())}", err=True)
+    # what stands in it may come from a file or a plugin; to quote twice changes nothing
+    click.echo(f"sliphook: {quote(' '.join(message.split()), _MESSAGE_CHARS)}", err=True)

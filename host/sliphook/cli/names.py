@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,11 @@ __all__ = ["event_names", "installable", "plugin_names"]
 
 def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """The installed plugins. By the names of their files alone, which are not opened: a broken one is to be repaired by its name too."""
+    from sliphook_sdk.protocol import NAME_PATTERNS
+
     with suppress(OSError, RuntimeError):  # no folder, or no home at all
-        return sorted(file.stem for file in places.plugin_files().glob("*.toml") if file.stem.startswith(incomplete))
+        stems = sorted(file.stem for file in places.plugin_files().glob("*.toml") if file.stem.startswith(incomplete))
+        return [stem for stem in stems if re.fullmatch(NAME_PATTERNS["plugin"], stem)]  # no command takes another
     return []
 
 

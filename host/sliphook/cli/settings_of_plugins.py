@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast, get_args
 
 import click
 
+from sliphook.quoting import quote
 from sliphook_sdk.protocol import Uses
 
 from .common import Failed
@@ -69,9 +70,9 @@ def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dic
         if _type_of(schema, key) != "string":
             with contextlib.suppress(*UNDECODABLE):  # then it is text
                 settings[key] = msgspec.json.decode(value.encode("utf-8", "surrogateescape"))
-        why = why_not_kept(settings[key])
+        why = why_not_kept(key) or why_not_kept(settings[key])
         if why is not None:
-            raise click.UsageError(f"{key}: {why}")
+            raise click.UsageError(f"{quote(key, 80)}: {why}")
     return settings
 
 

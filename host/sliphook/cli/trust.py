@@ -52,10 +52,9 @@ def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...],
     new_uses = sorted(manifest.uses - frozenset(old.manifest.uses or ()))
     new_env = [want.name for want in manifest.env if want.name not in {known.name for known in old.manifest.env or ()}]
     added = uses_among(questions.grants("Grant {}?", new_uses, grants), manifest.name, manifest.uses)
-    variables = [*old.env, *(one for one in questions.grants("Give it the variable {}?", new_env, env) if one not in old.env)]
+    more_env = questions.grants("Give it the variable {}?", new_env, env)
     if more or found.sha256 != old.sha256:
         questions.confirm(f"Accept {name} as it is now?")
-    granted = (old.grants | added) & manifest.uses
 
     def renew(current: Registered) -> Registered:
         return dataclasses.replace(
@@ -64,18 +63,18 @@ def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...],
             sha256=found.sha256,
             interpreter=found.interpreter,
             manifest=manifest.wire,
-            grants=frozenset(granted),
-            env=tuple(variables),
+            grants=(current.grants | added) & manifest.uses,  # what was revoked while we asked is not granted again
+            env=tuple(dict.fromkeys([*current.env, *more_env])),
         )
 
     with failing():
-        registry.change(name, renew)
+        new = registry.change(name, renew)
     changed = found.sha256 != old.sha256 or manifest.wire != old.manifest
     if as_json:
-        print_json({"name": name, "changed": changed, "sha256": found.sha256, "more": more, "grants": sorted(granted), "env": variables})
+        print_json({"name": name, "changed": changed, "sha256": found.sha256, "more": more, "grants": sorted(new.grants), "env": new.env})
         return EXIT_OK
     click.echo(f"{name} is accepted as it is now" if changed else f"{name} is as it was approved")
-    tell_what_is_missing(name, manifest, frozenset(granted), variables)
+    tell_what_is_missing(name, manifest, new.grants, new.env)
     return EXIT_OK
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
@@ -10,7 +11,7 @@ from sliphook.environment import is_given_to_all
 from sliphook.manifest import ReadManifest, Route
 from sliphook.registry import Registered
 from sliphook.settings import with_settings
-from sliphook_sdk.protocol import CATALOGUE, nearest
+from sliphook_sdk.protocol import CATALOGUE, NAME_PATTERNS, nearest
 
 from .finding import Finding, Rule, Scene
 
@@ -20,7 +21,8 @@ SLOW_START_MS: Final = 1000.0
 def broken_files(scene: Scene) -> Iterator[Finding]:
     """Files of installed plugins that cannot be read."""
     for broken in scene.broken:
-        do = f"correct it, or remove the plugin: sliphook uninstall {broken.name}"
+        is_name = re.fullmatch(NAME_PATTERNS["plugin"], broken.name)
+        do = f"correct it, or remove the plugin: sliphook uninstall {broken.name}" if is_name else None
         yield Finding(area="plugins", level="problem", about=broken.name, what=broken.why, do=do)
 
 

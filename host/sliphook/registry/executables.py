@@ -62,6 +62,11 @@ def look_at(path: Path) -> Executable:
         raise RegistryError(why)
     resolved = path.resolve()
     try:
+        str(resolved).encode()
+    except UnicodeEncodeError:
+        shown = quote(str(resolved), 200)
+        raise RegistryError(f"{shown} is no UTF-8 and cannot be recorded; rename the file or its folder") from None
+    try:
         return Executable(resolved, sha256_of(resolved), interpreter_of(resolved))
     except Unreadable as error:
         raise RegistryError(str(error)) from None

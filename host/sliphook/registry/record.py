@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -25,7 +26,7 @@ class Broken:
     """An installed plugin whose file cannot be used; the others go on.
 
     Attributes:
-        name: of the plugin, escaped where it cannot be one.
+        name: of the plugin, escaped where no plugin can have it.
         file: the file.
         why: one line for people.
     """
@@ -132,8 +133,18 @@ def file_content(plugin: Registered) -> dict[str, Any]:
             sha256=plugin.sha256,
             interpreter=plugin.interpreter,
             installed=plugin.installed,
-            manifest=msgspec.json.encode(plugin.manifest).decode(),
+            manifest=_as_text(plugin.manifest),
         ),
     )
     content: dict[str, Any] = msgspec.to_builtins(keys, builtin_types=(datetime,))
     return {"enabled": plugin.enabled, "order": plugin.order, **{key: value for key, value in content.items() if value != {}}}
+
+
+def _as_text(manifest: Manifest) -> str:
+    """The manifest as JSON that TOML holds between single quotes as it stands: what would have to be escaped there, JSON escapes."""
+    text = msgspec.json.encode(manifest).decode()
+    return "".join(char if char.isprintable() and char != "'" else _escaped(char) for char in text)
+
+
+def _escaped(char: str) -> str:
+    return json.dumps(char)[1:-1] if char != "'" else "\\u0027"

@@ -15,14 +15,14 @@ from sliphook.filechange import Busy, locked
 from sliphook.ownership import why_unsafe
 from sliphook.quoting import quote
 from sliphook.spec import PluginSpec
-from sliphook.tomlfile import TomlError, change_toml, parse_toml, text_of
+from sliphook.tomlfile import TomlError, change_toml, parse_toml, same_json, text_of
 from sliphook_sdk.protocol import NAME_PATTERNS, nearest
 
 from .keys import PluginKeys, check_plugin_keys
 from .record import Broken, Registered, RegistryError, file_content, registered
 
 _HEADING: Final = """\
-# Installed by `sliphook install`. What stands above [recorded] is yours to change, here or with `sliphook config`.
+# Installed by `sliphook install`. What does not stand under [recorded] is yours to change, here or with `sliphook config`.
 # `sliphook trust` renews what is recorded.
 """
 
@@ -121,7 +121,7 @@ class Registry:
         with self._change():
             old, text = self._read(name)
             new = how(old)
-            if new != old:
+            if not same_json(file_content(new), file_content(old)):
                 change_toml(self.file_of(name), text, file_content(new))
         return new
 
@@ -137,6 +137,10 @@ class Registry:
                 file.unlink()
             except FileNotFoundError:
                 raise self._unknown(name) from None
+            except (IsADirectoryError, PermissionError):  # what Linux and macOS say of a folder
+                if file.is_dir():
+                    raise RegistryError(f"{quote(str(file), 200)} is a folder; remove it by hand") from None
+                raise
 
     @contextlib.contextmanager
     def _change(self) -> Generator[None]:
@@ -165,10 +169,15 @@ class Registry:
             raise RegistryError(str(error)) from None
 
     def _read_or_broken(self, name: str) -> Registered | Broken:
+        file = self.folder / f"{name}.toml"
+        try:
+            self.file_of(name)
+        except RegistryError as error:
+            return Broken(quote(name, 64), file, f"{error}; rename or remove {quote(str(file), 200)}")
         try:
             return self._read(name)[0]
         except RegistryError as error:
-            return Broken(quote(name, 64), self.folder / f"{name}.toml", str(error))
+            return Broken(name, file, str(error))
 
     def _refuse_what_others_could_change(self, path: Path) -> None:
         """Who could write here could have any program started."""

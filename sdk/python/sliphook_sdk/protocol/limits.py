@@ -28,6 +28,7 @@ MAX_SUBSCRIPTIONS: Final = 256
 MAX_PATTERNS: Final = 1_000
 MAX_PATTERN_CHARS: Final = 8 * 1024
 MAX_TOOLS: Final = 512
+MAX_VARIABLES: Final = 64
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 
 MAX_CONTEXT_CHARS: Final = 10_000
@@ -76,6 +77,7 @@ LIMITS: Final = (
     Limit("subscriptions of a plugin", f"{MAX_SUBSCRIPTIONS}", "the plugin fails to start"),
     Limit("patterns in all its subscriptions", f"{MAX_PATTERNS:,}, {MAX_PATTERN_CHARS:,} characters", "the plugin fails to start"),
     Limit("tools of a plugin in one scope", f"{MAX_TOOLS}", "the plugin fails to start; -32602 for `host/tools`"),
+    Limit("environment variables that a plugin wants", f"{MAX_VARIABLES}", "the plugin fails to start"),
     Limit("`input_schema` of one tool", _mib(MAX_SCHEMA_BYTES), "the plugin fails to start; -32602 for `host/tools`"),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),
     Limit(
