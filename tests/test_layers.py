@@ -130,6 +130,7 @@ PURE: Final = {
         "approval",
         "overrides",
         "agent.repeats",
+        "agent.written_calls",
         "check.finding",
         "check.samples",
         "doctor.finding",

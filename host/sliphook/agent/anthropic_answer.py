@@ -11,9 +11,9 @@ from sliphook.quoting import quote
 from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.protocol import Usage
 
-from .assemble import read_calls
 from .chat_completion import ErrorDetail
 from .model import MAX_QUOTED_CHARS, Finish, ModelError, Piece
+from .written_calls import read_calls
 
 _PASSING: Final = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error")
 """Types of errors after which the same request may succeed."""

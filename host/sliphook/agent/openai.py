@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from sliphook_sdk.protocol import Message, ModelTool
 
-from .assemble import Assembler
 from .chat_completion import request_body
 from .keepsake import Keepsakes
 from .model import ModelError, Piece
 from .model_server import ModelServer, usable_key
+from .openai_answer import CompletionAssembler
 
 OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 KEY_NAMES: Final = "SLIPHOOK_API_KEY or OPENAI_API_KEY"
@@ -63,7 +63,7 @@ class OpenAIModel(ModelServer):
                 return body()
             return body() if self._kept.learn(refusal.message) else None
 
-        answer = Assembler()
+        answer = CompletionAssembler()
         async with self.ask("/chat/completions", body(), answer, amend=amend) as pieces:
             yield pieces
         self._kept.keep(answer.call_ids, answer.keepsake)

@@ -13,9 +13,9 @@ import trio
 
 from sliphook_sdk.protocol import Message, ModelTool
 
-from .assemble import read_call
 from .model import Finish, ModelError, Piece, TextDelta, ToolCall
 from .script import Reply, ScriptedCall, load_script
+from .written_calls import read_call
 
 
 class ScriptedModel:

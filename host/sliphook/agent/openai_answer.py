@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.undecodable import UNDECODABLE
 from sliphook_sdk.protocol import Usage
 
 from .chat_completion import CallPart, Chunk, Function, decode_chunk
 from .keepsake import Keepsake
 from .model import MAX_QUOTED_CHARS, Finish, ModelError, Piece, ToolCall
+from .written_calls import read_call, read_calls
 
 
 class _OpenCall:
@@ -31,7 +30,7 @@ class _OpenCall:
         return any(self.written) and read_call("", "", "".join(self.written)).unreadable is None
 
 
-class Assembler:
+class CompletionAssembler:
     """One answer of a chat-completions server; see `sliphook.agent.model_server.AnswerAssembler`."""
 
     def __init__(self) -> None:
@@ -139,25 +138,3 @@ class Assembler:
             if index is not None:
                 self._by_index[index] = known
         return known
-
-
-def read_calls(calls: Iterable[tuple[str, str, str]]) -> Iterator[ToolCall]:
-    """Tool calls from their ids, names and arguments as written. An id that is missing or doubled is made up."""
-    taken: set[str] = set()
-    for call_id, name, written in calls:
-        unique = call_id if call_id and call_id not in taken else f"call_{secrets.token_hex(6)}"
-        taken.add(unique)
-        yield read_call(unique, name, written)
-
-
-def read_call(call_id: str, name: str, written: str) -> ToolCall:
-    """A tool call from what the model wrote as its arguments; nothing at all is `{}`."""
-    if not written.strip():
-        return ToolCall(call_id=call_id, name=name, arguments={})
-    try:
-        arguments: object = msgspec.json.decode(written)
-    except UNDECODABLE:
-        arguments = None
-    if isinstance(arguments, dict):
-        return ToolCall(call_id=call_id, name=name, arguments=cast("dict[str, Any]", arguments))
-    return ToolCall(call_id=call_id, name=name, arguments={}, unreadable=written)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.agent.assemble import Assembler
 from sliphook.agent.chat_completion import Chunk, decode_chunk
 from sliphook.agent.model import Finish, ModelError, Piece, ToolCall
+from sliphook.agent.openai_answer import CompletionAssembler
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 600) | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -40,7 +40,7 @@ _CHUNK = _object(
 
 @given(st.lists(_CHUNK, max_size=6))
 def test_whatever_a_server_sends_is_a_piece_or_an_error_of_ours(sent: list[Any]) -> None:
-    assembler = Assembler()
+    assembler = CompletionAssembler()
     pieces: list[Piece] = []
     for value in sent:
         chunk = decode_chunk(json.dumps(value))
@@ -69,7 +69,7 @@ def test_arguments_may_be_split_anywhere(data: st.DataObject, arguments: dict[st
     written = json.dumps(arguments, ensure_ascii=False)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=5)))
     bounds = [0, *cuts, len(written)]
-    assembler = Assembler()
+    assembler = CompletionAssembler()
     for start, end in itertools.pairwise(bounds):
         head = {"index": 0} if start else {"index": 0, "id": "a"}
         function = {"arguments": written[start:end]} if start else {"name": "f", "arguments": written[start:end]}
