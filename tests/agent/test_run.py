@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from sliphook.agent.transcripts import Transcripts
 from tests.agent.loopback import Answer, LoopbackServer, chunk, cut_in, one_call, text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -143,10 +144,18 @@ def test_a_script_with_a_tool_plugin_and_a_guard(run: Runner, tmp_path: Path) ->
     script.write_text(json.dumps({"replies": [{"text": "Let me look.", "calls": calls}, {"text": "Rain.\n"}]}))
     status, out, err = run("weather?", "--model", script, "--plugin", EXAMPLES / "weather.py", "--plugin", EXAMPLES / "guard.sh")
     assert (status, out) == (0, "Let me look.\nRain.\n")
-    started, ended = err.splitlines()
+    started, on_its_way, ended = err.splitlines()
+    assert on_its_way == "progress: weather: asking the station in Bergen"
     assert started == 'tool: weather {"city":"Bergen"}'
     assert ended.startswith("ok: weather in ")
     assert ended.endswith('ms: {"city":"Bergen","days":1,"sky":"rain","celsius":11}')
+
+
+def test_it_is_recorded(run: Runner, tmp_path: Path) -> None:
+    assert run("TOOL x", XDG_DATA_HOME=str(tmp_path))[0] == 0
+    with Transcripts.open(tmp_path / "sliphook" / "transcripts.db") as transcripts:
+        [row] = transcripts.sessions()
+    assert (row.prompt, row.platform, row.cwd, row.end_reason, row.messages) == ("TOOL x", "cli", str(tmp_path), "exit", 4)
 
 
 def test_a_server_with_the_trace(run: Runner, tmp_path: Path) -> None:
@@ -233,6 +242,9 @@ def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(run: Runner, t
     ran.wait_for_line("tool: hang")
     ran.process.send_signal(signal.SIGINT)
     ran.wait_for_line("warning: interrupted; once more to leave at once")
+    deadline = time.monotonic() + WAIT_S
+    while len(heard(tmp_path)[1]) < 2 and time.monotonic() < deadline:  # told already, but on a busy machine it reads late
+        time.sleep(0.01)
     began = time.monotonic()
     ran.process.send_signal(signal.SIGINT)
     assert ran.end() == 130

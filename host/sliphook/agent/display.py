@@ -94,6 +94,10 @@ class LineDisplay(ABC):
         """See `Display`."""
         self._line(level, message)
 
+    def progress(self, text: str) -> None:
+        """How far a plugin has come, where that is a line like others."""
+        self._line("progress", text)
+
     def child(self, number: int, goal: str) -> Display:
         """See `Display`."""
         self._line(f"child {number}", goal)

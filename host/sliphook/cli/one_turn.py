@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
 
 import click
 import trio
@@ -20,8 +21,14 @@ from sliphook.signals import SignalWatch
 from sliphook.trace.record import TraceSink
 
 from .agent_parts import PLATFORM, Setup, Told, here
+from .chat_memory import Memory
 from .common import EXIT_FAILED, EXIT_OK, Failed
 from .plugins import look_who_is_there
+
+if TYPE_CHECKING:
+    from sliphook.turn import TurnOutcome
+
+PROGRESS_EVERY_S: Final = 1.0
 
 
 async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows_trace: bool = False) -> int:
@@ -42,11 +49,13 @@ async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows
         Failed: a plugin did not start.
     """
     status = EXIT_FAILED
-    async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
-        run = _Run(model, _display(whole=shows_trace and sys.stdout.isatty()))
-        async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
-            with run.everything:
-                status = await run.turn(prompt, setup, trace)
+    display = _display(whole=shows_trace and sys.stdout.isatty())
+    with Memory(None, lambda line: display.notice("warning", line)) as memory:
+        async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
+            run = _Run(model, display, memory)
+            async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
+                with run.everything:
+                    status = await run.turn(prompt, setup, trace)
     return status if signals.exit_status is None else signals.exit_status
 
 
@@ -57,16 +66,20 @@ class _Run:
         everything: cancelled where a signal comes and no turn is open.
     """
 
-    def __init__(self, model: Model, display: PlainDisplay) -> None:
+    def __init__(self, model: Model, display: PlainDisplay, memory: Memory) -> None:
         self.everything = trio.CancelScope()
         self._model = model
         self._display = display
+        self._memory = memory
+        self._signalled = False
+        self._progress_s = -PROGRESS_EVERY_S
         self._person = person_at_the_terminal()
         self._host: PluginHost | None = None
         self._session: Session | None = None
 
     def interrupt(self, reason: str) -> None:
         """The first signal interrupts the turn, or ends the run where none is open."""
+        self._signalled = True
         if self._session is not None and self._session.interrupt("signal", reason):
             self._session.end("signal")
             self._display.notice("warning", "interrupted; once more to leave at once")
@@ -82,7 +95,7 @@ class _Run:
 
     async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
-        told = Told(self._display)
+        told = Told(self._display, self._progress)
         approver = self._person.approve if self._person is not None else None
         self._host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
         async with self._host as host:
@@ -92,9 +105,32 @@ class _Run:
                 self._session = session
                 if await self._command(host, session, prompt):
                     return EXIT_OK
-                agent = Agent(host, session, self._model, display=self._display, person=self._person, max_model_calls=setup.max_model_calls)
-                outcome = await agent.run(prompt)
+                outcome = await self._agent_turn(host, session, prompt, setup.max_model_calls)
         return EXIT_OK if outcome == "completed" else EXIT_FAILED
+
+    async def _agent_turn(self, host: PluginHost, session: Session, prompt: str, max_model_calls: int) -> TurnOutcome:
+        agent = Agent(
+            host,
+            session,
+            self._model,
+            display=self._display,
+            conversation=self._memory.conversation(session, self._model.name),
+            max_model_calls=max_model_calls,
+            person=self._person,
+        )
+        reason = "error"
+        try:
+            outcome = await agent.run(prompt)
+            reason = "exit"
+        finally:
+            self._memory.end(session.session_id, "signal" if self._signalled else reason)
+        return outcome
+
+    def _progress(self, line: str) -> None:
+        """Show how far a plugin has come. What is written here cannot be taken back, so not every step is."""
+        if trio.current_time() - self._progress_s >= PROGRESS_EVERY_S:
+            self._progress_s = trio.current_time()
+            self._display.progress(line)
 
     async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:
         """Run the prompt as a slash command, if it is one."""

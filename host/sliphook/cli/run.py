@@ -23,8 +23,10 @@ def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple
     model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the environment, or else OPENAI_API_KEY or
     ANTHROPIC_API_KEY.
 
-    The model's text goes to stdout; tool calls, denials and notices go to stderr. Ctrl+C interrupts the turn, a second one leaves
-    at once. Exit status: 0 the turn was completed, 1 it was not, 130 after Ctrl+C.
+    What is said is recorded (see: sliphook sessions), and `sliphook chat --resume` goes on with it.
+
+    The model's text goes to stdout; tool calls, their progress, denials and notices go to stderr. Ctrl+C interrupts the turn, a second
+    one leaves at once. Exit status: 0 the turn was completed, 1 it was not, 130 after Ctrl+C.
     """
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")
