@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,38 @@ elif m.get("id") == "a":
         ("host/notify", "extra", None, {}),
         ("host/tools", "missing", {}, None),
     ]
+
+
+def test_requests_that_do_not_come_are_not_waited_for_one_by_one(played: Callable[..., ReplayReport]) -> None:
+    body = {"method": "host/notify", "params": {}}
+    asks = [record(at=2, direction="from_plugin", method="host/notify", id=number, body=body) for number in range(5)]
+    began = time.monotonic()
+    assert [fields[:2] for fields in found(played("", *asks, timeout_s=1.0))] == [("host/notify", "missing")] * 5
+    dies = "elif method == 'hook/stop':\n    os._exit(3)"
+    assert len(found(played(dies, asked(2, 2, "stop"), answered(2, 2, 1.0, {}, method="hook/stop"), *asks))) == 7
+    assert time.monotonic() - began < 5.0  # one after the other they would take 5 s, and with the usual timeout 150
+
+
+@pytest.mark.parametrize(
+    ("recorded", "sent"),
+    [
+        ({"plugin": {"data_dir": "/d", "config": "[redacted]"}}, {}),
+        ({"plugin": {"data_dir": "/d", "config": {"key": "[redacted]"}}}, {"key": "[redacted]"}),
+        ({}, {}),
+        ([], {}),
+    ],
+)
+def test_settings_that_no_plugin_could_read_are_left_out(recorded: Any, sent: dict[str, Any], played: Callable[..., ReplayReport]) -> None:
+    answer = (
+        "elif method == 'hook/stop':\n    say(id=m['id'], result=config)\nif method == 'initialize': config = params['plugin']['config']"
+    )
+    begins = [
+        record("spawn", 0),
+        record(direction="to_plugin", method="initialize", id=1, body={"method": "initialize", "params": recorded}),
+    ]
+    known = answered(1, 1, 9.0, MANIFEST, method="initialize")
+    stop = (asked(2, 2, "stop"), answered(2, 2, 1.0, sent, method="hook/stop"))
+    assert found(played(answer, *begins, known, *stop)) == []
 
 
 def test_deaths(played: Callable[..., ReplayReport]) -> None:

@@ -74,6 +74,7 @@ class Player:
         self._asked: dict[int, tuple[Call, trio.Event]] = {}
         self._expected: dict[str, deque[Expect]] = {}
         self._called: dict[int, trio.Event] = {}
+        self._missed: set[str] = set()
         for step in life.steps:
             if isinstance(step, Expect):
                 self._expected.setdefault(step.method, deque()).append(step)
@@ -104,6 +105,8 @@ class Player:
         finally:
             self._over.set()
             self._known.set()
+            for called in self._called.values():  # nobody will call any more
+                called.set()
 
     def handlers(self) -> Mapping[str, Handler]:
         """What the plugin may call: it is answered as it was."""
@@ -150,8 +153,11 @@ class Player:
                 connection.notify(method, params)
                 await self._keep_pace(connection, params)
             case Expect():
-                with trio.move_on_after(self._patience_s()):
+                # what was not asked for once is hardly asked for again, and is not waited for as long
+                with trio.move_on_after(_CANCEL_AFTER_S if step.method in self._missed else self._patience_s()) as waiting:
                     await self._called[id(step)].wait()
+                if waiting.cancelled_caught:
+                    self._missed.add(step.method)
 
     def _patience_s(self, params: msgspec.Raw | None = None) -> float:
         """How long an answer may take: what the user says, or else the request, or else the longest default."""

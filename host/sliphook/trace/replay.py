@@ -26,6 +26,7 @@ from sliphook_sdk.protocol import Manifest, PluginInfo
 from .differences import ReplayReport, Verdicts
 from .player import Player
 from .record import TraceSink
+from .redact import REDACTED
 from .script import Life
 
 __all__ = ["replay"]
@@ -87,10 +88,16 @@ def _wanted(life: Life) -> dict[str, str]:
 
 
 def _initialize(life: Life, data_dir: str) -> msgspec.Raw:
-    """The params of the trace, but for the folder; where it begins later, such as any host would send."""
-    if life.initialize is not None:
-        fields: Any = msgspec.json.decode(life.initialize)
-        if isinstance(fields, dict) and isinstance(cast("dict[str, Any]", fields).get("plugin"), dict):
-            fields["plugin"]["data_dir"] = data_dir
-        return msgspec.Raw(wire.encode(fields))
-    return introduction(PluginInfo(name=None, data_dir=data_dir, config={}))
+    """The params of the trace, but for the folder; where it has none that can be sent, such as any host would send.
+
+    Settings that were redacted as a whole are left out: no plugin reads a word in their place.
+    """
+    fields: Any = None if life.initialize is None else msgspec.json.decode(life.initialize)
+    plugin: Any = cast("dict[str, Any]", fields).get("plugin") if isinstance(fields, dict) else None
+    if not isinstance(plugin, dict):
+        return introduction(PluginInfo(name=None, data_dir=data_dir, config={}))
+    plugin = cast("dict[str, Any]", plugin)
+    plugin["data_dir"] = data_dir
+    if plugin.get("config") == REDACTED:
+        plugin["config"] = {}
+    return msgspec.Raw(wire.encode(fields))
