@@ -145,7 +145,7 @@ elif m.get("id") == "a":
 
 
 def test_requests_that_do_not_come_are_not_waited_for_one_by_one(played: Callable[..., ReplayReport]) -> None:
-    body = {"method": "host/notify", "params": {}}
+    body: dict[str, Any] = {"method": "host/notify", "params": {}}
     asks = [record(at=2, direction="from_plugin", method="host/notify", id=number, body=body) for number in range(5)]
     began = time.monotonic()
     assert [fields[:2] for fields in found(played("", *asks, timeout_s=1.0))] == [("host/notify", "missing")] * 5
