@@ -8,6 +8,8 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 from typing import Final
 
@@ -18,23 +20,6 @@ from sliphook.cli.main import main
 ROOT: Final = Path(__file__).resolve().parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS: Final = re.findall(r"^\$ (.+)$", README.partition("## Install\n")[2].partition("\n## ")[0], re.MULTILINE)
-
-GREETER: Final = """\
-#!/usr/bin/env python3
-from sliphook_sdk import Plugin
-
-plugin = Plugin("greeter", version="1.0.0")
-
-
-@plugin.tool
-def greet(name: str) -> str:
-    "Greet somebody."
-    return f"Good morning, {name}."
-
-
-if __name__ == "__main__":
-    plugin.run()
-"""
 
 
 class Newcomer:
@@ -48,6 +33,9 @@ class Newcomer:
         """The next command, which begins so; returns what it prints."""
         command = self._left.pop(0)
         assert command.startswith(begin), f"the README says {command!r}"
+        if command.startswith("pip install "):
+            pip_install(*shlex.split(command)[2:])
+            return ""
         if not command.startswith("sliphook "):
             subprocess.run(command, shell=True, check=True, timeout=30)
             return ""
@@ -61,18 +49,24 @@ class Newcomer:
         return not self._left
 
 
+def pip_install(path: str) -> None:
+    """What the user's pip does, into an environment of its own that sees what this one has; without a package index."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True, timeout=60)
+    (packages,) = Path("env/lib").glob("python*/site-packages")
+    (packages / "beside.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n", encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "--python", "env/bin/python", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, str(ROOT / path)], check=True, timeout=60)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the README's plugin, another on PATH as a package manager puts it there, and a user without any files."""
+    """A folder with the README's plugin, and a user without any files."""
     for name in ("DATA", "STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     (pasted,) = re.findall(r"<!-- file: guard.py -->\n```python\n(.+?)```", README, re.DOTALL)
-    packages = tmp_path / "bin"
-    packages.mkdir()
-    monkeypatch.setenv("PATH", f"{packages}{os.pathsep}{os.environ['PATH']}")
-    for path, text in ((tmp_path / "guard.py", pasted), (packages / "sliphook-plugin-greeter", GREETER)):
-        path.write_text(text, encoding="utf-8")
-        path.chmod(0o755)
+    (tmp_path / "guard.py").write_text(pasted, encoding="utf-8")
+    (tmp_path / "guard.py").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'env' / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -98,6 +92,7 @@ def test_three_plugins_of_three_kinds(folder: Path, capsys: pytest.CaptureFixtur
     newcomer.types("sliphook new c-guard --lang c")
     newcomer.types("cc ")
     assert "installed c-guard" in newcomer.types("sliphook install c-guard/")
+    newcomer.types("pip install ")
     assert "greeter" in newcomer.types("sliphook list --available")
     assert "installed greeter" in newcomer.types("sliphook install greeter")
     listed = newcomer.types("sliphook list")
@@ -108,11 +103,11 @@ def test_three_plugins_of_three_kinds(folder: Path, capsys: pytest.CaptureFixtur
     newcomer.types("echo ")
     assert "sliphook trust guard" in newcomer.types("sliphook list")
     assert installed(capsys) == {"guard": "refused", "c-guard": "disabled", "greeter": "enabled"}
-    assert main(["run", 'TOOL greet {"name": "Ada"}']) == 0
-    refused = capsys.readouterr()
-    assert "Good morning, Ada." in refused.out
-    assert "plugin guard did not start: its file " in refused.err
-    assert "run: sliphook trust guard" in refused.err
+    refused = newcomer.types("sliphook run ")
+    assert "plugin guard did not start: its file " in refused
+    assert "run: sliphook trust guard" in refused
+    assert "denied: greet: guard: guard is refused" in refused
+    assert "Good morning" not in refused
 
     newcomer.types("sliphook trust guard")
     assert installed(capsys) == {"guard": "enabled", "c-guard": "disabled", "greeter": "enabled"}

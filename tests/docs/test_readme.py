@@ -101,7 +101,7 @@ def test_run_as_typed_calls_the_tool_and_traces(folder: Path) -> None:
     assert "It is cold in Oslo, take a coat." in done.stdout
     for method in ("initialize", "tool/call", "shutdown", "exit"):
         assert method in done.stderr
-    assert not re.search(r"→ guard +hook/pre_tool_call", done.stderr), "the guard asked for shell alone"
+    assert re.search(r"→ guard +hook/pre_tool_call", done.stderr)
 
 
 def test_the_embedding_snippet_runs(folder: Path) -> None:
