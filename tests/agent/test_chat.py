@@ -19,8 +19,8 @@ from sliphook.agent.questions import Question
 from sliphook.cli import chat_session
 from sliphook.cli.agent_parts import Setup
 from sliphook.cli.chat_face import Listener
-from sliphook.cli.chat_memory import Memory
 from sliphook.cli.main import main
+from sliphook.cli.memory import Memory
 from sliphook.cli.plugins import Chosen
 from sliphook.settings import Settings
 from sliphook.testing import FakePlugin

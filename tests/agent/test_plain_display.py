@@ -89,3 +89,13 @@ def test_children_are_told_apart_line_by_line(streams: Streams) -> None:
         "child 2: It",
         "child 2 abandoned: the text above does not count: its answer broke off",
     ]
+
+
+def test_progress_does_not_tear_the_text(streams: Streams) -> None:
+    streams.display.progress("far: 10%")
+    streams.display.text("it is ")
+    streams.display.progress("far: 20%")
+    streams.display.text("far\n")
+    streams.display.progress("far: 30%")
+    assert streams.out == "it is far\n"
+    assert streams.err == ["progress: far: 10%", "progress: far: 30%"]

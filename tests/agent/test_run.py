@@ -248,7 +248,7 @@ def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(run: Runner, t
     began = time.monotonic()
     ran.process.send_signal(signal.SIGINT)
     assert ran.end() == 130
-    assert time.monotonic() - began < 1.5
+    assert time.monotonic() - began < 5  # a plugin that is not killed takes five and a half
     assert "warning: leaving at once" in ran.err
     assert "Traceback" not in ran.err
     pid, events = heard(tmp_path)
@@ -289,3 +289,27 @@ def test_ctrl_c_while_a_plugin_starts(run: Runner, tmp_path: Path) -> None:
     ran.process.send_signal(signal.SIGINT)
     assert ran.end() == 130
     assert "Traceback" not in ran.err
+
+
+def test_progress_is_told_in_a_pipe_but_seldom(run: Runner, tmp_path: Path) -> None:
+    tool = tmp_path / "tool"
+    manifest = {"protocol_version": 1, "name": "far", "tools": [{"name": "go"}]}
+    tool.write_text(
+        "#!/usr/bin/env python3\n"
+        "import json, sys\n"
+        "def send(**message): print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)\n"
+        "for line in sys.stdin:\n"
+        "    if not line.startswith('{'): continue\n"
+        "    m = json.loads(line)\n"
+        f"    if m['method'] == 'initialize': send(id=m['id'], result={manifest!r})\n"
+        "    elif m['method'] == 'tool/call':\n"
+        "        for i in range(30): send(method='$/progress', params={'id': m['id'], 'fraction': i / 30, 'message': 'on\\x1b[2J'})\n"
+        "        send(id=m['id'], result={'content': 'there'})\n"
+        "    elif m['method'] == 'shutdown': send(id=m['id'], result=None)\n"
+        "    elif m['method'] == 'exit': sys.exit()\n",
+        encoding="utf-8",
+    )
+    tool.chmod(0o755)
+    status, _, err = run("TOOL go", "--plugin", tool)
+    assert status == 0
+    assert [line for line in err.splitlines() if line.startswith("progress:")] == ["progress: far: 0% on\\x1b[2J"]

@@ -94,10 +94,6 @@ class LineDisplay(ABC):
         """See `Display`."""
         self._line(level, message)
 
-    def progress(self, text: str) -> None:
-        """How far a plugin has come, where that is a line like others."""
-        self._line("progress", text)
-
     def child(self, number: int, goal: str) -> Display:
         """See `Display`."""
         self._line(f"child {number}", goal)
@@ -134,6 +130,11 @@ class PlainDisplay(LineDisplay):
             self._write(held if held.endswith("\n") else f"{held}\n")
         elif not self._ends_line:
             self._write("\n")
+
+    def progress(self, text: str) -> None:
+        """How far a plugin has come, as a line; nothing in the middle of the model's text."""
+        if self._ends_line and not self._held:
+            self._line("progress", text)
 
     def _write(self, text: str) -> None:
         self._out.write(text.translate(NO_CONTROLS) if self._on_terminal else text)

@@ -15,32 +15,41 @@ _READ_BYTES = 4_096
 
 
 class TerminalPerson:
-    """See `Person`. A terminal that is closed says no."""
+    """See `Person`. A terminal that is closed says no.
+
+    Attributes:
+        is_asking: a question stands there.
+    """
+
+    def __init__(self) -> None:
+        self.is_asking = False
 
     async def approve(self, request: ApprovalRequest) -> bool:
         """See `Person`."""
-        return await _ask(approval(request))
+        return await self._ask(approval(request))
 
     async def go_on(self, prompt: str) -> bool:
         """See `Person`."""
-        return await _ask(going_on(prompt))
+        return await self._ask(going_on(prompt))
+
+    async def _ask(self, question: Question) -> bool:
+        answer: bool | None = None
+        self.is_asking = True
+        try:
+            _say("\n".join((*question.about(), f"{question.prompt} [y/N]")))
+            while (answer := yes_or_no(await _line())) is None:
+                _say(HOW_TO_ANSWER)
+        except trio.Cancelled:
+            _say("\n")
+            raise
+        finally:
+            self.is_asking = False
+        return answer
 
 
 def person_at_the_terminal() -> TerminalPerson | None:
     """Who can be asked: None where stdin or stderr is no terminal."""
     return TerminalPerson() if sys.stdin.isatty() and sys.stderr.isatty() else None
-
-
-async def _ask(question: Question) -> bool:
-    answer: bool | None = None
-    try:
-        _say("\n".join((*question.about(), f"{question.prompt} [y/N]")))
-        while (answer := yes_or_no(await _line())) is None:
-            _say(HOW_TO_ANSWER)
-    except trio.Cancelled:
-        _say("\n")
-        raise
-    return answer
 
 
 def _say(text: str) -> None:

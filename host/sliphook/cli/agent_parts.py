@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
+import trio
+
 from sliphook import PluginHost
 from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
 
@@ -31,10 +33,18 @@ PLATFORM: Final = "cli"
 class Told:
     """The host's callbacks, for a display."""
 
-    def __init__(self, display: LineDisplay, progress: Callable[[str], None] | None = None) -> None:
-        """Show on `display`, and how far plugins have come by `progress`, which takes a few words: where they can be taken back."""
+    def __init__(self, display: LineDisplay, progress: Callable[[str], None], *, progress_every_s: float = 0.0) -> None:
+        """Show things to the user.
+
+        Args:
+            display: takes the lines.
+            progress: takes a few words of how far a plugin has come.
+            progress_every_s: a call's progress is shown once in this time; what comes between is not.
+        """
         self._display = display
         self._progress = progress
+        self._progress_every_s = progress_every_s
+        self._progress_again_s: dict[tuple[str, str | None], float] = {}
         self._begun = False
 
     def from_now_on(self) -> None:
@@ -56,8 +66,11 @@ class Told:
 
     def progress(self, progress: Progress) -> None:
         """See `PluginHost`."""
-        if self._progress is None:
+        now_s, call = trio.current_time(), (progress.plugin, progress.call_id)
+        if now_s < self._progress_again_s.get(call, now_s):
             return
+        if self._progress_every_s:
+            self._progress_again_s[call] = now_s + self._progress_every_s
         how_far = f"{progress.fraction:.0%}" if progress.fraction is not None else ""
         self._progress(f"{progress.plugin}: {' '.join(part for part in (how_far, progress.message or '') if part)}")
 

@@ -45,8 +45,8 @@ def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], 
     from sliphook.agent.script import ScriptError
 
     from .agent_parts import set_up
-    from .chat_memory import Memory
     from .chat_session import chat
+    from .memory import Memory
 
     setup = set_up(model, base_url, plugins)
     face = _face()

@@ -23,8 +23,8 @@ from sliphook.signals import SignalWatch
 
 from .agent_parts import PLATFORM, Setup, Told, here
 from .chat_face import Face
-from .chat_memory import Memory
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from .memory import Memory
 from .plugins import look_who_is_there, take_up
 
 if TYPE_CHECKING:

@@ -21,14 +21,16 @@ from sliphook.signals import SignalWatch
 from sliphook.trace.record import TraceSink
 
 from .agent_parts import PLATFORM, Setup, Told, here
-from .chat_memory import Memory
 from .common import EXIT_FAILED, EXIT_OK, Failed
+from .memory import Memory
 from .plugins import look_who_is_there
 
 if TYPE_CHECKING:
     from sliphook.turn import TurnOutcome
 
-PROGRESS_EVERY_S: Final = 1.0
+PROGRESS_S: Final = 1.0
+PIPED_PROGRESS_S: Final = 10.0
+"""How often the progress of one call is shown where nobody may be watching. What is written there cannot be taken back."""
 
 
 async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows_trace: bool = False) -> int:
@@ -52,7 +54,7 @@ async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows
     display = _display(whole=shows_trace and sys.stdout.isatty())
     with Memory(None, lambda line: display.notice("warning", line)) as memory:
         async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
-            run = _Run(model, display, memory)
+            run = _Run(model, display, memory, shows_progress=not shows_trace)
             async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
                 with run.everything:
                     status = await run.turn(prompt, setup, trace)
@@ -66,13 +68,13 @@ class _Run:
         everything: cancelled where a signal comes and no turn is open.
     """
 
-    def __init__(self, model: Model, display: PlainDisplay, memory: Memory) -> None:
+    def __init__(self, model: Model, display: PlainDisplay, memory: Memory, *, shows_progress: bool) -> None:
         self.everything = trio.CancelScope()
         self._model = model
         self._display = display
         self._memory = memory
         self._signalled = False
-        self._progress_s = -PROGRESS_EVERY_S
+        self._shows_progress = shows_progress
         self._person = person_at_the_terminal()
         self._host: PluginHost | None = None
         self._session: Session | None = None
@@ -95,7 +97,7 @@ class _Run:
 
     async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
-        told = Told(self._display, self._progress)
+        told = Told(self._display, self._progress, progress_every_s=PROGRESS_S if sys.stderr.isatty() else PIPED_PROGRESS_S)
         approver = self._person.approve if self._person is not None else None
         self._host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
         async with self._host as host:
@@ -127,9 +129,8 @@ class _Run:
         return outcome
 
     def _progress(self, line: str) -> None:
-        """Show how far a plugin has come. What is written here cannot be taken back, so not every step is."""
-        if trio.current_time() - self._progress_s >= PROGRESS_EVERY_S:
-            self._progress_s = trio.current_time()
+        # the trace shows it already, and a question must stay the last line
+        if self._shows_progress and not (self._person is not None and self._person.is_asking):
             self._display.progress(line)
 
     async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:
