@@ -153,6 +153,18 @@ def test_requests_at_the_same_time_have_a_row_each_and_not_without_end() -> None
     assert [len(row.items) for row in track.rows] == [1, 1, 1, 1, 1, 1, 1, 93]
 
 
+def test_turns_at_the_same_time_are_shaded_once_and_their_interrupts_are_told_apart_or_drawn_once() -> None:
+    place = [{"session_id": f"s-{n}", "turn_id": f"t-{n}"} for n in range(300)]
+    turns = [told("turn_start", n / 1000, **one) for n, one in enumerate(place)]
+    stops = [told("agent_loop_stopped", 10 + n / 1000, reason="user_stop", **one) for n, one in enumerate(place)]
+    later = [told(name, at, session_id="s", turn_id="last") for name, at in (("turn_start", 10.5), ("turn_end", 11.0))]
+    records = [*turns, *stops, *later]
+    assert picture_of(story_of(records), "t").turns == [(0.0, 10_299.0), (10_500.0, 11_000.0)]
+    classes = [element.get("class") for element in ElementTree.fromstring(draw_svg(records, "t")).iter()]
+    assert (classes.count("shade"), classes.count("flag-text")) == (2, 1)
+    assert 1 < classes.count("flag") < 15
+
+
 def test_an_empty_story_is_a_picture_too() -> None:
     ElementTree.fromstring(draw_svg([record("header", 0, plugin="")], "empty"))
 

@@ -134,7 +134,7 @@ function draw() {
   svg.setAttribute("width", width);
   svg.setAttribute("height", height);
   const clip = make(make(svg, "defs", {}), "clipPath", { id: "plot" });
-  make(clip, "rect", { x: LEFT - 14, y: 0, width: width - LEFT + 14, height });
+  make(clip, "rect", { x: LEFT - 20, y: 0, width: width - LEFT + 20, height });
   const plot = make(svg, "g", { "clip-path": "url(#plot)" });
   for (const [begin, end] of picture.turns)
     make(plot, "rect", { class: "shade", x: place(begin), y: TOP, width: Math.max(1, place(end) - place(begin)), height: bottom - TOP });
@@ -159,9 +159,14 @@ function draw() {
     y += heights[index];
   });
   make(svg, "line", { class: "line", x1: 0, x2: width, y1: y, y2: y });
-  for (const flag of picture.flags) {
+  let free = LEFT - 1, lineFrom = LEFT - 1;
+  for (const flag of [...picture.flags].sort((a, b) => a.at - b.at)) {
     const x = place(flag.at), wide = flag.label.length * BOLD + 14, left = Math.min(x, width - wide - 4);
+    if (x < lineFrom || x > width) continue;
+    lineFrom = x + LEAST;
     make(plot, "line", { class: "flag", x1: x, x2: x, y1: 18, y2: bottom });
+    if (left < free) continue;
+    free = left + wide + 4;
     make(plot, "rect", { class: "flag-box", x: left, y: 6, width: wide, height: 17, rx: 3 });
     make(plot, "text", { class: "flag-text", x: left + 7, y: 18 }, flag.label);
   }

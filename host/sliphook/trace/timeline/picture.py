@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -93,7 +93,7 @@ class Picture(msgspec.Struct, frozen=True):
         title, subtitle: what stands above.
         scale: the time axis.
         tracks: the agent first.
-        turns: where each turn begins and ends, in milliseconds that are shown.
+        turns: where turns are open, in milliseconds that are shown; turns at the same time are one stretch.
         flags: the interrupts.
     """
 
@@ -131,7 +131,7 @@ class _Painter:
             subtitle=self._subtitle(),
             scale=self._scale,
             tracks=[track for track in tracks if track.rows or track.bands],
-            turns=[(self._x(turn.begin_s), self._x(turn.end_s)) for turn in story.turns],
+            turns=list(_together((self._x(turn.begin_s), self._x(turn.end_s)) for turn in story.turns)),
             flags=[Flag(self._x(one.at_s), f"interrupt: {quote(one.reason, _NAME_CHARS)}") for one in story.interrupts],
         )
 
@@ -260,3 +260,17 @@ class _Painter:
 
     def _clock(self, at_s: float) -> str:
         return f"{at_s - self._story.began_s:.3f} s"
+
+
+def _together(stretches: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Those that overlap as one, in order."""
+    open_one: tuple[float, float] | None = None
+    for begin, end in sorted(stretches):
+        if open_one is not None and begin < open_one[1]:
+            open_one = open_one[0], max(open_one[1], end)
+            continue
+        if open_one is not None:
+            yield open_one
+        open_one = begin, end
+    if open_one is not None:
+        yield open_one

@@ -168,9 +168,12 @@ class _Drawing:
         return Drawn(x, width, worst.style, f"{len(items)} ×", "\n".join(_several(items)))
 
     def _flags(self, bottom: int) -> Iterator[str]:
-        free_from = 0.0
-        for flag in self._picture.flags:
+        free_from = line_from = 0.0
+        for flag in sorted(self._picture.flags, key=lambda flag: flag.at):
             x = self._x(flag.at)
+            if x < line_from:
+                continue
+            line_from = x + _LEAST
             yield f'<line class="flag" x1="{x:.1f}" y1="{_TOP - 28}" x2="{x:.1f}" y2="{bottom}"/>'
             width = len(flag.label) * _BOLD + 14
             left = min(x, _WIDTH - width - 4)
