@@ -150,7 +150,7 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(terminals: list[Termi
     terminal.type("TOOL hang\r")
     terminal.wait_for("tool: hang {}")
     terminal.type("half a line\x03")
-    terminal.wait_for("warning: interrupted; once more to leave at once")
+    terminal.wait_for("stopped; Ctrl+C once more leaves at once")
     terminal.type('\x15TOOL paint {"on": "a"}\r')
     terminal.wait_for('tool: paint {"on":"a"}')
     terminal.wait_for('paint {"on":"another"}')  # what would run: a plugin has changed it

@@ -38,6 +38,13 @@ def test_a_notice_is_long_enough_for_what_to_do(capsys: pytest.CaptureFixture[st
     assert ok == f"ok: t: {'y' * 196}…"
 
 
+def test_a_call_that_was_cancelled_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
+    display = PlainDisplay()
+    display.tool_ended(ToolCallRequest(call_id="c", name="nap", arguments={}), "cancelled", "cancelled", None)
+    display.tool_ended(ToolCallRequest(call_id="c", name="nap", arguments={}), "ok", "ok", 1.0)
+    assert capsys.readouterr().err == "cancelled: nap\nok: nap in 1 ms: ok\n"
+
+
 def test_a_pipe_gets_every_byte_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     display = TerminalDisplay()
     display.text("a\x1b[1m\r\n")

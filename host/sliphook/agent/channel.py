@@ -137,6 +137,19 @@ class Channel:
         interrupted = self.session.interrupt(reason, invalidation_reason)
         return dropped if interrupted or commands or dropped else None
 
+    def stop_command(self, dropped: int = 0) -> str:
+        """Do what `/stop` does; for a program that keeps messages back itself.
+
+        Args:
+            dropped: how many of those it has dropped.
+
+        Returns:
+            What the user reads.
+        """
+        pending = dropped or self._early or self._work.waiting
+        here = self.stop(invalidation_reason="stop_command_pending" if pending else "stop_command")
+        return stopped(None if here is None and not dropped else dropped + (here or 0))
+
     def reset(self, cause: str = "new_command") -> int:
         """Begin anew: interrupt the turn, end the session and begin another, with an agent of its own.
 
@@ -211,7 +224,7 @@ class Channel:
     def _command(self, slash: Slash, message: Pending) -> None:
         said: str | None = None
         if slash.name == "stop":
-            said = _stopped(self.stop(invalidation_reason="stop_command_pending" if self._work.waiting else "stop_command"))
+            said = self.stop_command()
         elif slash.name in ("new", "reset"):
             said = f"a new session{_and_dropped(self.reset())}"
         elif len(self._commands) >= self._max_waiting:
@@ -294,7 +307,8 @@ class Channel:
             del self._commands[message]
 
 
-def _stopped(dropped: int | None) -> str:
+def stopped(dropped: int | None) -> str:
+    """What the user reads of a `Channel.stop` that returned `dropped`."""
     return "there is nothing to stop" if dropped is None else f"stopped{_and_dropped(dropped)}"
 
 

@@ -84,7 +84,8 @@ class LineDisplay(ABC):
     def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
         """See `Display`."""
         took = "" if duration_ms is None else f" in {duration_ms:.0f} ms"
-        self._line(status, quote(f"{call.name}{took}: {result}", MAX_SHOWN_CHARS))  # `error` is no notice here
+        what = "" if status == result == "cancelled" else f": {result}"
+        self._line(status, quote(f"{call.name}{took}{what}", MAX_SHOWN_CHARS))  # `error` is no notice here
 
     def denied(self, what: str, reason: str) -> None:
         """See `Display`."""

@@ -20,6 +20,10 @@ class Listener(Protocol):
         """A line was typed; the message that it became, or None where it was for the program."""
         ...
 
+    def stop(self, dropped: int) -> None:
+        """The person said `/stop`; so many messages that waited their turn at the face were dropped."""
+        ...
+
     def ctrl_c(self, *, typed: bool) -> None:
         """Ctrl+C was pressed; `typed`: something stood at the prompt."""
         ...

@@ -52,8 +52,7 @@ class Lines:
         async with trio.open_nursery() as nursery, contextlib.aclosing(_lines()) as lines:
             async for line in lines:
                 if line.strip() == "/stop":
-                    self._drop()
-                    listener.line(line)
+                    listener.stop(self._drop())
                 elif line.strip():
                     await self._room.acquire()
                     self._ahead.append(line)
@@ -74,10 +73,12 @@ class Lines:
         self._room.release()
         return listener.line(self._ahead.popleft())
 
-    def _drop(self) -> None:
-        while self._ahead:
-            self._ahead.pop()
+    def _drop(self) -> int:
+        dropped = len(self._ahead)
+        self._ahead.clear()
+        for _ in range(dropped):
             self._room.release()
+        return dropped
 
     def say(self, text: str) -> None:
         """See `Face`."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 import trio
 
 from sliphook import PluginHost
-from sliphook.agent.channel import Channel
+from sliphook.agent.channel import Channel, stopped
 from sliphook.agent.choice import choose_model
 from sliphook.agent.commands import COMMANDS, LEAVING, parse_slash
 from sliphook.agent.gateway import Gateway
@@ -136,15 +136,22 @@ class _Chat:
         self._face.working(self._channel.busy)
         return message
 
+    def stop(self, dropped: int) -> None:
+        """See `Listener`."""
+        if self._channel is not None and not self._left.is_set():
+            self._face.say(self._channel.stop_command(dropped))
+            self._face.working(self._channel.busy)
+
     def ctrl_c(self, *, typed: bool) -> None:
         """See `Listener`."""
         if self._left.is_set():
             self.kill()
             return
         again = self._pressed_s is not None and trio.current_time() - self._pressed_s < AGAIN_S
-        if not again and self._channel is not None and self._channel.stop("signal", "sigint") is not None:
+        dropped = self._channel.stop("signal", "sigint") if self._channel is not None and not again else None
+        if dropped is not None:
             self._pressed_s = trio.current_time()
-            self._face.display.notice("warning", "interrupted; once more to leave at once")
+            self._face.say(f"{stopped(dropped)}; Ctrl+C once more leaves at once")
         elif not again and typed:
             self._face.forget_typed()
         else:
