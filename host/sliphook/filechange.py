@@ -16,6 +16,7 @@ from .quoting import quote
 
 LOCK_WAIT_S: Final = 5.0
 """How long another program that changes the same files is waited for."""
+_UNFINISHED: Final = ".unfinished"
 _LOOK_S: Final = 0.02
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 
@@ -30,7 +31,7 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; the old one is as it was.
     """
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # 0600 from the start
+    descriptor, temporary = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)  # 0600 from the start
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -72,6 +73,8 @@ def locked(folder: Path, wait_s: float = LOCK_WAIT_S) -> Generator[None]:
             if time.monotonic() >= give_up:
                 raise Busy(f"another program has been changing {quote(str(folder))} for {wait_s:g} s; try again when it is done")
             time.sleep(_LOOK_S)
+        for left in folder.glob(f".*{_UNFINISHED}"):  # its writer was killed, else it would have the lock
+            left.unlink(missing_ok=True)
         yield
     finally:
         os.close(descriptor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -34,4 +35,16 @@ def config_home() -> Path:
 def _home(variable: str, default: str) -> Path:
     set_to = os.environ.get(variable, "")
     # a relative path is to be ignored, says the specification: the files would move with the current folder
-    return (Path(set_to) if os.path.isabs(set_to) else Path.home() / default) / "sliphook"
+    return (Path(set_to) if os.path.isabs(set_to) else _user_home() / default) / "sliphook"
+
+
+def _user_home() -> Path:
+    """The user's home.
+
+    Raises:
+        OSError: none is known.
+    """
+    home = os.path.expanduser("~")
+    if not os.path.isabs(home):
+        raise FileNotFoundError(errno.ENOENT, "your home folder is not known; set HOME to its absolute path")
+    return Path(home)

@@ -92,12 +92,13 @@ def test_broken_files() -> None:
 
 def test_variables_that_it_cannot_do_without() -> None:
     wants = [{"name": name, "required": True} for name in ("TOKEN", "KEY", "HOME")] + [{"name": "EXTRA"}]
-    plugin = installed("deploy", declares={"env": wants}, env=("KEY",))
+    plugin = installed("deploy", declares={"env": wants}, env=("KEY", "EXTRA"))
     assert told(rules.environment, plugin, environ={"HOME": "/"}) == [
+        "note deploy: it is granted the variable EXTRA, which is not set here",
         "problem deploy: it needs the variable TOKEN, which it has not been granted -> sliphook config deploy --env TOKEN",
         "problem deploy: it needs the variable KEY, which is not set here -> export KEY=…",
     ]
-    assert len(told(rules.environment, plugin, environ={"HOME": "/", "KEY": "x", "TOKEN": "x"})) == 1
+    assert len(told(rules.environment, plugin, environ={"HOME": "/", "KEY": "x", "TOKEN": "x", "EXTRA": ""})) == 1
 
 
 @pytest.mark.parametrize(

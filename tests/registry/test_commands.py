@@ -385,3 +385,18 @@ def test_the_listing_tells_what_is_broken(run: Run, busy_home: Path) -> None:
     assert rows["broken"][0] == "broken"
     assert json.loads(run("list", "--json").out)["plugins"][0]["name"] == "broken"
     assert "broken.toml, line 1: enabled" in run("list").out
+
+
+@pytest.mark.parametrize("home", ["relative", None])
+def test_without_a_home(run: Run, make: MakePlugin, monkeypatch: pytest.MonkeyPatch, home: str | None) -> None:
+    """A relative one would move with the current folder."""
+    path = make()
+    for variable in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME"):
+        monkeypatch.delenv(variable)
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+    monkeypatch.setattr("pwd.getpwuid", dict[int, object]().__getitem__)  # the system does not know the user
+    for args in (["list"], ["config", "guard"], ["install", str(path), "--yes"], ["doctor"]):
+        ran = run(*args)
+        assert (ran.status, ran.out) == (1, "")
+        assert ran.err == "sliphook: cannot go on: your home folder is not known; set HOME to its absolute path\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -169,6 +170,19 @@ def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registr
     for thread in threads:
         thread.join(20.0)
     assert registry.get("guard").order == 16
+
+
+def test_what_a_killed_writer_has_left_is_cleared_away(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.add(plugin())
+    with monkeypatch.context() as killed:
+        killed.setattr("os.replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed.setattr("os.unlink", lambda *_: None)
+        with pytest.raises(KeyboardInterrupt):
+            registry.change("guard", lambda one: dataclasses.replace(one, order=7))
+    assert len(os.listdir(registry.folder)) == 3
+    assert registry.get("guard").order == 1
+    registry.change("guard", lambda one: dataclasses.replace(one, order=8))
+    assert sorted(os.listdir(registry.folder)) == [".lock", "guard.toml"]
 
 
 def test_who_does_not_let_go_is_not_waited_for_long(registry: Registry) -> None:

@@ -19,7 +19,7 @@ def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) 
     """The installed plugins. By the names of their files alone, which are not opened: a broken one is to be repaired by its name too."""
     from sliphook_sdk.protocol import NAME_PATTERNS
 
-    with suppress(OSError, RuntimeError):  # no folder, or no home at all
+    with suppress(OSError):  # no folder, or no home at all
         stems = sorted(file.stem for file in places.plugin_files().glob("*.toml") if file.stem.startswith(incomplete))
         return [stem for stem in stems if re.fullmatch(NAME_PATTERNS["plugin"], stem)]  # no command takes another
     return []

@@ -59,8 +59,13 @@ def _not_started(plugin: Registered, scene: Scene) -> Finding:
 
 
 def environment(scene: Scene) -> Iterator[Finding]:
-    """Variables that a plugin cannot do without."""
+    """Variables that a plugin cannot do without, or was granted in vain."""
     for plugin, manifest in scene.enabled():
+        required = {want.name for want in manifest.env if want.required}
+        for name in plugin.env:
+            if name not in required and name not in scene.environ:
+                what = f"it is granted the variable {name}, which is not set here"
+                yield Finding(area="plugins", level="note", about=plugin.name, what=what)
         for want in manifest.env:
             given = want.name in plugin.env or is_given_to_all(want.name)
             if want.required and not given:
