@@ -174,9 +174,16 @@ def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registr
 
 def test_what_a_killed_writer_has_left_is_cleared_away(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.add(plugin())
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def do_nothing(*_: object) -> None:
+        pass
+
     with monkeypatch.context() as killed:
-        killed.setattr("os.replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        killed.setattr("os.unlink", lambda *_: None)
+        killed.setattr("os.replace", die)
+        killed.setattr("os.unlink", do_nothing)
         with pytest.raises(KeyboardInterrupt):
             registry.change("guard", lambda one: dataclasses.replace(one, order=7))
     assert len(os.listdir(registry.folder)) == 3
