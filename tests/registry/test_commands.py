@@ -82,6 +82,26 @@ def test_who_says_no_has_changed_nothing(run: Run, make: MakePlugin, tmp_path: P
     assert (tmp_path / "ran").exists() == answers[0]
 
 
+def test_what_is_installed_is_refused_before_anything_is_asked_or_run(run: Run, make: MakePlugin, tmp_path: Path) -> None:
+    path = make(file="sliphook-plugin-guard")
+    assert run("install", path, "--yes").status == 0
+    (tmp_path / "ran").unlink()
+    as_guard = f"sliphook: {path} is installed already, as guard;"
+    ran = run("install", path, answers=[])
+    assert (ran.status, ran.out, ran.err) == (1, "", f"{as_guard} uninstall it first, or give another --name\n")
+    run("disable", "guard")
+    assert run("install", path, "--yes").err == f"{as_guard} it is disabled; to start it again: sliphook enable guard\n"
+    path.write_text(path.read_text() + "# an update\n")
+    changed = f"{as_guard} its file has changed since; if that is right, run: sliphook trust guard\n"
+    assert run("install", path, answers=[]).err == changed
+    (tmp_path / "elsewhere").mkdir()
+    another = path.rename(tmp_path / "elsewhere" / path.name)
+    ran = run("install", another, answers=[])
+    assert (ran.status, ran.err) == (1, "sliphook: a plugin named guard is installed already; uninstall it first, or give another --name\n")
+    assert not (tmp_path / "ran").exists()
+    assert run("install", another, "--yes", "--name", "watch").status == 0
+
+
 def test_yes_grants_nothing_that_was_not_named(run: Run, make: MakePlugin) -> None:
     ran = run("install", make(**WANTS), "--yes", "--grant", "inject", "--env", "DEPLOY_TOKEN", "--name", "watch", "--json")
     assert (ran.status, ran.err) == (0, "")
@@ -271,8 +291,8 @@ def test_what_is_revoked_while_trust_asks_stays_revoked(run: Run, make: MakePlug
 
 WRONG: list[tuple[list[str], int, str]] = [
     (["install"], 2, "Missing argument 'PATH|NAME' (see: sliphook install --help)"),
-    (["install", "./guard"], 2, "install asks first, and there is no terminal to ask on; give --yes to agree beforehand"),
-    (["install", "./guard", "--yes"], 1, "a plugin named guard is installed already; uninstall it first, or give another --name"),
+    (["install", "./other"], 2, "install asks first, and there is no terminal to ask on; give --yes to agree beforehand"),
+    (["install", "./guard", "--yes"], 1, "/guard is installed already, as guard; uninstall it first, or give another --name"),
     (["install", "./guard", "--yes", "--name", "Guard"], 1, "'Guard' is no name of a plugin; names match [a-z0-9][a-z0-9_-]{0,63}"),
     (["install", "./guard", "--yes", "--name", "../x"], 1, "'../x' is no name of a plugin"),
     (["install", "./guard", "--yes", "--name", "a\nb"], 1, "'a\\nb' is no name of a plugin"),

@@ -16,11 +16,13 @@ from sliphook_sdk.protocol import Uses
 from .common import EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
 from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, lines_of_manifest, show, uses_among
 from .names import installable
+from .report import says
 from .settings_of_plugins import check_config, check_env, failing, grant_options, settings_from
 
 if TYPE_CHECKING:
     from sliphook.manifest import ReadManifest
-    from sliphook.registry import Registered
+    from sliphook.registry import Registered, Registry
+    from sliphook.registry.executables import Executable
     from sliphook.spec import PluginSpec
 
 
@@ -48,7 +50,10 @@ def command(
         check_env(env)
         if name is not None:
             registry.check_free(name)
-        found = look_at(find_executable(target))
+        given_path = find_executable(target)
+        found = look_at(given_path)
+        if name is None:
+            _refuse_what_is_installed(registry, given_path.name, found)
     questions = Questions(yes=yes, what="install")
     quiet = as_json and yes
     show([*lines_of_file(found), "", WITH_YOUR_RIGHTS], quiet=quiet)
@@ -88,6 +93,29 @@ def command(
     click.echo(f"installed {plugin.name}")
     tell_what_is_missing(plugin.name, manifest, granted, variables)
     return EXIT_OK
+
+
+def _refuse_what_is_installed(registry: Registry, file_name: str, found: Executable) -> None:
+    """As far as it can be known before the plugin has run.
+
+    Raises:
+        Failed: this very file is installed.
+        RegistryError: another of this name is.
+    """
+    from sliphook.registry import Registered
+    from sliphook.registry.executables import PREFIX
+
+    for other in registry.read():
+        if isinstance(other, Registered) and other.path == found.path:
+            do = "uninstall it first, or give another --name"
+            if other.sha256 != found.sha256:
+                do = f"its file has changed since; if that is right, run: sliphook trust {other.name}"
+            elif not other.enabled:
+                do = f"it is disabled; to start it again: sliphook enable {other.name}"
+            raise Failed(f"{says(str(found.path))} is installed already, as {other.name}; {do}")
+    own_name = file_name.removeprefix(PREFIX)
+    if own_name != file_name and own_name in registry.names():
+        registry.check_free(own_name)
 
 
 def _shared(plugin: Registered, other: Registered) -> str | None:
