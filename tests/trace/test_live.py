@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import pty
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sliphook.cli.tracing import Tracing
 from sliphook.trace.filter import parse_filter
 from sliphook.trace.live import LiveTrace
 from sliphook.trace.record import TraceRecord
@@ -228,3 +231,17 @@ def test_a_terminal_that_nobody_reads_loses_records_and_holds_nobody() -> None:
     finally:
         os.close(master)  # the thread's write fails, and it ends
         os.close(slave)
+
+
+class _Full(io.StringIO):
+    def write(self, text: str, /) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+def test_a_command_does_not_fail_where_even_the_count_of_what_was_lost_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Tracing(file=Path("/dev/full")).open() as sink:
+        assert sink is not None
+        sink.record(TraceRecord(kind="spawn", wall_s=0.0, mono_s=0.0, plugin="guard"))
+        monkeypatch.setattr(sys, "stderr", _Full())
+    monkeypatch.undo()
