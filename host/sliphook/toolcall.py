@@ -212,6 +212,8 @@ async def _decide_and_run(
     if unfit is not None:
         return "error", ToolResult(content=f"the arguments, as a plugin replaced them, do not fit {tool.name}: {unfit}", is_error=True), ()
     tool.begin()
+    if tool.model_call_id is not None:
+        turn.tools_begun.add(tool.model_call_id)
     if offer is not None:
         status, result = await turn.session.host.tool_host.call(offer, tool, turn)
     else:

@@ -70,6 +70,7 @@ class Turn:
         outcome: how it ended; None while it is open.
         context: in a child: its system text, from `subagent_start`.
         summary: in a child: what it reports, to be set by the agent.
+        tools_begun: `model_call_id` of the tool calls that began to run; one that was interrupted and is not among them has done nothing.
     """
 
     def __init__(self, session: Session, text: str, *, source: str, interrupt: bool = False, parent: Turn | None = None) -> None:
@@ -94,6 +95,7 @@ class Turn:
         self.llm_under_way = False
         self.children: list[Turn] = []
         self.open_tools: dict[str, OpenTool] = {}
+        self.tools_begun: set[str] = set()
         self.fires: set[Fire | LoneFire] = set()
         self.scope = trio.CancelScope()
         self._interrupt_first = interrupt

@@ -103,6 +103,7 @@ class FakeTurn:
         self.outcome = "completed"
         self.session = session
         self.agent_depth = 0
+        self.tools_begun: set[str] = set()
         self._session = session
         self._text = text
         self._scope = trio.CancelScope()
@@ -163,6 +164,8 @@ class FakeTurn:
         input_schema: dict[str, Any] | None = None,
     ) -> ToolOutcome:
         self._say(("call_tool", name, arguments, model_call_id, input_schema))
+        if model_call_id is not None:
+            self.tools_begun.add(model_call_id)
         if run is None:
             return await self._session.host.offered[name](arguments)
         result = await run(arguments)

@@ -29,14 +29,14 @@ from tests.agent.test_gateway import everything, story
 WAIT_S = 60.0
 
 HELP = """\
-/stop  interrupt the turn, and drop the messages that wait
-/new  begin a new session, which remembers nothing of this one
-/reset  the same as /new
-/plugins  the plugins, and how they are
-/help  these commands
+/help            these commands
+/stop            interrupt the turn, and drop the messages that wait
+/new             begin a new session, which remembers nothing of this one
+/reset           the same as /new
+/plugins         the plugins, and how they are
 /plugins reload  take up what was installed, removed or changed
-/quit  leave
-/exit  the same as /quit
+/quit            leave
+/exit            the same as /quit
 """
 
 
@@ -221,7 +221,7 @@ async def test_a_fault_of_the_program_is_told_as_one(autojump_clock: MockClock) 
 async def test_commands_progress_and_questions_reach_the_face(autojump_clock: MockClock) -> None:
     plugin = everything(hooks={"pre_tool_call": {"decision": "ask", "reason": "why"}})
     async with chatting(plugin) as (run, person):
-        assert list(run.face.commands) == ["stop", "new", "reset", "plugins", "help", "quit", "exit", "deploys", "hang"]
+        assert list(run.face.commands) == ["help", "stop", "new", "reset", "plugins", "quit", "exit", "deploys", "hang"]
         command = person.line("/deploys")
         assert command is not None
         await command.wait()

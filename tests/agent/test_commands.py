@@ -37,8 +37,8 @@ async def typed(text: str) -> str | None:
         ("/plugins", "deploys  ready"),
         (
             "/help",
-            "/plugins  the plugins, and how they are\n/help  these commands\n/crash  (deploys)\n/deploys  (deploys)"
-            "\n/flood  (deploys)\n/paint  (deploys)",
+            "/help     these commands\n/plugins  the plugins, and how they are\n/crash    (deploys)\n/deploys  (deploys)"
+            "\n/flood    (deploys)\n/paint    (deploys)",
         ),
         ("tell me of /deploys", None),
         ("/etc/hosts is broken", None),

@@ -54,8 +54,13 @@ def test_results_stand_in_the_order_of_the_calls(ended: list[str], how_many: int
     said.add_answer(message("assistant", IDS))
     for call_id in ended[:how_many]:
         said.add_result(call(call_id), f"result {call_id}")
-    said.close_calls()
+    said.close_calls(begun={"a", "b"})
     done = set(ended[:how_many])
     assert [(each.call_id, each.content) for each in said.messages[2:]] == [
-        (call_id, f"result {call_id}" if call_id in done else "interrupted before it had finished") for call_id in ["a", "b", "c"]
+        (call_id, f"result {call_id}" if call_id in done else unfinished)
+        for call_id, unfinished in [
+            ("a", "interrupted before it had finished"),
+            ("b", "interrupted before it had finished"),
+            ("c", "not run: interrupted before it had begun"),
+        ]
     ]

@@ -276,13 +276,13 @@ async def test_new_forgets_what_was_said(autojump_clock: MockClock) -> None:
 async def test_help_is_written_once(autojump_clock: MockClock) -> None:
     async with at_work(everything()) as gateway:
         assert (await said(gateway, "/help"))[1].splitlines() == [
-            "/stop  interrupt the turn, and drop the messages that wait",
-            "/new  begin a new session, which remembers nothing of this one",
-            "/reset  the same as /new",
+            "/help     these commands",
+            "/stop     interrupt the turn, and drop the messages that wait",
+            "/new      begin a new session, which remembers nothing of this one",
+            "/reset    the same as /new",
             "/plugins  the plugins, and how they are",
-            "/help  these commands",
             "/deploys  (probe)",
-            "/hang  (probe)",
+            "/hang     (probe)",
         ]
         assert await said(gateway, "/plugins") == ("command", "probe  ready")
         assert await said(gateway, "/nothing") == ("command", "there is no command /nothing; /help lists them")

@@ -31,7 +31,7 @@ async def test_reload_gives_the_host_other_plugins(autojump_clock: MockClock) ->
     with trio.fail_after(WAIT_S):
         async with PluginHost([first]) as host, gateway.open(host):
             assert await said(gateway, "/plugins") == ("command", "first  ready")
-            assert await said(gateway, "/plugins reload") == ("command", "first  ready\nsecond  ready")
+            assert await said(gateway, "/plugins reload") == ("command", "first   ready\nsecond  ready")
             assert "/plugins reload  take up what was installed, removed or changed" in (await said(gateway, "/help"))[1].splitlines()
             assert await said(gateway, "/plugins relaod") == ("command", "there is /plugins and /plugins reload")
     assert (first.starts, second.starts) == (1, 1)

@@ -6,6 +6,7 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import ApprovalRequest
+from sliphook.agent.conversation import Conversation
 from sliphook.agent.script import Reply, ScriptedCall
 from tests.agent.walks import DONE, Patient, Stage, ask_about_ships, calling, one_turn
 
@@ -57,10 +58,13 @@ async def test_two_approvals_at_the_same_time_are_asked_one_after_the_other(auto
 
 
 async def test_an_interrupt_ends_the_question_and_those_that_wait(autojump_clock: MockClock) -> None:
-    stage = Stage(shipping("api", "web"), hooks={"pre_tool_call": ask_about_ships}, person=Slow())
+    said = Conversation()
+    stage = Stage(shipping("api", "web"), hooks={"pre_tool_call": ask_about_ships}, person=Slow(), conversation=said)
     assert await one_turn(stage, interrupt_after_s=0.5) == "interrupted"
     assert stage.probe.names().count("user_input_required") == 1
     assert [(one.status, one.started) for one in stage.probe.payloads("post_tool_call")] == [("cancelled", False)] * 2
+    results = [message.content for message in said.messages if message.role == "tool"]
+    assert results == ["not run: interrupted before it had begun"] * 2
 
 
 async def test_a_child_waits_in_the_same_line(autojump_clock: MockClock) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sliphook.errors import HostError
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from sliphook.session import Session
 
 COMMANDS: Final = {
+    "help": "these commands",
     "stop": "interrupt the turn, and drop the messages that wait",
     "new": "begin a new session, which remembers nothing of this one",
     "reset": "the same as /new",
     "plugins": "the plugins, and how they are",
-    "help": "these commands",
 }
 """The commands of a gateway. Give them to the host as `reserved_commands`, so that no plugin has one."""
 
@@ -29,13 +29,15 @@ RELOAD: Final = {"plugins reload": "take up what was installed, removed or chang
 LEAVING: Final = {"quit": "leave", "exit": "the same as /quit"}
 """The commands of a program that can be left."""
 
-ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("plugins", "help")}
+ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("help", "plugins")}
 """Those that mean something where there is one prompt only."""
 
 _SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
 _LINE_CHARS: Final = 2_000
 _MAX_LINES: Final = 500
 """Of a plugin's reply; it is a screen's text, not a file."""
+_COLUMN_CHARS: Final = 24
+"""How far a long name moves the others' second column."""
 
 
 class Slash(NamedTuple):
@@ -99,13 +101,19 @@ def _harmless(text: str) -> str:
 
 def help_text(host: PluginHost, own: Mapping[str, str]) -> str:
     """The commands that there are, one a line, those of plugins with the plugin's name."""
-    lines = [f"/{name}  {does}" for name, does in own.items()]
+    rows = list(own.items())
     for offer in sorted(host.commands(), key=lambda offer: offer.name):
-        lines.append(f"/{offer.name}  {quote(offer.description, 100)}{' ' if offer.description else ''}({offer.plugin})")
-    return "\n".join(lines)
+        rows.append((offer.name, f"{quote(offer.description, 100)}{' ' if offer.description else ''}({offer.plugin})"))
+    return _columns((f"/{name}", does) for name, does in rows)
 
 
 def plugins_text(host: PluginHost) -> str:
     """The plugins, one a line: the name, the state, and why it is not ready."""
-    lines = [f"{quote(plugin.name, 64)}  {plugin.state}{f': {quote(plugin.why, 300)}' if plugin.why else ''}" for plugin in host.plugins]
-    return "\n".join(lines) or "there are no plugins"
+    rows = ((quote(plugin.name, 64), f"{plugin.state}{f': {quote(plugin.why, 300)}' if plugin.why else ''}") for plugin in host.plugins)
+    return _columns(rows) or "there are no plugins"
+
+
+def _columns(rows: Iterable[tuple[str, str]]) -> str:
+    rows = list(rows)
+    width = min(max((len(first) for first, _ in rows), default=0), _COLUMN_CHARS)
+    return "\n".join(f"{first:<{width}}  {second}" for first, second in rows)

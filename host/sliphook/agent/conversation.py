@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED: Final = "interrupted before it had finished"
 """What the model reads in the place of a result that never came: every call must be answered, or servers refuse the conversation."""
-
+NOT_RUN: Final = "not run: interrupted before it had begun"
+"""The same, of a call that waited for a plugin or a person: nothing of it has happened."""
 
 MessageState = Literal["whole", "interrupted", "abandoned"]
 """How a message ended: an abandoned one is not in the conversation, for the attempt that began it has failed."""
@@ -82,19 +83,19 @@ class Conversation:
         self._record(answer, "interrupted" if interrupted else "whole")
         self.messages.append(answer)
 
-    def add_result(self, call: ToolCallRequest, text: str | None) -> None:
-        """What a call of the last answer came to; None: it was interrupted. They stand in the calls' order, whichever ends first."""
-        result = Message(role="tool", content=INTERRUPTED if text is None else text, call_id=call.call_id)
+    def add_result(self, call: ToolCallRequest, text: str) -> None:
+        """What a call of the last answer came to. They stand in the calls' order, whichever ends first."""
+        result = Message(role="tool", content=text, call_id=call.call_id)
         self._record(result)
         calls, results = _open_block(self.messages)
         del self.messages[len(self.messages) - len(results) :]
         self.messages += _in_order(calls, [*results, result])
 
-    def close_calls(self) -> None:
-        """Every call of the last answer that has no result was interrupted."""
+    def close_calls(self, begun: Container[str]) -> None:
+        """Every call of the last answer that has no result was interrupted; `begun` are the ids of those that may have done something."""
         calls, results = _open_block(self.messages)
         for call in _unanswered(calls, results):
-            self.add_result(call, None)
+            self.add_result(call, INTERRUPTED if call.call_id in begun else NOT_RUN)
 
     def for_model(self, session_context: Sequence[Context]) -> list[Message]:
         """The whole conversation, begun by the system text: the agent's, and the plugins' from the start of the session."""

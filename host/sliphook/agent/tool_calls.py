@@ -23,8 +23,9 @@ async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallReq
     texts: list[str | None] = [None] * len(calls)
 
     async def call_one(at: int, call: ToolCallRequest) -> None:
-        texts[at] = await _call_tool(now, answer, call)
-        now.conversation.add_result(call, texts[at])
+        text = texts[at] = await _call_tool(now, answer, call)
+        if text is not None:
+            now.conversation.add_result(call, text)
 
     try:
         async with trio.open_nursery() as nursery:
@@ -33,7 +34,7 @@ async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallReq
                 # else trio begins them in any order; users and plugins see them in the model's
                 await trio.lowlevel.checkpoint()
     finally:
-        now.conversation.close_calls()
+        now.conversation.close_calls(now.turn.tools_begun)
     return texts
 
 
