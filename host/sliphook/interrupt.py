@@ -21,6 +21,8 @@ from .fire import Announcement
 
 if TYPE_CHECKING:
     from .call import Call
+    from .fire import Fire
+    from .lonefire import LoneFire
     from .plugin import Plugin
     from .turn import Turn, TurnOutcome
 
@@ -39,7 +41,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     for turn in turns:
         turn.ended = True
         turn.outcome = "interrupted"
-    _abandon_fires(turns)
+    fires = _abandon_fires(turns)
     turn_ids = {turn.turn_id for turn in turns}
     subscribers = {one.plugin: one for one in session.host.subscribers(_STOPPED.name)}
     stopped = session.stamp(
@@ -51,7 +53,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     try:
         for name, plugin in session.host.plugins_by_name.items():
             written = withdraw(plugin, turn_ids)
-            connection = plugin.connection
+            connection = plugin.open_connection
             if connection is not None:
                 connection.hasten(session.session_id)
             if name in subscribers:
@@ -63,6 +65,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
             if connection is not None:
                 for call in written:
                     connection.cancel(call, urgent=True)
+        _release(fires)
         if not subscribers and observer is not None:
             observer.unheard(_STOPPED.name, stopped)
         for turn in turns:
@@ -70,7 +73,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     finally:
         # also where the agent's own reason cannot be sent, the turn is over
         for plugin in session.host.plugins_by_name.values():
-            connection = plugin.connection
+            connection = plugin.open_connection
             if connection is not None:
                 connection.flush()
         session.turn_closed(root)
@@ -84,13 +87,14 @@ def close_turn(turn: Turn, outcome: TurnOutcome) -> None:
     for one in turns:
         one.ended = True
         one.outcome = outcome if one is turn else "interrupted"
-    _abandon_fires(turns)
+    fires = _abandon_fires(turns)
     turn_ids = {one.turn_id for one in turns}
     for plugin in turn.session.host.plugins_by_name.values():
-        connection = plugin.connection
+        connection = plugin.open_connection
         for call in withdraw(plugin, turn_ids):
             if connection is not None:
                 connection.cancel(call)
+    _release(fires)
     for one in turns:
         _say_over(one, urgent=False)
         if one is not turn:
@@ -102,14 +106,22 @@ def close_turn(turn: Turn, outcome: TurnOutcome) -> None:
 def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
     """Settle the plugin's requests of these turns that are not written; returns those that are."""
     plugin.waiting.withdraw(turn_ids)
-    connection = plugin.connection
+    connection = plugin.open_connection
     return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
 
 
-def _abandon_fires(turns: list[Turn]) -> None:
+def _abandon_fires(turns: list[Turn]) -> list[Fire | LoneFire]:
     """In the order of `seq`: what has to be told all the same is told in that order."""
-    for fire in sorted((fire for turn in turns for fire in turn.fires), key=lambda fire: fire.seq):
+    fires = sorted((fire for turn in turns for fire in turn.fires), key=lambda fire: fire.seq)
+    for fire in fires:
         fire.abandon()
+    return fires
+
+
+def _release(fires: list[Fire | LoneFire]) -> None:
+    """What a plugin owes that the host has parted with meanwhile: nobody waits for it to end."""
+    for fire in fires:
+        fire.withdraw()
 
 
 def _say_over(turn: Turn, *, urgent: bool) -> None:

@@ -51,7 +51,6 @@ class LoneFire:
         subscriber: who is asked, by its only subscription.
         connection: to that plugin.
         deadlines: the host's watchdog.
-        turn_id: the turn it belongs to.
         watch: who looks on, or None.
 
     Attributes:
@@ -70,7 +69,6 @@ class LoneFire:
         subscriber: Subscriber,
         connection: Connection,
         deadlines: Deadlines,
-        turn_id: str,
         watch: HookWatch | None,
     ) -> None:
         self.seq = payload.seq
@@ -82,13 +80,12 @@ class LoneFire:
         self._deadlines = deadlines
         self._watch = watch
         (self._route,) = subscriber.routes
-        self._call = Call(entry.method, self._route.timeout_s, self._settled, session_id=payload.session_id, turn_id=turn_id)
         self._reads = False
         self._parked: trio.lowlevel.Task | None = None
 
     def begin(self) -> None:
         """Ask, if the subscription matches."""
-        route, call = self._route, self._call
+        route = self._route
         if first_match(self._subscriber, self._payload) is None:
             self._finish(Outcome(payload=self._payload))
             return
@@ -97,6 +94,9 @@ class LoneFire:
         except PayloadTooLarge as error:
             self._answered(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
             return
+        # not before its bytes are there: the timeout is the plugin's, and a large payload takes its time
+        payload = self._payload
+        self._call = call = Call(self._entry.method, route.timeout_s, self._settled, session_id=payload.session_id, turn_id=payload.turn_id)
         if self._watch is not None:
             call.traceparent = self._watch.asked(self._subscriber.plugin)
         self._reads = self._connection.ask(call, params)
@@ -115,8 +115,7 @@ class LoneFire:
             if self.outcome is None:
                 await self._park()
         except BaseException:  # cancelled, or Ctrl+C: nobody is left who wants the outcome
-            self.abandon()
-            self._connection.cancel(self._call)
+            self.withdraw()
             raise
         assert self.outcome is not None
         if self.outcome.cancelled:
@@ -127,6 +126,11 @@ class LoneFire:
         """The turn has ended: from now on the outcome is `cancelled`, whatever comes. The call is the caller's to settle."""
         if self.outcome is None:
             self._finish(cancelled_outcome(self._payload))
+
+    def withdraw(self) -> None:
+        """Give up: the call is cancelled at the plugin, the outcome is `cancelled`."""
+        self.abandon()
+        self._connection.cancel(self._call)
 
     def _settled(self, call: Call) -> None:
         if self.outcome is None:

@@ -96,6 +96,11 @@ class Plugin:
         """The conversation with the living process, once its manifest has been accepted."""
         return self._instance.connection if self.state is State.READY and self._instance is not None else None
 
+    @property
+    def open_connection(self) -> Connection | None:
+        """The conversation with its process, also with one that is being ended: what it owes may have to be withdrawn."""
+        return self._instance.connection if self._instance is not None else None
+
     def routes(self) -> Mapping[str, tuple[Route, ...]]:
         """Its subscriptions that count now; where it is not there its closed ones, which fail: only the user's `disable` lifts them."""
         if self.manifest is None or self._order is _Order.REST or self.state is State.DISABLED:

@@ -76,6 +76,8 @@ class PipeReader:
         self._empty = False
         self._caller_reads = False
         self._in_message = False
+        self._has_grown = False
+        self._fault: Exception | None = None
         self._waiter: object | None = None
         self._task: trio.lowlevel.Task | None = None
         self._second = 0.0
@@ -89,18 +91,17 @@ class PipeReader:
 
     async def run(self) -> None:
         """The task. Returns at the end of the stream, or when the pipe is closed."""
-        more = False
         while not self.closed and not self._ended:
-            while more and self._handle_some():
+            if self._fault is not None:
+                raise self._fault
+            while self._handle_some():  # each time: a caller may have left some, also before this task could look
                 await trio.lowlevel.checkpoint()
-            await self._hold_back()
-            if self._caller_reads or self._in_lull:
+            if self._over_limit():
+                await trio.sleep_until(self._second + 1.0)  # for the rest of the second the pipe pushes back
+            elif self._caller_reads or self._in_lull:
                 await self._park()
-                more = True  # a caller may have left some
-            elif not self.closed and await self._readable(self):
-                more = self._read_and_handle()
-                if more:
-                    await trio.lowlevel.checkpoint()
+            elif not self.closed and await self._readable(self) and self._read_and_handle():
+                await trio.lowlevel.checkpoint()
 
     async def read_for(self, call: Call) -> None:
         """Read in the caller's task until `call` is settled, if nobody else's task does so already; may return before that.
@@ -116,9 +117,11 @@ class PipeReader:
             while call.status is None and self._descriptor >= 0 and not self._ended and not self._over_limit():
                 if await self._readable(call) and self._read_and_handle():
                     break  # a flood is the task's to deal with
+        except Exception as error:  # a fault of the host: the plugin bears it, as ever, and not the agent
+            self._fault = error
         finally:
             self._caller_reads = False
-            if self._owner.is_owed or self._ended or self._descriptor < 0:
+            if self._owner.is_owed or self._ended or self._descriptor < 0 or self._fault is not None:
                 self.attend()
             else:
                 self._begin_lull()
@@ -214,7 +217,7 @@ class PipeReader:
         """Read one piece."""
         data = self._pull()
         if data:
-            self._frames.feed(data)
+            self._feed(data)
 
     def _read_and_handle(self) -> bool:
         """Read one piece and handle it; True where more messages wait. The usual piece is one message."""
@@ -222,7 +225,7 @@ class PipeReader:
         body = self._frames.whole(data) if data else None
         if body is None:
             if data:
-                self._frames.feed(data)
+                self._feed(data)
             return self._handle_some()
         try:
             if not self._owner.message(body):
@@ -230,6 +233,10 @@ class PipeReader:
         except FramingError as error:
             self._give_up_on(error)
         return False
+
+    def _feed(self, data: bytes) -> None:
+        self._frames.feed(data)
+        self._has_grown = True
 
     def _pull(self) -> bytes:
         """What can be read now; nothing too where the stream is over, which then has been dealt with."""
@@ -299,18 +306,15 @@ class PipeReader:
         self._messages = self._bytes = 0
         return False
 
-    async def _hold_back(self) -> None:
-        """Stop reading for the rest of the second; the pipe pushes back."""
-        if self._over_limit():
-            await trio.sleep_until(self._second + 1.0)
-
     def _watch_silence(self) -> None:
         if self._frames.mid_message and not self._ended:
-            self._deadlines.add(self._silence, MESSAGE_SILENCE_S)
-            self._in_message = True
+            if self._has_grown:  # to look again is no sign of life
+                self._deadlines.add(self._silence, MESSAGE_SILENCE_S)
+                self._in_message = True
         elif self._in_message:
             self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
             self._in_message = False
+        self._has_grown = False
 
     def _silent(self) -> None:
         self._read()

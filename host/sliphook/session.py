@@ -259,8 +259,8 @@ class Session:
             before: the `seq` of what the plugin will hear next, where that is known already.
         """
         payload = self.stamp("session_start", None, source="reload", model=self.model)
-        self.seq -= 1
-        return msgspec.structs.replace(payload, seq=self.seq if before is None else before - 1)
+        self.seq -= 1  # what is fired next has this number, and an `event_id` made of it
+        return msgspec.structs.replace(payload, event_id=new_id(), seq=self.seq if before is None else before - 1)
 
     @trio.lowlevel.enable_ki_protection
     def tell(self, name: str, turn: Turn | None = None, *, urgent: bool = False, **fields: Any) -> None:
@@ -321,7 +321,7 @@ class Session:
         if lone is None:
             return None
         watch = host.observer.hook(name, payload) if host.observer is not None else None
-        return LoneFire(entry, payload, *lone, host.deadlines, turn.turn_id, watch)
+        return LoneFire(entry, payload, *lone, host.deadlines, watch)
 
     def turn_opened(self, turn: Turn) -> None:
         """A turn of the root agent begins (see `Turn`)."""

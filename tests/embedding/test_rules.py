@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sliphook import ApprovalRequest, Context, Outcome, PluginHost, TurnOpen
+from sliphook import ApprovalRequest, Context, Outcome, PluginHost, Turn, TurnOpen
 from sliphook.fire import Fire
 from sliphook.interrupt import interrupt_turns
 from sliphook.lonefire import LoneFire
@@ -439,3 +439,46 @@ async def test_a_text_of_several_lines_is_logged_line_by_line() -> None:
     lines = [message for level, message in logged if level == "error"]
     assert lines[:3] == ['it failed {"where":"a.py:7"}', "  Traceback", "    \\x1b[31mboom"]
     assert len(lines) == 51
+
+
+@pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("how", ["disabled", "removed"])
+async def test_an_interrupt_waits_for_no_plugin_that_is_being_ended(autojump_clock: MockClock, how: str, others: int) -> None:
+    """It ends by being killed, seconds later; whoever asked it outside of the turn's block is free at once, too."""
+    guard = FakePlugin("guard", hooks={"pre_tool_call": HANGS}, tools={"deploy": HANGS})
+    rest = [FakePlugin(f"other{index}", hears=["pre_tool_call"]) for index in range(others)]
+    free_at: list[float] = []
+    with trio.fail_after(60):
+        async with PluginHost([guard, *rest]) as host, host.session() as session, trio.open_nursery() as nursery:
+
+            async def call(turn: Turn) -> None:
+                outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
+                free_at.append(trio.current_time())
+                assert outcome.status == "cancelled"
+
+            async with session.turn("x") as turn:
+                nursery.start_soon(call, turn)
+                await guard.hears("pre_tool_call")
+                guard.freeze()
+                if how == "disabled":
+                    nursery.start_soon(host.disable, "guard")
+                else:
+                    nursery.start_soon(host.update, rest)
+                await trio.sleep(0.5)
+                session.interrupt()
+            assert (turn.interrupted, trio.current_time()) == (True, 0.5)
+    assert free_at == [0.5]
+
+
+async def test_no_two_events_have_the_same_id_also_where_one_is_told_of_a_session_again(autojump_clock: MockClock) -> None:
+    plugin = FakePlugin("probe", hears=["session_start", "turn_start", "turn_end"])
+    async with PluginHost([plugin]) as host, host.session() as session:
+        for _ in range(2):
+            async with session.turn("x"):
+                await plugin.hears("turn_start")
+            await trio.sleep(1)
+            plugin.crash()
+            await trio.sleep(5)
+    seen = [(message.name, message.params["event_id"]) for message in plugin.fired()]
+    assert [name for name, _ in seen] == [*["session_start", "turn_start", "turn_end"] * 2, "session_start"]
+    assert len({event_id for _, event_id in seen}) == 7

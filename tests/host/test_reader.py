@@ -12,6 +12,7 @@ import trio
 import trio.testing
 
 from sliphook import pipes
+from sliphook.call import Call
 from sliphook.deadlines import Deadlines
 from sliphook.framing import Body, FramingError, Stray
 from sliphook.reader import PipeReader
@@ -24,10 +25,15 @@ class Owner:
 
     def __init__(self, *, asked: bool) -> None:
         self.at: list[float] = []
+        self.unreadable_at: list[float] = []
         self.is_owed = False
+        self.fault: Exception | None = None
+        self.reader: PipeReader
         self._asked = asked
 
     def message(self, body: Body) -> bool:
+        if self.fault is not None:
+            raise self.fault
         self.at.append(trio.current_time())
         return self._asked
 
@@ -35,7 +41,7 @@ class Owner:
         self.at.append(trio.current_time())
 
     def unreadable(self, error: FramingError) -> None:
-        raise AssertionError(str(error))
+        self.unreadable_at.append(trio.current_time())
 
 
 @asynccontextmanager
@@ -45,9 +51,11 @@ async def reading(owner: Owner) -> AsyncGenerator[int]:
     descriptor = pipes.take(out)
     os.close(out)
     os.set_blocking(into, False)
-    reader = PipeReader(descriptor, Deadlines(), owner)
+    deadlines = Deadlines()
+    owner.reader = reader = PipeReader(descriptor, deadlines, owner)
     try:
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(deadlines.run)
             nursery.start_soon(reader.run)
             yield into
             nursery.cancel_scope.cancel()
@@ -107,3 +115,46 @@ async def test_others_come_to_their_turn_after_a_hundred_messages(autojump_clock
             seen.append(len(owner.at))
     steps = [more - before for before, more in pairwise([0, *seen])]
     assert max(steps) <= 200  # of two passes, the second may come first
+
+
+async def test_what_a_caller_leaves_is_handled_though_the_task_had_no_time_to_park(autojump_clock: trio.testing.MockClock) -> None:
+    """The caller reads more than one pass may handle, while the task that it has just nudged is still on its way to look."""
+    for _ in range(20):  # which of the two comes first is chance
+        owner = Owner(asked=True)
+        owner.is_owed = True
+        async with reading(owner) as into:
+            await trio.testing.wait_all_tasks_blocked()
+            os.write(into, LINE * 150)
+            await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
+            await trio.sleep(1)
+        assert len(owner.at) == 150
+
+
+async def test_a_message_that_is_begun_may_be_silent_for_ten_seconds_whoever_looks_meanwhile(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    owner = Owner(asked=True)
+    async with reading(owner) as into:
+        await write(into, LINE[:9])
+        for _ in range(4):
+            await trio.sleep(3)
+            owner.reader.read_now()
+    assert owner.unreadable_at == [10.0]
+
+
+async def test_a_fault_of_the_host_is_the_tasks_to_bear_not_the_callers(autojump_clock: trio.testing.MockClock) -> None:
+    owner = Owner(asked=True)
+    owner.is_owed = True
+    owner.fault = RuntimeError("a fault of the host")
+
+    async def a_hook() -> None:
+        async with reading(owner) as into:
+            await trio.testing.wait_all_tasks_blocked()
+            os.write(into, LINE)
+            await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
+            owner.at.append(trio.current_time())
+            await trio.sleep_forever()
+
+    with pytest.raises(ExceptionGroup) as raised:
+        await a_hook()
+    assert (raised.value.exceptions, owner.at) == ((owner.fault,), [0.0])
