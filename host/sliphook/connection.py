@@ -306,7 +306,7 @@ class Connection:
         call = self._calls.pop(reply.id, None) if isinstance(reply.id, int) else None
         if self._witness is not None:
             if call is None and self._rpc.was_issued(reply.id):
-                self._witness.late(data, reply.id)
+                self._witness.late(data, reply)
             else:
                 self._witness.received(data, reply, call)
         return self._rpc.consume_reply(reply)

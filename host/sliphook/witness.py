@@ -8,6 +8,8 @@ from typing import Final, TypeVar
 import msgspec
 import trio
 
+from sliphook_sdk.protocol import ErrorCode
+
 from . import wire
 from .call import Call
 from .trace.record import Direction, Kind, TraceRecord, TraceSink
@@ -95,17 +97,20 @@ class Witness:
                 method=call.method,
                 id=call.id,
                 verdict=call.status,
-                note=call.why,
+                note=call.why if call.why != call.status else None,
                 elapsed_ms=call.so_far_ms(),
                 session_id=call.session_id,
                 turn_id=call.turn_id,
             )
         )
 
-    def late(self, body: bytes, request_id: int | str) -> None:
-        """An answer to a request that has ended already."""
-        call = self._given_up.pop(request_id, None)
-        self._answer("late", self._now(), body, request_id, call, note="the request has ended already")
+    def late(self, body: bytes, reply: wire.Reply) -> None:
+        """An answer to a request that has ended already; one error is what the plugin has to answer to `$/cancelRequest`."""
+        call = self._given_up.pop(reply.id, None)
+        if call is not None and reply.error is not None and reply.error.code == int(ErrorCode.REQUEST_CANCELLED):
+            self._answer("late", self._now(), body, reply.id, call, verdict="cancelled", note="as asked")
+        else:
+            self._answer("late", self._now(), body, reply.id, call, note="the request has ended already")
 
     def dropped(self, body: bytes, method: str, why: str) -> None:
         """A message was given up before it was written."""

@@ -60,6 +60,18 @@ def record(**fields: object) -> TraceRecord:
             "01:01:01.250 ← guard        tool/call                     #9     20 B          late",
         ),
         (
+            {
+                "kind": "late",
+                "direction": "from_plugin",
+                "method": "tool/call",
+                "id": 9,
+                "size": 20,
+                "verdict": "cancelled",
+                "note": "as asked",
+            },
+            "01:01:01.250 ← guard        tool/call                     #9     20 B          cancelled as asked",
+        ),
+        (
             {"kind": "refused", "direction": "from_plugin", "size": 2, "body": b"\x1b[2J\n", "note": "no JSON"},
             "01:01:01.250 ← guard        refused                               2 B          no JSON \\x1b[2J\\n",
         ),

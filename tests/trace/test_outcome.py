@@ -9,10 +9,11 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.session import Session
-from sliphook.testing import HANGS, FakePlugin
+from sliphook.testing import HANGS, After, FakePlugin
 from sliphook.trace.filter import Sieve, parse_filter
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import Style, render_line
+from sliphook.trace.story import story_of
 
 from .made import Kept
 
@@ -61,7 +62,7 @@ async def test_an_outcome_says_who_had_what_part() -> None:
 
 async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
     kept = Kept()
-    slow = FakePlugin("slow", hooks={"user_prompt_submit": HANGS})
+    slow = FakePlugin("slow", hooks={"user_prompt_submit": After(60.0, {})})
     with trio.fail_after(10):
         async with PluginHost([slow], trace=kept) as host, host.session() as session, trio.open_nursery() as nursery:
             nursery.start_soon(interrupt_when_asked, slow, session)
@@ -69,6 +70,16 @@ async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
                 await turn.submit()
     assert [(record.verdict, body_of(record)) for record in kept.of_kind("outcome")] == [
         ("cancelled", {"parts": [], "decision": "deny", "cancelled": True})
+    ]
+    (settled,) = kept.of_kind("settled")
+    (confirmed,) = kept.of_kind("late")
+    assert [(one.id, one.verdict, one.note) for one in (settled, confirmed)] == [
+        (settled.id, "cancelled", None),
+        (settled.id, "cancelled", "as asked"),
+    ]
+    assert [mark.what for mark in story_of(kept.records).lanes[0].marks if mark.kind in ("cancel", "wrong")] == [
+        "$/cancelRequest",
+        "cancelled",
     ]
 
 

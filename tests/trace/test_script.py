@@ -124,6 +124,9 @@ def test_what_means_the_same(method: str, before: Any, now: Any) -> None:
         (ending("error", fault=Fault(1, "a")), ending("error", fault=Fault(1, "b")), [("error.message", "a", "b")]),
         (ending("timed_out"), ending(result={}), [("status", "timed_out", "answered")]),
         (ending("cancelled"), ending(result={"decision": "deny"}), []),
+        (ending("cancelled"), ending("error", fault=Fault(-32800, "request cancelled")), []),
+        (ending("cancelled"), ending("error", fault=Fault(-32602, "no")), [("status", "cancelled", "error -32602: no")]),
+        (ending("cancelled"), ending("error", fault=Fault(-32601, "no")), [("status", "cancelled", "error -32601: no")]),
         (ending("crashed"), ending("crashed"), []),
     ],
 )

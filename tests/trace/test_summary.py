@@ -86,6 +86,7 @@ def test_lives() -> None:
         record("refused", 4, body=b"{}"),
         record("drop", 4, body=b"{}"),
         record("late", 4, body=b"{}"),
+        record("late", 4, body=b"{}", id=3, method="tool/call", verdict="cancelled", note="as asked"),
         life("stopping", 5),
         record("exit", 5),
         life("stopped", 6),

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from sliphook.undecodable import UNDECODABLE
+from sliphook_sdk.protocol import ErrorCode
 
 from .redact import REDACTED
 from .script import Ending
@@ -17,6 +18,9 @@ __all__ = ["ABSENT", "Compared", "Difference", "ReplayReport", "Verdicts", "diff
 
 ABSENT: Final = "(absent)"
 """Stands for a field that is not there."""
+
+_UNKNOWN: Final = (ErrorCode.METHOD_NOT_FOUND, ErrorCode.INVALID_PARAMS)
+"""What a plugin answers that has no such method, tool or command."""
 
 _NOT_COMPARED: Final = {"hook": "_meta", "initialize": "version"}
 """A field of the answer that may be another: it is the plugin's own, or is there to change."""
@@ -107,9 +111,12 @@ class Verdicts:
 def differences(method: str, recorded: Ending, now: Ending) -> Iterator[tuple[str, Any, Any]]:
     """The fields in which two endings of one request differ, each with both values. Times are not compared.
 
-    A request that the host had withdrawn is as it was however it ends now: the plugin may have been quicker than before.
+    A request that the host had withdrawn is as it was however it ends now, as the plugin may have been quicker than before; only where
+    the plugin has no such thing it could not have been withdrawn.
     """
     if recorded.status == "cancelled":
+        if now.fault is not None and now.fault.code in _UNKNOWN:
+            yield "status", _said(recorded), _said(now)
         return
     if recorded.status != now.status:
         yield "status", _said(recorded), _said(now)

@@ -10,7 +10,7 @@ from sliphook.undecodable import UNDECODABLE
 
 from .record import TraceRecord
 
-__all__ = ["Exchanges", "Facts", "Names", "Part", "facts_of", "lost_of"]
+__all__ = ["Exchanges", "Facts", "Names", "Part", "confirms_cancel", "facts_of", "lost_of"]
 
 Part = Literal["asked", "answered", "given_up", "told", "called", "returned", "said", "other"]
 """A record's part in the conversation. The host has `asked`, the plugin `answered` or the host `given_up`; the host has `told`. The
@@ -72,6 +72,11 @@ _T = TypeVar("_T")
 def facts_of(record: TraceRecord) -> Facts:
     """What is known from the record's body. Never raises, whatever stands there."""
     return _decode(_FACTS, record.body, _NOTHING)
+
+
+def confirms_cancel(record: TraceRecord) -> bool:
+    """The plugin answers a cancel as it is asked to: that comes after the request has ended, and is not late."""
+    return record.kind == "late" and record.verdict == "cancelled"
 
 
 def lost_of(record: TraceRecord) -> int:

@@ -24,7 +24,7 @@ KINDS: Final[dict[Kind, str]] = {
     "exit": "a process has ended; `note` says how",
     "message": "a valid message went over the wire",
     "settled": "the host ended a request without an answer: `verdict` is `timed_out`, `cancelled`, `crashed` …, `note` says why",
-    "late": "an answer to a request that had ended already",
+    "late": "an answer to a request that had ended already; `verdict` is `cancelled` where it is the -32800 that is best after a cancel",
     "drop": "a message to the plugin was given up before it was written",
     "stray": "the plugin wrote what is no message to its stdout; `note` says why it is none",
     "refused": "the plugin wrote what breaks the protocol; `note` says which rule",

@@ -13,6 +13,7 @@ from sliphook.quoting import quote
 from sliphook.undecodable import UNDECODABLE
 
 from .bodies import Header, Lost, OutcomeBody
+from .exchanges import confirms_cancel
 from .record import TraceRecord
 
 __all__ = ["Style", "count", "duration", "render_body", "render_line", "size"]
@@ -149,7 +150,8 @@ def _id(request_id: int | str | None) -> str:
 
 
 def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
-    if record.kind not in ("message", "outcome", "settled") and record.method is not None:  # those say it by their verdict
+    by_verdict = record.kind in ("message", "outcome", "settled") or confirms_cancel(record)
+    if not by_verdict and record.method is not None:  # those say it by their verdict
         yield record.kind, _YELLOW
     if record.kind == "outcome":
         yield "none" if record.verdict is None else quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict or "none")

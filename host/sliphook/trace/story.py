@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from .exchanges import Exchanges, Names, Params, Step, facts_of
+from .exchanges import Exchanges, Names, Params, Step, confirms_cancel, facts_of
 from .record import TraceRecord
 from .spans import Interrupt, Lane, Mark, MarkKind, Process, Span, SpanKind, State, Story
 
@@ -94,6 +94,8 @@ class _Teller:
             lane.marks.append(Mark(kind="lost", what=record.note or "lost", at_s=at_s, record=record))
         elif record.kind == "stderr":
             lane.marks.append(Mark(kind="stderr", what="stderr", at_s=at_s, record=record))
+        elif confirms_cancel(record):
+            lane.marks.append(Mark(kind="cancel", what="cancelled", at_s=at_s, record=record))
         elif record.kind in _WRONG:
             lane.marks.append(Mark(kind="wrong", what=record.kind, at_s=at_s, record=record))
 

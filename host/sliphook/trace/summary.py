@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from .exchanges import Exchanges, Names, Step, lost_of
+from .exchanges import Exchanges, Names, Step, confirms_cancel, lost_of
 from .record import TraceRecord
 
 __all__ = ["PluginSummary", "Row", "Summary", "TraceSummary"]
@@ -51,7 +51,7 @@ class PluginSummary(msgspec.Struct, frozen=True, kw_only=True):
         restarts: those that were started after a death.
         deaths: processes that ended without being asked to.
         dropped: messages that were given up, its queue was full.
-        late: answers to requests that had ended already.
+        late: answers to requests that had ended already, but for those to a cancel.
         refused: messages that broke a rule, and output that was none.
         stderr_lines: lines on its standard error.
         rows: what it was asked and told, in the order of first use.
@@ -196,7 +196,7 @@ class Summary:
             self._state[plugin] = now
             self._counts[plugin, "death"] += now == "restarting"  # every death leads there, also the last one
             self._counts[plugin, "restart"] += now == "starting" and before == "restarting"
-        else:
+        elif not confirms_cancel(record):
             self._rows.setdefault(plugin, {})
             self._counts[plugin, record.kind] += 1
 
