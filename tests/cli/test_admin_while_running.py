@@ -106,6 +106,32 @@ async def test_broken_settings_leave_everything_as_it_is(home: Path) -> None:
             assert [plugin.pid for plugin in host.plugins] == pids
 
 
+async def test_a_torn_file_does_not_take_a_running_guard_away(home: Path) -> None:
+    told: list[str] = []
+    with trio.fail_after(WAIT_S):
+        await sliphook("install", write_plugin(home, "first"), "--yes")
+        chosen = choose([], Settings())
+        async with PluginHost(chosen.specs) as host:
+            pids = [plugin.pid for plugin in host.plugins]
+            folder = home / "data" / "sliphook" / "plugins"
+            whole = (folder / "first.toml").read_text()
+            (folder / "first.toml").write_text(whole + "torn")
+            with pytest.raises(HostError, match=r"first\.toml, at its end: it is no TOML: .*; correct it, or: sliphook uninstall first$"):
+                await take_up(host, chosen, told.append)
+            folder.rename(home / "elsewhere")
+            folder.write_text("")
+            with pytest.raises(HostError, match="cannot be read: Not a directory"):
+                await take_up(host, chosen, told.append)
+            assert [plugin.pid for plugin in host.plugins] == pids
+            folder.unlink()
+            (home / "elsewhere").rename(folder)
+            (folder / "first.toml").write_text(whole)
+            (folder / "new.toml").write_text("torn")
+            await take_up(host, chosen, told.append)
+            assert [plugin.pid for plugin in host.plugins] == pids
+    assert told == [f"plugin new is left out: {folder}/new.toml, at its end: it is no TOML: expected '=' after a key in a key/value pair"]
+
+
 def make(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(text)

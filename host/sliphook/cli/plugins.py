@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,12 +34,14 @@ class Chosen:
         specs: all of them, for the host.
         installed: how many of them are installed; they come first.
         problems: what the user should read of those that cannot be started, a line each.
+        broken: the names of those whose files cannot be read.
     """
 
     tried: tuple[Path, ...]
     specs: tuple[PluginSpec, ...]
     installed: int
     problems: tuple[str, ...]
+    broken: frozenset[str] = frozenset()
 
 
 def user_settings() -> Settings:
@@ -82,14 +84,22 @@ def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
         settings: the user's.
     """
     try:
-        installed, broken = Registry().specs(os.environ)
-        problems = [f"plugin {says(one.name)} is left out: {one.why}" for one in broken]
+        return _what_is_installed(tried, settings)
     except RegistryError as error:
-        installed, problems = [], [str(error)]
+        return _with_tried(tried, settings, [], (str(error),))
+
+
+def _what_is_installed(tried: Sequence[Path], settings: Settings) -> Chosen:
+    installed, broken = Registry().specs(os.environ)
+    problems = tuple(f"plugin {says(one.name)} is left out: {one.why}" for one in broken)
+    return replace(_with_tried(tried, settings, installed, problems), broken=frozenset(one.name for one in broken))
+
+
+def _with_tried(tried: Sequence[Path], settings: Settings, installed: Sequence[PluginSpec], problems: tuple[str, ...]) -> Chosen:
     there = {os.path.realpath(spec.path) for spec in installed}
     specs = [with_settings(spec, settings) for spec in installed]
     specs += [PluginSpec(path) for path in tried if os.path.realpath(path) not in there]
-    return Chosen(tuple(tried), tuple(specs), len(installed), tuple(problems))
+    return Chosen(tuple(tried), tuple(specs), len(installed), problems)
 
 
 async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None]) -> None:
@@ -101,12 +111,16 @@ async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None])
         tell: shows the user a line.
 
     Raises:
-        HostError: the user's config.toml breaks a rule, and everything is as it was.
+        HostError: the user's config.toml breaks a rule, or the file of a plugin that runs is broken, and everything is as it was: a slip
+            of the keyboard must not take a guard away.
     """
     try:
-        chosen = await trio.to_thread.run_sync(lambda: choose(before.tried, user_settings()))
-    except Failed as error:
-        raise HostError(error.message) from None
+        chosen = await trio.to_thread.run_sync(lambda: _what_is_installed(before.tried, user_settings()))
+    except (Failed, RegistryError) as error:
+        raise HostError(str(error)) from None
+    running = sorted(plugin.name for plugin in host.plugins if plugin.name in chosen.broken)
+    if running:
+        raise HostError(f"{'; '.join(chosen.problems)}; correct it, or: sliphook uninstall {running[0]}")
     for line in chosen.problems:
         tell(line)
     await host.update(chosen.specs)
