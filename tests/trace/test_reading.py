@@ -51,7 +51,7 @@ def test_what_is_no_record_is_told_with_its_number_and_passed_over() -> None:
     plugins, troubles = read(b'{"a":1}\n', LINES[0], b"\n\xff\xfe\n", LINES[1], LINES[2][:40])
     assert plugins == ["one", "two"]
     assert [line for line, _ in troubles] == [1, 4, 6]
-    assert troubles[1][1].startswith("no line of a trace: ")
+    assert troubles[1][1].startswith("it is no ")
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_what_is_no_record_is_told_with_its_number_and_passed_over() -> None:
     [
         (b"", "is empty"),
         (b"\n \n", "is empty"),
-        (b"# Title\n", "is no trace: line 1: no line of a trace: JSON is malformed"),
-        (b"\n{}\n", "is no trace: line 2: no line of a trace: "),
-        (bytes(range(256)) * 40, "is no trace: line 1: no line of a trace: "),
-        (LINES[0][:30], "is no trace: line 1: no line of a trace: "),
+        (b"# Title\n", "is no trace: line 1: it is no JSON, or not all of it"),
+        (b"\n{}\n", "is no trace: line 2: it is no record: "),
+        (bytes(range(256)) * 40, "is no trace: line 1: it is no "),
+        (LINES[0][:30], "is no trace: line 1: it is no "),
     ],
 )
 def test_a_file_that_is_no_trace(data: bytes, why: str) -> None:
@@ -74,7 +74,7 @@ def test_a_file_that_is_no_trace(data: bytes, why: str) -> None:
 @pytest.mark.parametrize("times", [{"wall_s": 1e300}, {"mono_s": -1e300}, {"elapsed_ms": 1e300}, {"wall_s": -1}])
 def test_times_that_are_none_are_told(times: dict[str, float]) -> None:
     fields = {"kind": "message", "wall_s": 1.0, "mono_s": 1.0, "plugin": "guard", **times}
-    assert read(LINES[0], msgspec.json.encode(fields)) == (["one"], [(2, "no line of a trace: its times are none")])
+    assert read(LINES[0], msgspec.json.encode(fields)) == (["one"], [(2, "it is no record: its times are none")])
 
 
 def test_a_format_that_is_not_known_is_not_guessed_at() -> None:
@@ -102,7 +102,12 @@ def test_a_line_without_an_end_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> N
     assert troubles == [(2, "it is over 1,000 bytes long")]
 
 
-def test_one_turn_and_what_happened_meanwhile() -> None:
+def withdrawn(id: int, at: float, plugin: str = "guard") -> TraceRecord:
+    body = {"method": "$/cancelRequest", "params": {"id": id}}
+    return record(at=at, plugin=plugin, direction="to_plugin", method="$/cancelRequest", body=body)
+
+
+def test_one_turn_what_happened_meanwhile_and_its_cancels() -> None:
     trace = [
         life("ready", 0.0),
         asked(1, 1.0, turn_id="t-aa", session_id="s"),
@@ -110,12 +115,18 @@ def test_one_turn_and_what_happened_meanwhile() -> None:
         asked(2, 1.6, turn_id="t-other", session_id="s2"),
         asked(3, 2.0, turn_id="t-aa", session_id="s"),
         asked(4, 3.0, turn_id="t-ab", session_id="s"),
-        record("late", 9.0, turn_id="t-aa", session_id="s"),
+        withdrawn(3, 3.1),
+        withdrawn(4, 3.2),
+        withdrawn(3, 3.3, plugin="weather"),
+        record("late", 9.0, id=3, turn_id="t-aa", session_id="s"),
+        record("late", 9.1, id=4, turn_id="t-ab", session_id="s"),
+        record("spawn", 9.2),
+        withdrawn(3, 9.3),
     ]
     for wanted in ("1", "t-aa"):
         turn = turn_named(wanted, trace)
         assert (turn.turn_id, turn.first, turn.last) == ("t-aa", 1, 4)
-        assert list(only_turn(trace, turn)) == [trace[1], trace[2], trace[4]]
+        assert list(only_turn(trace, turn)) == [trace[1], trace[2], trace[4], trace[6], trace[9]]
     assert turn_named("3", trace).turn_id == "t-ab"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Iterable
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from sliphook.quoting import quote
 
 from .common import EXIT_OK, Failed, json_option, print_json
 from .trace_source import TraceFile
@@ -65,7 +68,7 @@ def command(
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} are two views: give one at a time")
     if as_json and (timeline or perfetto):
-        raise click.UsageError(f"{given[0]} prints nothing, so there is no --json of it")
+        raise click.UsageError(f"{given[0]} writes a file, and there is no --json of it")
     if follow and turn is not None:
         raise click.UsageError("--turn looks at a whole file: leave out --follow")
     source = TraceFile(file, wanted, turn)
@@ -79,8 +82,11 @@ def command(
         if perfetto.suffix.lower() != ".json":
             raise click.UsageError(f"--perfetto: {perfetto} must end in .json")
         _write(perfetto, to_perfetto(source.records()))
+    elif follow:
+        with contextlib.suppress(KeyboardInterrupt):  # the way out that its help names
+            _show(source.follow(), verbose=verbose, as_json=as_json, at_once=True)
     else:
-        _show(source.follow() if follow else source.records(), verbose=verbose, as_json=as_json, at_once=follow)
+        _show(source.records(), verbose=verbose, as_json=as_json, at_once=False)
     return EXIT_OK
 
 
@@ -144,3 +150,4 @@ def _write(path: Path, text: str) -> None:
             write_atomically(path, text)
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror or error}") from None
+    click.echo(f"wrote {quote(str(path), 4096)}", err=True)  # OUT itself may be /dev/stdout

@@ -65,7 +65,7 @@ def decode_line(line: bytes) -> TraceRecord:
     """The record of one line; the white space of a JSON body may differ from what was on the wire.
 
     Raises:
-        ValueError: it is no line of a trace; the message says why.
+        ValueError: it is no line of a trace; the message says why, in words that follow its number.
     """
     try:
         fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
@@ -78,8 +78,12 @@ def decode_line(line: bytes) -> TraceRecord:
             body = base64.b64decode(msgspec.json.decode(fields.pop("raw"), type=str), validate=True)
         plain = {name: msgspec.json.decode(value) for name, value in fields.items()}
         return msgspec.convert({**plain, "body": body}, TraceRecord)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"it is no record: {error}") from None
+    except msgspec.DecodeError:
+        raise ValueError("it is no JSON, or not all of it") from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise ValueError(f"no line of a trace: {error}") from None
+        raise ValueError(f"it is no record: {error}") from None
 
 
 def _is_json(body: bytes) -> bool:

@@ -92,7 +92,7 @@ class TraceReader:
             self._trouble(self._line, str(error))
             return None
         if not _is_sane(record):
-            self._trouble(self._line, "no line of a trace: its times are none")
+            self._trouble(self._line, "it is no record: its times are none")
             return None
         if record.kind == "header":
             _check_format(record)
