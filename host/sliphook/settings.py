@@ -11,6 +11,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from sliphook_sdk.protocol import nearest
 from sliphook_sdk.protocol.describe import doc
 
 from . import places
@@ -83,6 +84,16 @@ def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
     caps = [cap_s for cap_s in (spec.timeout_cap_s, own.timeout_cap_s) if cap_s is not None]
     overrides = {**spec.overrides, **{name: _over(spec.overrides.get(name, Override()), keys) for name, keys in own.hooks.items()}}
     return dataclasses.replace(spec, timeout_cap_s=min(caps, default=None), overrides=overrides)
+
+
+def for_nobody(settings: Settings, installed: list[str]) -> dict[str, str | None]:
+    """What stands under `plugins` and does nothing: names that no installed plugin has, each with the nearest that one has.
+
+    Args:
+        settings: the user's.
+        installed: the names of all installed plugins, also of those that cannot be read.
+    """
+    return {name: nearest(name, installed) for name in settings.plugins if name not in installed}
 
 
 def _over(below: Override, keys: HookKeys) -> Override:

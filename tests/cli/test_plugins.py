@@ -63,6 +63,16 @@ def test_settings_go_over_the_plugins_file(home: Path) -> None:
     assert spec.overrides == {"stop": Override(priority=9)}
 
 
+def test_settings_for_a_plugin_that_is_not_installed_are_told(home: Path) -> None:
+    install(home / "guard", enabled=False)
+    settings = msgspec.convert({"plugins": {"gard": {}, "guard": {}, "weather": {}, "a\nb": {}}}, Settings)
+    assert choose([], settings).problems == (
+        "config.toml: plugins.gard does nothing, as no plugin of that name is installed; did you mean guard?",
+        "config.toml: plugins.weather does nothing, as no plugin of that name is installed; `sliphook list` shows what is installed",
+        "config.toml: plugins.a\\nb does nothing, as no plugin of that name is installed; `sliphook list` shows what is installed",
+    )
+
+
 def test_broken_settings_are_one_line_and_left_alone(home: Path) -> None:
     file = home / "config" / "sliphook" / "config.toml"
     file.parent.mkdir(parents=True)

@@ -12,7 +12,7 @@ import trio
 
 from sliphook.errors import HostError
 from sliphook.registry import Registry, RegistryError
-from sliphook.settings import Settings, read_settings, with_settings
+from sliphook.settings import Settings, for_nobody, read_settings, with_settings
 from sliphook.spec import PluginSpec
 from sliphook.tomlfile import TomlError
 
@@ -33,7 +33,7 @@ class Chosen:
         tried: executables of `--plugin`.
         specs: all of them, for the host.
         installed: how many of them are installed; they come first.
-        problems: what the user should read of those that cannot be started, a line each.
+        problems: what the user should read of those that cannot be started, and of settings for plugins that are not there; a line each.
         broken: the names of those whose files cannot be read.
     """
 
@@ -90,9 +90,11 @@ def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
 
 
 def _what_is_installed(tried: Sequence[Path], settings: Settings) -> Chosen:
-    installed, broken = Registry().specs(os.environ)
-    problems = tuple(f"plugin {says(one.name)} is left out: {one.why}" for one in broken)
-    return replace(_with_tried(tried, settings, installed, problems), broken=frozenset(one.name for one in broken))
+    registry = Registry()
+    installed, broken = registry.specs(os.environ)
+    problems = [f"plugin {says(one.name)} is left out: {one.why}" for one in broken]
+    problems += [_does_nothing(name, close) for name, close in for_nobody(settings, registry.names()).items()]
+    return replace(_with_tried(tried, settings, installed, tuple(problems)), broken=frozenset(one.name for one in broken))
 
 
 def _with_tried(tried: Sequence[Path], settings: Settings, installed: Sequence[PluginSpec], problems: tuple[str, ...]) -> Chosen:
@@ -100,6 +102,11 @@ def _with_tried(tried: Sequence[Path], settings: Settings, installed: Sequence[P
     specs = [with_settings(spec, settings) for spec in installed]
     specs += [PluginSpec(path) for path in tried if os.path.realpath(path) not in there]
     return Chosen(tuple(tried), tuple(specs), len(installed), problems)
+
+
+def _does_nothing(name: str, close: str | None) -> str:
+    hint = f"did you mean {close}?" if close else "`sliphook list` shows what is installed"
+    return f"config.toml: plugins.{says(name)} does nothing, as no plugin of that name is installed; {hint}"
 
 
 async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None]) -> None:

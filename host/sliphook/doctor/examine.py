@@ -75,5 +75,5 @@ def _settings() -> tuple[Settings, list[Finding]]:
         do = "correct it; until then sliphook run and chat do not start"
         return Settings(), [Finding(area="settings", level="problem", about=about, what=str(error), do=do)]
     where = settings_file()
-    what = f"{where} is in order" if where.exists() else f"there is none, which is fine; it would be {where}"
+    what = f"{where} has no unknown key and no wrong value" if where.exists() else f"there is none, which is fine; it would be {where}"
     return settings, [Finding(area="settings", level="ok", about=about, what=what)]

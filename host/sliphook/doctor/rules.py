@@ -9,9 +9,10 @@ from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from sliphook.environment import is_given_to_all
 from sliphook.manifest import ReadManifest, Route
+from sliphook.quoting import quote
 from sliphook.registry import Registered
-from sliphook.settings import with_settings
-from sliphook_sdk.protocol import CATALOGUE, NAME_PATTERNS, nearest
+from sliphook.settings import for_nobody, with_settings
+from sliphook_sdk.protocol import CATALOGUE, NAME_PATTERNS
 
 from .finding import Finding, Rule, Scene
 
@@ -144,12 +145,11 @@ def timeouts(scene: Scene) -> Iterator[Finding]:
 def settings_for_nobody(scene: Scene) -> Iterator[Finding]:
     """Settings that do nothing, as what they are about is not there."""
     names = [plugin.name for plugin in scene.plugins] + [broken.name for broken in scene.broken]
-    for name in scene.settings.plugins:
-        if name not in names:
-            close = nearest(name, names)
-            hint = f"did you mean {close}?" if close else "sliphook list shows what is installed"
-            what = f"plugins.{name}: no plugin of that name is installed"
-            yield Finding(area="settings", level="note", about="config.toml", what=what, do=hint)
+    for name, close in for_nobody(scene.settings, names).items():
+        hint = f"did you mean {close}?" if close else "sliphook list shows what is installed"
+        what = f"plugins.{quote(name, 64)}: no plugin of that name is installed"
+        # one letter off, it may be about a guard that now is not as the user wants it
+        yield Finding(area="settings", level="problem" if close else "note", about="config.toml", what=what, do=hint)
     for plugin, manifest in scene.enabled():
         own = scene.settings.plugins.get(plugin.name)
         for event in dict.fromkeys([*plugin.overrides, *(own.hooks if own is not None else ())]):
