@@ -23,6 +23,8 @@ from tests.torture.inside import comes, living
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+START_S = 75.0
+"""An agent in its own process with two plugins may take so long to be there on a busy machine."""
 WAIT_S = 30.0
 
 
@@ -42,7 +44,7 @@ async def run_agent(shop: Workshop, mode: str, make: Make) -> None:
         AssertionError: it did not end well; with its stderr.
     """
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, make, HEALTHY))
-    with trio.fail_after(60):
+    with trio.fail_after(START_S):
         done = await trio.run_process(
             command(mode, shop, programs), cwd=ROOT, env=_environment(), capture_stdout=True, capture_stderr=True, check=False
         )
@@ -70,10 +72,11 @@ async def kill_agent(shop: Workshop, mode: str, number: int, make: Make) -> None
     assert agent.stdin is not None
     try:
         output = agent.stdout
-        with trio.fail_after(WAIT_S):
+        line = b""
+        with trio.move_on_after(START_S):
             line = await trio.to_thread.run_sync(output.readline, abandon_on_cancel=True)
-        groups = [int(word) for word in line.split()]
-        assert len(groups) == 2, f"the agent said {line!r}"
+        groups = [int(word) for word in line.split() if word.isdigit()]
+        assert len(groups) == 2, f"within {START_S:g} s the agent said {line!r}"
         assert len(living(groups)) >= 2
         agent.send_signal(number)
         await trio.to_thread.run_sync(agent.wait)

@@ -9,7 +9,7 @@ import sys
 
 import trio
 
-from tests.torture.agents import ROOT, command, kill_agent
+from tests.torture.agents import ROOT, START_S, command, kill_agent
 from tests.torture.case import Case, Make, Workshop, at_first, c, nothing, python
 from tests.torture.inside import comes, has_ended, keeper_pid, living
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
@@ -110,7 +110,7 @@ async def _ctrl_c(shop: Workshop) -> None:
         os.execve(words[0], words, environment)
     try:
         said = b""
-        with trio.fail_after(30):
+        with trio.fail_after(START_S):
             while b"\n" not in said:
                 await trio.lowlevel.wait_readable(terminal)
                 said += os.read(terminal, 4096)
