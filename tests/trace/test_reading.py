@@ -54,6 +54,11 @@ def test_what_is_no_record_is_told_with_its_number_and_passed_over() -> None:
     assert troubles[1][1].startswith("it is no ")
 
 
+def test_a_kind_that_came_later_is_passed_over_without_a_word() -> None:
+    later = b'{"kind":"weather","wall_s":1.0,"mono_s":1.0,"plugin":"one","sunny":true}\n'
+    assert read(LINES[0], later, LINES[1]) == (["one", "two"], [])
+
+
 @pytest.mark.parametrize(
     ("data", "why"),
     [

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from importlib import metadata
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
@@ -16,15 +16,21 @@ from sliphook.undecodable import UNDECODABLE
 
 from .bodies import Header, Lost
 from .complete import told_by_body
-from .record import TraceRecord
+from .record import Kind, TraceRecord
 
-__all__ = ["FORMAT", "decode_line", "encode_line", "header_line", "lost_line"]
+__all__ = ["FORMAT", "UnknownKind", "decode_line", "encode_line", "header_line", "lost_line"]
 
 FORMAT: Final = 1
 """The version of the format. Fields and kinds may be added to it; another number means that old ones have changed."""
 
+_KINDS: Final = frozenset(get_args(Kind))
+
 _encoder = msgspec.json.Encoder()
 _any_json = msgspec.json.Decoder(msgspec.Raw)
+
+
+class UnknownKind(ValueError):
+    """A record of a kind that came later than this reader."""
 
 
 def header_line(first: TraceRecord, *, part: int) -> bytes:
@@ -65,6 +71,7 @@ def decode_line(line: bytes) -> TraceRecord:
     """The record of one line; the white space of a JSON body may differ from what was on the wire.
 
     Raises:
+        UnknownKind: it is a record, of a kind that is not known here.
         ValueError: it is no line of a trace; the message says why, in words that follow its number.
     """
     try:
@@ -77,7 +84,11 @@ def decode_line(line: bytes) -> TraceRecord:
         if "raw" in fields:
             body = base64.b64decode(msgspec.json.decode(fields.pop("raw"), type=str), validate=True)
         plain = {name: msgspec.json.decode(value) for name, value in fields.items()}
+        if isinstance(plain.get("kind"), str) and "mono_s" in plain and plain["kind"] not in _KINDS:
+            raise UnknownKind(plain["kind"])
         return msgspec.convert({**plain, "body": body}, TraceRecord)
+    except UnknownKind:
+        raise
     except msgspec.ValidationError as error:
         raise ValueError(f"it is no record: {error}") from None
     except msgspec.DecodeError:

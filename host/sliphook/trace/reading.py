@@ -11,7 +11,7 @@ from sliphook.quoting import quote
 from sliphook.undecodable import UNDECODABLE
 
 from .bodies import Header
-from .lines import FORMAT, decode_line
+from .lines import FORMAT, UnknownKind, decode_line
 from .record import TraceRecord
 
 __all__ = ["MAX_LINE_BYTES", "NotATrace", "TraceReader", "Trouble", "records_of"]
@@ -88,6 +88,8 @@ class TraceReader:
             return None
         try:
             record = decode_line(line)
+        except UnknownKind:
+            return None
         except ValueError as error:
             self._trouble(self._line, str(error))
             return None
