@@ -297,12 +297,15 @@ class PluginHost:
         )
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
-        """The plugins' tools that a session may offer to its model."""
-        return self._stage.tool_host.table.offers(session_id)
+        """The plugins' tools that a session may offer to its model, in the plugins' order, whichever was ready first."""
+        return sorted(self._stage.tool_host.table.offers(session_id), key=self._place)
 
     def commands(self) -> list[CommandOffer]:
-        """The plugins' slash commands."""
-        return self._stage.tool_host.commands()
+        """The plugins' slash commands, in the plugins' order."""
+        return sorted(self._stage.tool_host.commands(), key=self._place)
+
+    def _place(self, offer: ToolOffer | CommandOffer) -> int:
+        return next((place for place, plugin in enumerate(self._plugins) if plugin.name == offer.plugin), len(self._plugins))
 
     def interrupt_from_thread(
         self, session_id: str, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"

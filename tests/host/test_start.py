@@ -172,6 +172,25 @@ async def test_of_one_name_the_one_installed_first_keeps_it(shop: Workshop, prob
     assert any("/go is taken by the plugin third" in problem for problem in problems)
 
 
+async def test_tools_and_commands_come_in_the_order_of_installation(shop: Workshop) -> None:
+    """The model is told the same at every start, whichever plugin is the quickest."""
+    go = shop.flag("go")
+    slow = shop.program("slow", tools=["first"], commands=[{"name": "one"}], before=f"wait_for_file({str(go)!r})")
+    quick = shop.program("quick", tools=["second"], commands=[{"name": "two"}])
+    with trio.fail_after(WAIT_S):
+        async with trio.open_nursery() as nursery:
+            host = PluginHost([slow.path, quick.path])
+
+            async def release() -> None:
+                await until(lambda: [offer.name for offer in host.tools()] == ["second"])
+                go.touch()
+
+            nursery.start_soon(release)
+            async with host:
+                assert [offer.name for offer in host.tools()] == ["first", "second"]
+                assert [offer.name for offer in host.commands()] == ["one", "two"]
+
+
 async def test_one_plugin_under_two_names(shop: Workshop) -> None:
     """The name that the user has given it counts, not the one that it declares."""
     path = shop.program("probe").path
