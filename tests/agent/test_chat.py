@@ -163,7 +163,7 @@ async def test_ctrl_c_again(autojump_clock: MockClock, after_s: float, leaves: b
         await run.plugin.hears("tool/call")
         person.line("waits")
         person.ctrl_c(typed=True)
-        assert run.face.said == ["stopped; 1 message that waited was dropped; Ctrl+C once more leaves at once"]
+        assert run.face.said[1:] == ["stopped; 1 message that waited was dropped; Ctrl+C once more leaves at once"]
         await trio.sleep(after_s)
         person.ctrl_c(typed=True)
         assert run.face.emptied == (0 if leaves else 1)
@@ -236,7 +236,7 @@ async def test_commands_progress_and_questions_reach_the_face(autojump_clock: Mo
         await trio.testing.wait_all_tasks_blocked()
         assert (run.face.busy[0], run.face.busy[-1]) == (True, False)
         person.end()
-    assert run.face.said == ["deployed"]
+    assert run.face.said == ["model: scripted; plugins: 1 ready; /help lists the commands", "deployed"]
     assert [question and question.text() for question in run.face.questions] == ["slow {}\nprobe: why\nRun slow? [y/N]", None]
     assert "probe: 50% half\\x1b[2J" in run.face.display.lines
 
@@ -258,7 +258,12 @@ async def test_what_was_said_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (old.source, new.source, new.session_id) == ("startup", "resume", old.session_id)
     (call,) = again.plugin.payloads("user_prompt_submit")
     assert call.text == "who am I?"
-    assert again.face.said == ["going on after 2 messages; it began with: remember me"]
+    *begins, last = again.face.said
+    assert begins == [
+        "model: scripted; plugins: 1 ready; /help lists the commands",
+        "going on after 2 messages; it began with: remember me",
+    ]
+    assert last.startswith("› remember me\nHello. I am the scripted model")
 
 
 async def test_without_transcripts_it_says_so_and_goes_on(autojump_clock: MockClock) -> None:

@@ -58,6 +58,12 @@ class Terminal:
             seen = self.shown[self._mark :]
         self._mark += seen.index(text) + len(text)
 
+    def wait_until_it_echoes_nothing(self) -> None:
+        """The program runs, and is about to show what is typed itself."""
+        deadline = time.monotonic() + WAIT_S
+        while termios.tcgetattr(self._slave)[3] & termios.ECHO and time.monotonic() < deadline:
+            time.sleep(0.01)
+
     def ends(self) -> int:
         """The exit status; the terminal is as it was before."""
         deadline = time.monotonic() + WAIT_S
@@ -144,7 +150,14 @@ BEGUN = ["session_start startup", "turn_start"]
 
 
 def test_a_conversation_with_new_one_ctrl_c_and_a_question(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
-    terminal = hanging(terminals, tmp_path, plugin)
+    terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin)
+    terminal.wait_until_it_echoes_nothing()
+    terminal.type("TOOL hang\r")
+    terminal.wait_for("model: scripted; plugins: 1 ready; /help lists the commands")
+    terminal.wait_for("tool: hang {}")
+    assert "TOOL" not in terminal.shown.partition("›")[0]  # it is the prompt that shows it
+    terminal.type("later\r")
+    terminal.wait_for("› later (waits)")
     terminal.type("/new\r")
     terminal.wait_for("a new session")
     terminal.type("TOOL hang\r")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import termios
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,12 +52,31 @@ def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], 
     from .memory import Memory
 
     setup = set_up(model, base_url, plugins)
-    face = _face()
-    with tracing.open(face.write) as sink, Memory(resume, lambda line: face.display.notice("warning", line)) as memory:
-        try:
-            return trio.run(chat, setup, face, memory, sink)
-        except (HostError, ModelError, ScriptError) as error:
-            raise Failed(str(error)) from None
+    with _unechoed():
+        face = _face()
+        with tracing.open(face.write) as sink, Memory(resume, lambda line: face.display.notice("warning", line)) as memory:
+            try:
+                return trio.run(chat, setup, face, memory, sink)
+            except (HostError, ModelError, ScriptError) as error:
+                raise Failed(str(error)) from None
+
+
+@contextmanager
+def _unechoed() -> Generator[None]:
+    """What is typed before there is a prompt is shown by the prompt, and not by the terminal, too."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        yield
+        return
+    terminal = sys.stdin.fileno()
+    modes = termios.tcgetattr(terminal)
+    termios.tcsetattr(terminal, termios.TCSANOW, [*modes[:3], modes[3] & ~termios.ECHO, *modes[4:]])
+    try:
+        sys.stdout.write("\r\x1b[K")  # what has been typed already
+        sys.stdout.flush()
+        yield
+    finally:
+        with suppress(termios.error):  # it was closed
+            termios.tcsetattr(terminal, termios.TCSANOW, modes)
 
 
 def _face() -> Face:

@@ -126,6 +126,14 @@ class Screen:
             self._token = None
             self._rest()
 
+    def _take(self, prompt: str, typed: str) -> None:
+        """Hand on what was typed, and show it; it looks otherwise where it has to wait for its turn."""
+        assert self._listener is not None
+        message = self._listener.line(typed)
+        shown = without_controls(typed).replace("\n", "\n  ")
+        waits = " (waits)" if message is not None and message.queued else ""
+        self.above([("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{waits}\n")])
+
     # -- from any thread -------------------------------------------------------------------------------------------
 
     def above(self, text: StyleAndTextTuples) -> None:
@@ -268,14 +276,10 @@ class Screen:
         return [*text, ("class:prompt", _PROMPT)]
 
     def _accepted(self, buffer: Any) -> bool:
-        """A line was typed: it goes above, and the prompt is empty again."""
+        """A line was typed: the prompt is empty again."""
         typed: str = buffer.text
-        assert self._listener is not None
         if typed.strip() or self._question is not None:
-            prompt = _PROMPT if self._question is None else f"{self._question.prompt} [y/N] "
-            shown = without_controls(typed).replace("\n", "\n  ")
-            self.above([("class:prompt", prompt), ("class:typed", shown + "\n")])
-            self._tell(self._listener.line, typed)
+            self._tell(self._take, _PROMPT if self._question is None else f"{self._question.prompt} [y/N] ", typed)
         return False
 
     def _keys(self) -> KeyBindings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final, cast
 
@@ -111,8 +112,7 @@ class _Chat:
                         session_id=resumed.session_id if resumed else None,
                     )
                     self._offer()
-                    if resumed:
-                        self._face.say(f"going on after {resumed.messages} messages; it began with: {quote(resumed.prompt, 100)}")
+                    self._greet(host)
                     nursery.start_soon(self._face.talk, self)
                     await self._left.wait()
                     nursery.cancel_scope.cancel()
@@ -121,6 +121,20 @@ class _Chat:
             if self._hurry:
                 await trio.sleep(HURRY_S)
                 host.kill()
+
+    def _greet(self, host: PluginHost) -> None:
+        """Say what there is, to a person; in a pipe, what goes on alone."""
+        if self._face.asks:
+            states = Counter(plugin.state.replace("_", " ") for plugin in host.plugins)
+            plugins = ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
+            self._face.say(f"model: {quote(self._model.name, 64)}; plugins: {plugins}; /help lists the commands")
+        resumed = self._memory.resumed
+        if resumed is None:
+            return
+        self._face.say(f"going on after {resumed.messages} messages; it began with: {quote(resumed.prompt, 100)}")
+        if self._face.asks:
+            user, answer = self._memory.last_exchange()
+            self._face.say("\n".join(filter(None, (f"› {user}", answer))))
 
     # -- what the person does (see Listener) -------------------------------------------------------------------------
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sliphook.agent.conversation import Conversation
 from sliphook.agent.transcripts import SessionRow, TranscriptError, Transcripts, default_file
+from sliphook.quoting import quote
 
 from .agent_parts import PLATFORM, here
 from .common import Failed
 
 if TYPE_CHECKING:
     from sliphook.session import Session
+    from sliphook_sdk.protocol import Message
 
 __all__ = ["Memory"]
+
+_LINE_CHARS: Final = 300
 
 
 class Memory:
@@ -37,6 +41,7 @@ class Memory:
             Failed: there is no such session, or it cannot be read.
         """
         self.resumed: SessionRow | None = None
+        self._said: Sequence[Message] = ()
         self._stack = ExitStack()
         self._transcripts: Transcripts | None = None
         self._recorded: str | None = None
@@ -72,11 +77,26 @@ class Memory:
         recorder = self._transcripts.begin(session.session_id, session.session_key, session.platform, session.cwd, model)
         goes_on = self.resumed is not None and self.resumed.session_id == session.session_id
         try:
-            return Conversation(recorder=recorder, messages=self._transcripts.load(session.session_id) if goes_on else ())
+            self._said = self._transcripts.load(session.session_id) if goes_on else ()
+            return Conversation(recorder=recorder, messages=self._said)
         except TranscriptError as error:
             raise Failed(str(error)) from None
+
+    def last_exchange(self) -> tuple[str, str]:
+        """What the user said last in the conversation that goes on and what the model said to it last, each in a line, cut; "" for none."""
+        user = answer = ""
+        for message in self._said:
+            if message.role == "user":
+                user, answer = _line(message), ""
+            elif message.role == "assistant":
+                answer = _line(message) or answer
+        return user, answer
 
     def end(self, session_id: str, reason: str) -> None:
         """The session is over."""
         if self._transcripts is not None:
             self._transcripts.end(session_id, reason)
+
+
+def _line(message: Message) -> str:
+    return quote(" ".join((message.content or "").split()), _LINE_CHARS)
