@@ -91,6 +91,7 @@ class Backstage:
         self._reserved_commands = frozenset(reserved_commands)
         self._data_home = data_home
         self._by_name: dict[str, Plugin] = {}
+        self._parted: list[Plugin] = []
         self._subscribers: dict[str, Audience] = {}
         self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver, self.observer)
 
@@ -100,6 +101,10 @@ class Backstage:
     def plugins_by_name(self) -> Mapping[str, Plugin]:
         """The plugins whose manifest is known: they have declared themselves, or it was recorded."""
         return self._by_name
+
+    def everybody(self) -> Sequence[Plugin]:
+        """Those, and the ones that were removed and are still being ended."""
+        return [*self._by_name.values(), *(plugin for plugin in self._parted if not plugin.gone.is_set())]
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
         """Who hears a hook or event now; a closed guard that is not there is among them, and fails."""
@@ -128,7 +133,9 @@ class Backstage:
 
     def part_with(self, plugins: Iterable[Plugin]) -> None:
         """Plugins that the user does not want any more: from now on their hooks are lifted and their names are free."""
+        self._parted = [plugin for plugin in self._parted if not plugin.gone.is_set()]
         for plugin in plugins:
+            self._parted.append(plugin)
             if self._by_name.get(plugin.name) is plugin:
                 del self._by_name[plugin.name]
             self.tool_host.table.remove(plugin.name)

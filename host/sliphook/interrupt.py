@@ -51,17 +51,17 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     span = observer.span_of(stopped) if observer is not None else None
     announcements: dict[tuple[int, ...], Announcement] = {}  # by the requests that are under way at a plugin
     try:
-        for name, plugin in session.host.plugins_by_name.items():
+        for plugin in session.host.everybody():
             written = withdraw(plugin, turn_ids)
             connection = plugin.open_connection
             if connection is not None:
                 connection.hasten(session.session_id)
-            if name in subscribers:
+            if plugin.name in subscribers:
                 requests = tuple(call.id for call in written)
                 if requests not in announcements:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
                     announcements[requests] = Announcement(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span)
-                announcements[requests].tell(subscribers[name], plugin, urgent=True)
+                announcements[requests].tell(subscribers[plugin.name], plugin, urgent=True)
             if connection is not None:
                 for call in written:
                     connection.cancel(call, urgent=True)
@@ -72,7 +72,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
             _say_over(turn, urgent=True)
     finally:
         # also where the agent's own reason cannot be sent, the turn is over
-        for plugin in session.host.plugins_by_name.values():
+        for plugin in session.host.everybody():
             connection = plugin.open_connection
             if connection is not None:
                 connection.flush()
@@ -89,7 +89,7 @@ def close_turn(turn: Turn, outcome: TurnOutcome) -> None:
         one.outcome = outcome if one is turn else "interrupted"
     fires = _abandon_fires(turns)
     turn_ids = {one.turn_id for one in turns}
-    for plugin in turn.session.host.plugins_by_name.values():
+    for plugin in turn.session.host.everybody():
         connection = plugin.open_connection
         for call in withdraw(plugin, turn_ids):
             if connection is not None:

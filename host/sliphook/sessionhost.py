@@ -39,6 +39,10 @@ class SessionHost(Protocol):
         """All plugins."""
         ...
 
+    def everybody(self) -> Sequence[Plugin]:
+        """All plugins, and those that the user has removed and that are still being ended: they may owe something."""
+        ...
+
     def subscribers(self, name: str) -> Sequence[Subscriber]:
         """Who hears a hook or event."""
         ...

@@ -442,23 +442,25 @@ async def test_a_text_of_several_lines_is_logged_line_by_line() -> None:
 
 
 @pytest.mark.parametrize("others", [0, 1])
+@pytest.mark.parametrize("tool", ["shell", "deploy"])
 @pytest.mark.parametrize("how", ["disabled", "removed"])
-async def test_an_interrupt_waits_for_no_plugin_that_is_being_ended(autojump_clock: MockClock, how: str, others: int) -> None:
+async def test_an_interrupt_waits_for_no_plugin_that_is_being_ended(autojump_clock: MockClock, how: str, tool: str, others: int) -> None:
     """It ends by being killed, seconds later; whoever asked it outside of the turn's block is free at once, too."""
-    guard = FakePlugin("guard", hooks={"pre_tool_call": HANGS}, tools={"deploy": HANGS})
+    match = {"event": "pre_tool_call", "match": {"tool_name": "shell"}}
+    guard = FakePlugin("guard", hooks={"pre_tool_call": HANGS}, subscriptions=[match], tools={"deploy": HANGS})
     rest = [FakePlugin(f"other{index}", hears=["pre_tool_call"]) for index in range(others)]
     free_at: list[float] = []
     with trio.fail_after(60):
         async with PluginHost([guard, *rest]) as host, host.session() as session, trio.open_nursery() as nursery:
 
             async def call(turn: Turn) -> None:
-                outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
+                outcome = await turn.call_tool(tool, {"command": "ls"}, run=shell if tool == "shell" else None)
                 free_at.append(trio.current_time())
                 assert outcome.status == "cancelled"
 
             async with session.turn("x") as turn:
                 nursery.start_soon(call, turn)
-                await guard.hears("pre_tool_call")
+                await guard.hears("pre_tool_call" if tool == "shell" else "tool/call")
                 guard.freeze()
                 if how == "disabled":
                     nursery.start_soon(host.disable, "guard")
