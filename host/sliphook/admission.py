@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -12,6 +12,7 @@ from .lifecycle import State
 from .manifest import ReadManifest
 from .plugin import Plugin
 from .quoting import quote
+from .tools import CommandOffer, ToolOffer
 
 
 def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
@@ -68,6 +69,12 @@ def _shared(manifest: ReadManifest, theirs: ReadManifest) -> str | None:
         if command.name in commands:
             return f"the command /{command.name}"
     return None
+
+
+def place_among(plugins: Sequence[Plugin]) -> Callable[[ToolOffer | CommandOffer], int]:
+    """What sorts offers by the order of their plugins; those of strangers come last."""
+    places = {plugin.name: place for place, plugin in enumerate(plugins)}
+    return lambda offer: places.get(offer.plugin, len(places))
 
 
 def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, Audience]:

@@ -13,7 +13,7 @@ import trio
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
-from .admission import with_timeout
+from .admission import place_among, with_timeout
 from .backstage import Backstage, Callbacks
 from .errors import HostError
 from .fire import Fire, tell
@@ -298,14 +298,11 @@ class PluginHost:
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
         """The plugins' tools that a session may offer to its model, in the plugins' order, whichever was ready first."""
-        return sorted(self._stage.tool_host.table.offers(session_id), key=self._place)
+        return sorted(self._stage.tool_host.table.offers(session_id), key=place_among(self._plugins))
 
     def commands(self) -> list[CommandOffer]:
         """The plugins' slash commands, in the plugins' order."""
-        return sorted(self._stage.tool_host.commands(), key=self._place)
-
-    def _place(self, offer: ToolOffer | CommandOffer) -> int:
-        return next((place for place, plugin in enumerate(self._plugins) if plugin.name == offer.plugin), len(self._plugins))
+        return sorted(self._stage.tool_host.commands(), key=place_among(self._plugins))
 
     def interrupt_from_thread(
         self, session_id: str, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
