@@ -207,6 +207,14 @@ async def test_what_a_plugin_leaves_behind_is_a_warning(tmp_path: Path) -> None:
     assert named(report, "failed") == set()
 
 
+async def test_to_die_of_an_error_when_told_to_end_is_a_warning(tmp_path: Path) -> None:
+    report = await checked(write(tmp_path, "def told(message): message['method'] == 'exit' and sys.exit('it went wrong')"))
+    assert named(report, "warned") == {"shutdown", "exit"}
+    assert named(report, "failed") == set()
+    came = {finding.came for finding in report.findings if finding.verdict == "warned"}
+    assert came == {"the process exited with status 1; its last words on stderr: it went wrong"}
+
+
 async def test_a_plugin_that_leaves_itself_out_is_asked_for_nothing(tmp_path: Path) -> None:
     report = await checked(write(tmp_path, "MANIFEST['disabled'] = 'git is not installed'"))
     assert named(report, "passed") == set(ALL[:10]) | set(ALL[-8:])

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 import trio
+from click.shell_completion import ShellComplete
 
 from sliphook.agent.transcripts import Transcripts
-from sliphook.cli.main import main
+from sliphook.cli.main import main, sliphook
 from sliphook_sdk.protocol import Message, ToolCallRequest
 
 CALL = ToolCallRequest(call_id="c1", name="weather", arguments={"city": "Oslo"})
@@ -48,6 +49,19 @@ def test_nothing_was_recorded_yet(file: Path, capsys: pytest.CaptureFixture[str]
     assert main(["sessions", "show", "a"]) == 1
     assert capsys.readouterr().err == "sliphook: no conversation has been recorded yet\n"
     assert not file.parent.exists()
+
+
+def test_ids_behind_tab(recorded: Path) -> None:
+    for command in (["chat", "--resume"], ["sessions", "show"], ["sessions", "remove"]):
+        completion = ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE")
+        offered = [(item.value, item.help) for item in completion.get_completions(command, "a")]
+        assert offered == [("ab22", "hello"), ("aa11", "weather\\n\\x1b[31mplease?")]
+        assert [item.value for item in completion.get_completions(command, "aa")] == ["aa11"]
+    recorded.write_bytes(b"no database at all")
+    assert ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(["sessions", "show"], "") == []
+    recorded.unlink()
+    assert ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(["sessions", "show"], "") == []
+    assert not recorded.exists()
 
 
 def test_the_list(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,9 @@ async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> N
     install(home, "off").write_text("#!/bin/sh\ntouch started\n")
     Registry().change("off", lambda plugin: dataclasses.replace(plugin, enabled=False))
     (home / "data" / "sliphook" / "plugins" / "torn.toml").write_text("enabled = 1\n")
-    (home / "data" / "sliphook" / "data" / "of-old").mkdir(parents=True)
+    for name in ("of-old", "only-tried"):
+        (home / "data" / "sliphook" / "data" / name).mkdir(parents=True)
+    (home / "data" / "sliphook" / "data" / "of-old" / "notes").touch()
     (home / "config" / "sliphook").mkdir(parents=True)
     (home / "config" / "sliphook" / "config.toml").write_text("modle = 'x'\n")
 
@@ -107,6 +109,7 @@ async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> N
         ("note", f"{home / 'off'} has changed since it was approved; enabled, it would be refused"),
     ]
     assert about(findings, "of-old")[0][0] == "note"
+    assert about(findings, "only-tried") == []
     config = home / "config" / "sliphook" / "config.toml"
     assert about(findings, "config.toml") == [("problem", f"{config}, line 1: modle: there is no such key; did you mean model?")]
 

@@ -130,7 +130,7 @@ class Child:
         if id not in self._replies:
             if not self._closed:
                 raise Fault(f"{sent} (id {id})", f"no reply within {patience_s:g} s", advice or _ANSWER_ALL)
-            raise Fault(f"{sent} (id {id})", self._how_it_ended(await self.ended(_DYING_S)), advice or "live until you are told to end")
+            raise Fault(f"{sent} (id {id})", self.how_it_ended(await self.ended(_DYING_S)), advice or "live until you are told to end")
         return self._replies[id][0]
 
     def took_s(self, id: int) -> float:
@@ -182,7 +182,8 @@ class Child:
             await trio.sleep(_DYING_S / _LEFT_LOOKS)
         return True
 
-    def _how_it_ended(self, status: int | None) -> str:
+    def how_it_ended(self, status: int | None) -> str:
+        """In words, with its last ones on stderr."""
         how = "it closed its output and lives on" if status is None else f"the process {describe_exit(status)}"
         return f"{how}; its last words on stderr: {self._tail.lines[-1]}" if self._tail.lines else how
 

@@ -7,7 +7,7 @@ from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_
 
 from .bench import Bench
 from .child import Child
-from .finding import Fault
+from .finding import Fault, Lapse
 
 
 async def shutdown(bench: Bench) -> str:
@@ -41,11 +41,20 @@ async def sigterm(bench: Bench) -> str:
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         child.terminate()
-        return await _ends(child, TERM_GRACE_S, "SIGTERM", "do not ignore SIGTERM: SIGKILL follows")
+        return describe_exit(await _status(child, TERM_GRACE_S, "SIGTERM", "do not ignore SIGTERM: SIGKILL follows"))
 
 
 async def _ends(child: Child, within_s: float, sent: str, advice: str) -> str:
+    status = await _status(child, within_s, sent, advice)
+    if status != 0:
+        raise Lapse(
+            sent, child.how_it_ended(status), "end with status 0 when you are told to end; another looks as if something went wrong"
+        )
+    return describe_exit(status)
+
+
+async def _status(child: Child, within_s: float, sent: str, advice: str) -> int:
     status = await child.ended(within_s)
     if status is None:
         raise Fault(sent, f"it lives on after {within_s:g} s", advice)
-    return describe_exit(status)
+    return status

@@ -77,5 +77,9 @@ class Fault(Exception):
         self.advice = advice
 
 
+class Lapse(Fault):
+    """No rule is broken, but its author would want to know. Arguments as for `Fault`."""
+
+
 class Skip(Exception):
     """The check does not apply to this plugin; str() says why."""

@@ -17,7 +17,7 @@ from sliphook.trace.record import TraceSink
 from . import call_rules, end_rules, wire_rules
 from .bench import Bench
 from .call_rules import CommandRule, EventRule, HookRule, ToolRule
-from .finding import Fault, Finding, Report, Skip, Verdict
+from .finding import Fault, Finding, Lapse, Report, Skip, Verdict
 
 CHECK_S: Final = 60.0
 """No check takes longer; the waits in it are shorter, so this is a fault of the suite's own."""
@@ -147,6 +147,8 @@ async def _run(check: Check, bench: Bench) -> Finding:
     except Skip as skip:
         await bench.drop()  # it may still be at work
         return finding("skipped", str(skip))
+    except Lapse as lapse:
+        return finding("warned", sent=lapse.sent, came=lapse.came, advice=lapse.advice)
     except Fault as fault:
         await bench.drop()  # the next check begins with a process that has done nothing wrong
         return finding("failed", sent=fault.sent, came=fault.came, advice=fault.advice)

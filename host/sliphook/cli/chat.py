@@ -13,6 +13,7 @@ import click
 
 from .common import Failed, plugin_option
 from .model_options import model_options
+from .names import session_ids
 from .tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     is_flag=False,
     flag_value="",
     metavar="[ID]",
+    shell_complete=session_ids,
     help="Go on with a conversation: the last one of this folder, or the one whose ID begins so (see: sliphook sessions).",
 )
 @trace_options

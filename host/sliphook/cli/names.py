@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import click
     from click.shell_completion import CompletionItem
 
-__all__ = ["event_names", "installable", "plugin_names"]
+__all__ = ["event_names", "installable", "plugin_names", "session_ids"]
 
 
 def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -33,6 +33,21 @@ def installable(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
 
     names = [] if incomplete.startswith((".", "/", "~")) else [name for name in available() if name.startswith(incomplete)]
     return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+
+
+def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The conversations that were recorded, the last one first, each with the words it began with."""
+    from click.shell_completion import CompletionItem
+
+    from sliphook.agent.transcripts import TranscriptError, Transcripts, default_file
+    from sliphook.quoting import quote
+
+    with suppress(OSError, RuntimeError, TranscriptError):
+        if default_file().exists():  # looking makes no file
+            with Transcripts.open(default_file()) as transcripts:
+                rows = [row for row in transcripts.sessions() if row.session_id.startswith(incomplete)]
+            return [CompletionItem(row.session_id, help=quote(row.prompt, 60)) for row in rows if row.session_id.isprintable()]
+    return []
 
 
 def event_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

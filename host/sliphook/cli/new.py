@@ -17,9 +17,8 @@ _GUARD: Final = "It keeps an agent's shell from deleting whole trees: `rm -rf` i
 _GATE: Final = "The agent may not stop before it has spoken of tests."
 _FIRE: Final = """ --payload '{"tool_name": "shell", "arguments": {"command": "rm -rf build"}}'"""
 _NO_SDK: Final = 'It needs no SDK; the section "Framing" of Sliphook\'s protocol.md says what such a small reader may rely on.'
-_SDK: Final = (
-    "The first `python3` on PATH runs both; it must have `sliphook-sdk`, and for the test `pytest`: `python3 -m pip install pytest`."
-)
+_SDK: Final = "The first `python3` on PATH runs the plugin and its test; it must have `sliphook-sdk`, and "
+    "for the test `pytest`: `python3 -m pip install pytest`."
 _PYTEST: Final = "[pytest]\n# This file is here so that pytest takes no settings from the folders above.\n"
 _CASES: Final = """\
 expect 'trees stay' '"decision":"deny"' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"rm -rf build"}}'
@@ -75,7 +74,8 @@ _LANGUAGES: Final = {
 def command(name: str, language: str) -> int:
     """Begin a plugin called NAME: a folder of that name with a plugin that works and passes `sliphook check`, its test and a README.
 
-    In Python it uses the SDK, in the other languages nothing but what the language brings along.
+    It is a guard that denies `rm -rf` in the agent's shell; in Rust it is one that does not let the agent stop before it has spoken of
+    tests. In Python it uses the SDK, in the other languages nothing but what the language brings along.
     """
     from sliphook_sdk.protocol import NAME_PATTERNS
 
@@ -95,9 +95,12 @@ def command(name: str, language: str) -> int:
     except OSError as error:
         raise Failed(f"cannot write {folder}: {error.strerror or error}") from None
     click.echo(f"wrote {', '.join(f'{name}/{file}' for file in texts)}")
+    click.echo(chosen.does)
     click.echo("\nTry it:")
     for line in (f"cd {name}", *_tries(name, chosen), chosen.test):
         click.echo(f"  {line}")
+    if language == "python":
+        click.echo(f"\n{_SDK}")
     if shutil.which(chosen.needs) is None:
         click.echo(f"\nIt needs {chosen.needs}, which is not on PATH.")
     return EXIT_OK

@@ -15,6 +15,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol import Message
 
 from .common import EXIT_OK, Failed, json_option, print_json
+from .names import session_ids
 
 _PROMPT_CHARS: Final = 60
 _LINE_CHARS: Final = 10_000
@@ -43,7 +44,7 @@ def command(context: click.Context, as_json: bool) -> int:
 
 
 @command.command("show")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=session_ids)
 @json_option
 def show(session_id: str, as_json: bool) -> int:
     """Print the conversation ID."""
@@ -58,7 +59,7 @@ def show(session_id: str, as_json: bool) -> int:
 
 
 @command.command("remove")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=session_ids)
 def remove(session_id: str) -> int:
     """Forget the conversation ID for good."""
     with _transcripts() as transcripts:

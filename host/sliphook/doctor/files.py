@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from sliphook import places
@@ -36,11 +37,11 @@ def executables(scene: Scene) -> Iterator[Finding]:
 
 
 def data_of_nobody(scene: Scene) -> Iterator[Finding]:
-    """Data directories of plugins that are not installed."""
+    """Data directories of plugins that are not installed. An empty one, as a plugin leaves that was only tried, is nothing to speak of."""
     known = {plugin.name for plugin in scene.plugins} | {broken.name for broken in scene.broken}
     home = places.plugin_data()
     try:
-        stale = sorted(path for path in home.iterdir() if path.is_dir() and path.name not in known)
+        stale = sorted(path for path in home.iterdir() if path.name not in known and path.is_dir() and _holds_something(path))
     except OSError:
         return  # there is none yet
     for path in stale:
@@ -52,6 +53,13 @@ def data_of_nobody(scene: Scene) -> Iterator[Finding]:
             what=what,
             do=f"where you do not need it: rm -r {shlex.quote(str(path))}",
         )
+
+
+def _holds_something(folder: Path) -> bool:
+    try:
+        return any(folder.iterdir())
+    except OSError:
+        return True  # as far as can be told
 
 
 RULES: Final[tuple[Rule, ...]] = (executables, data_of_nobody)
