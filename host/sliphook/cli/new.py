@@ -17,8 +17,10 @@ _GUARD: Final = "It keeps an agent's shell from deleting whole trees: `rm -rf` i
 _GATE: Final = "The agent may not stop before it has spoken of tests."
 _FIRE: Final = """ --payload '{"tool_name": "shell", "arguments": {"command": "rm -rf build"}}'"""
 _NO_SDK: Final = 'It needs no SDK; the section "Framing" of Sliphook\'s protocol.md says what such a small reader may rely on.'
-_SDK: Final = "The first `python3` on PATH runs the plugin and its test; it must have `sliphook-sdk`, and "
-    "for the test `pytest`: `python3 -m pip install pytest`."
+_SDK: Final = (
+    "The first `python3` on PATH runs the plugin and its test; it must have `sliphook-sdk`, "
+    "and for the test `pytest`: `python3 -m pip install pytest`."
+)
 _PYTEST: Final = "[pytest]\n# This file is here so that pytest takes no settings from the folders above.\n"
 _CASES: Final = """\
 expect 'trees stay' '"decision":"deny"' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"rm -rf build"}}'
