@@ -196,6 +196,11 @@ class TurnFace(Face[Turn]):
         return self.inner.interrupted
 
     @property
+    def tools_begun(self) -> set[str]:
+        """`model_call_id` of the tool calls that began to run."""
+        return self.inner.tools_begun
+
+    @property
     def last_assistant_message(self) -> str | None:
         """What the model last said, from `post_llm_call`."""
         return self.inner.last_assistant_message

@@ -67,7 +67,8 @@ def test_a_whole_turn() -> None:
                     assert not (await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])).denied
                     answer = Message(role="assistant", content="done")
                     turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
-                    assert (await turn.call_tool("look", {})).text() == "fine"
+                    assert (await turn.call_tool("look", {}, model_call_id="m-1")).text() == "fine"
+                    assert turn.tools_begun == {"m-1"}
                     assert (await turn.call_tool("shell", {"command": "ls"}, run=shell)).text() == "ran ls"
                     async with turn.subagent("look around") as child:
                         child.summary = "nothing there"
