@@ -162,6 +162,11 @@ def test_executables_of_plugins_that_are_not_started(home: Path) -> None:
     change = Registry().change
     plugin = change("guard", lambda plugin: dataclasses.replace(plugin, enabled=False, interpreter="/bin/sh"))
     assert list(files.executables(Scene(plugins=(plugin,)))) == []
+    (home / "sh").symlink_to("/bin/sh")
+    plugin = change("guard", lambda plugin: dataclasses.replace(plugin, interpreter=str(home / "sh")))
+    (finding,) = files.executables(Scene(plugins=(plugin,)))
+    what = f"when it was approved, {home}/sh ran it; now /bin/sh does, which may lack what it imports"
+    assert (finding.level, finding.what) == ("note", what)
     plugin = change("guard", lambda plugin: dataclasses.replace(plugin, interpreter="/none/sh"))
     path.chmod(0o757)
     found = [(finding.level, finding.what.partition(" (")[0]) for finding in files.executables(Scene(plugins=(plugin,)))]

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from sliphook import places
+from sliphook.diagnose import interpreter_of
 from sliphook.integrity import Unreadable, sha256_of
 from sliphook.ownership import why_unsafe
 from sliphook.quoting import quote
+from sliphook.registry import Registered
 
 from .finding import Finding, Rule, Scene
 
@@ -19,8 +21,7 @@ from .finding import Finding, Rule, Scene
 def executables(scene: Scene) -> Iterator[Finding]:
     """Files that would be refused, of plugins that are not started now; the others have been told of by their start."""
     for plugin in scene.plugins:
-        if plugin.interpreter is not None and not os.path.exists(plugin.interpreter):
-            what = f"when it was approved, {quote(plugin.interpreter)} ran it, which is not there any more"
+        if (what := _runs_in_another(plugin)) is not None:
             yield Finding(area="files", level="note", about=plugin.name, what=what)
         if plugin.enabled:
             continue
@@ -53,6 +54,24 @@ def data_of_nobody(scene: Scene) -> Iterator[Finding]:
             what=what,
             do=f"where you do not need it: rm -r {shlex.quote(str(path))}",
         )
+
+
+def _runs_in_another(plugin: Registered) -> str | None:
+    """A script's interpreter is not the one it was approved with, in words."""
+    if plugin.interpreter is None:
+        return None
+    approved = f"when it was approved, {quote(plugin.interpreter)} ran it"
+    if not os.path.exists(plugin.interpreter):
+        return f"{approved}, which is not there any more"
+    now = interpreter_of(plugin.path)
+    if now is None or _without_links_above(now) == _without_links_above(plugin.interpreter):
+        return None
+    return f"{approved}; now {quote(now)} does, which may lack what it imports"
+
+
+def _without_links_above(program: str) -> str:
+    """A path to compare. Its own link stays: those of virtual environments lead to one program, which finds other modules by each."""
+    return os.path.join(os.path.realpath(os.path.dirname(program)), os.path.basename(program))
 
 
 def _holds_something(folder: Path) -> bool:
