@@ -92,6 +92,15 @@ def test_the_templates_are_the_examples(language: str) -> None:
     assert text == (EXAMPLES / example).read_text(encoding="utf-8")
 
 
+def test_it_says_what_it_has_written_and_what_the_test_needs(sliphook: Sliphook, tmp_path: Path) -> None:
+    said = sliphook("new", "mine").out.splitlines()
+    assert said[1] == "It keeps an agent's shell from deleting whole trees: `rm -rf` is denied."
+    assert said[-1].endswith("for the test `pytest`: `python3 -m pip install pytest`.")
+    gate = sliphook("new", "gate", "--lang", "rust").out.splitlines()
+    assert gate[:2] == ["wrote gate/gate.rs, gate/test.sh, gate/README.md", "The agent may not stop before it has spoken of tests."]
+    assert not any("pytest" in line for line in gate)
+
+
 def test_it_overwrites_nothing(sliphook: Sliphook, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("precious")
     ran = sliphook("new", "mine", "--lang", "sh")
