@@ -161,12 +161,22 @@ def test_turns_at_the_same_time_are_shaded_once_and_their_interrupts_are_told_ap
     records = [*turns, *stops, *later]
     assert picture_of(story_of(records), "t").turns == [(0.0, 10_299.0), (10_500.0, 11_000.0)]
     classes = [element.get("class") for element in ElementTree.fromstring(draw_svg(records, "t")).iter()]
-    assert (classes.count("shade"), classes.count("flag-text")) == (2, 1)
+    assert (classes.count("shade"), classes.count("flag-text")) == (2, 3)
     assert 1 < classes.count("flag") < 15
 
 
 def test_an_empty_story_is_a_picture_too() -> None:
     ElementTree.fromstring(draw_svg([record("header", 0, plugin="")], "empty"))
+
+
+def test_labels_of_interrupts_close_to_each_other_do_not_meet() -> None:
+    stops = [told("agent_loop_stopped", at, session_id="s", turn_id=f"t-{at}", reason="user_stop") for at in (5.0, 5.3, 5.6, 5.9, 15.0)]
+    root = ElementTree.fromstring(draw_svg([asked(1, 0.0), *stops, answered(1, 20.0, 20_000.0)], "t.jsonl"))
+    boxes = [rect for rect in root.iter(f"{SVG}rect") if rect.get("class") == "flag-box"]
+    assert [box.get("y") for box in boxes] == ["52.0", "71.0", "90.0", "52.0"]
+    assert [text.text for text in root.iter(f"{SVG}text") if text.get("class") == "flag-text"] == ["interrupt: user_stop"] * 4
+    assert [title.text for title in root.iter(f"{SVG}title")].count("interrupt: user_stop") == 5
+    assert min(float(text.get("y", 0)) for text in root.iter(f"{SVG}text") if text.get("class") == "tick") > 90 + 17
 
 
 def test_long_pauses_are_cut_short() -> None:

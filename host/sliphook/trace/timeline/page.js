@@ -6,9 +6,11 @@ const picture = JSON.parse(document.getElementById("data").textContent);
 const chart = document.getElementById("chart");
 const panel = document.getElementById("panel");
 
-const LEFT = 168, RIGHT = 28, TOP = 58, PAD = 9, LEAST_TRACK = 44, CHAR = 6, BOLD = 6.7, LEAST = 3, CROWD = 12;
+const LEFT = 168, RIGHT = 28, PAD = 9, LEAST_TRACK = 44, CHAR = 6, BOLD = 6.7, LEAST = 3, CROWD = 12;
 const HEIGHTS = { bars: 20, thin: 12, marks: 14 };
 const GRAVITY = { death: 6, failed: 5, wrong: 5, lost: 5, deny: 4, ask: 3, cancelled: 2 };
+
+const FLAG_ROW = 19, FLAG_ROWS = Math.max(1, Math.min(3, picture.flags.length)), TOP = 58 + FLAG_ROW * (FLAG_ROWS - 1);
 
 const stretches = picture.scale.stretches;
 const last = stretches[stretches.length - 1];
@@ -159,18 +161,30 @@ function draw() {
     y += heights[index];
   });
   make(svg, "line", { class: "line", x1: 0, x2: width, y1: y, y2: y });
-  let free = LEFT - 1, lineFrom = LEFT - 1;
+  drawFlags(plot, bottom);
+  chart.replaceChildren(svg);
+}
+
+function drawFlags(plot, bottom) {
+  // Each label stands in the first row where it meets no other; where there is none, the line says it when pointed at.
+  const free = new Array(FLAG_ROWS).fill(LEFT - 1), labels = [];
+  let lineFrom = LEFT - 1;
   for (const flag of [...picture.flags].sort((a, b) => a.at - b.at)) {
     const x = place(flag.at), wide = flag.label.length * BOLD + 14, left = Math.min(x, width - wide - 4);
     if (x < lineFrom || x > width) continue;
     lineFrom = x + LEAST;
-    make(plot, "line", { class: "flag", x1: x, x2: x, y1: 18, y2: bottom });
-    if (left < free) continue;
-    free = left + wide + 4;
-    make(plot, "rect", { class: "flag-box", x: left, y: 6, width: wide, height: 17, rx: 3 });
-    make(plot, "text", { class: "flag-text", x: left + 7, y: 18 }, flag.label);
+    const row = free.findIndex((from) => left >= from), top = 6 + FLAG_ROW * Math.max(0, row);
+    const group = make(plot, "g", { class: "item" });
+    group.shows = { group: [[flag.at, flag.at, "", "", [flag.label], null]] };
+    make(group, "line", { class: "flag", x1: x, x2: x, y1: top + 12, y2: bottom });
+    if (row < 0) continue;
+    free[row] = left + wide + 4;
+    labels.push([flag.label, left, top, wide]);
   }
-  chart.replaceChildren(svg);
+  for (const [label, x, y, wide] of labels) { // no line goes through a label
+    make(plot, "rect", { class: "flag-box", x, y, width: wide, height: 17, rx: 3 });
+    make(plot, "text", { class: "flag-text", x: x + 7, y: y + 12 }, label);
+  }
 }
 
 function drawTicks(plot, bottom) {

@@ -20,6 +20,11 @@ _WIDTH: Final = 1280
 _LEFT: Final = 168
 _RIGHT: Final = 28
 _TOP: Final = 96
+"""Where the tracks begin; each row of labels of interrupts but the first pushes them down."""
+
+_FLAGS_TOP: Final = 52
+_FLAG_ROW: Final = 19
+_FLAG_ROWS: Final = 3
 _CHAR: Final = 6.0
 """About the width of a character, in pixels."""
 
@@ -58,6 +63,16 @@ class Drawn(NamedTuple):
     title: str
 
 
+class _Flag(NamedTuple):
+    """An interrupt as it is drawn: its label in the first row where it meets no other, or, `row` None, only where it is pointed at."""
+
+    x: float
+    label: str
+    left: float
+    width: float
+    row: int | None
+
+
 def svg_of(picture: Picture) -> str:
     """The file's text."""
     return "".join(_Drawing(picture).parts())
@@ -67,18 +82,20 @@ class _Drawing:
     def __init__(self, picture: Picture) -> None:
         self._picture = picture
         self._per_ms = (_WIDTH - _LEFT - _RIGHT) / picture.scale.length_ms
+        self._flag_places = list(self._place_flags())
+        self._top = _TOP + _FLAG_ROW * max((flag.row or 0 for flag in self._flag_places), default=0)
 
     def parts(self) -> Iterator[str]:
         picture = self._picture
         heights = [_height(track) for track in picture.tracks]
-        bottom = _TOP + sum(heights)
+        bottom = self._top + sum(heights)
         height = bottom + 46
         yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">\n'
         yield f"<style>\n{LOOK}</style>\n"
         yield f'<rect class="page" width="{_WIDTH}" height="{height}"/>\n'
         yield _text(20, 30, "title", picture.title) + _text(20, 50, "subtitle", picture.subtitle)
         yield from self._axis(bottom)
-        y = _TOP
+        y = self._top
         for track, tall in zip(picture.tracks, heights, strict=True):
             yield f'<line class="line" x1="0" y1="{y}" x2="{_WIDTH}" y2="{y}"/>\n'
             yield from self._track(track, y, tall)
@@ -93,19 +110,19 @@ class _Drawing:
 
     def _axis(self, bottom: int) -> Iterator[str]:
         for begin, end in self._picture.turns:
-            yield _rect(self._x(begin), _TOP, max(1.0, (end - begin) * self._per_ms), bottom - _TOP, "shade")
+            yield _rect(self._x(begin), self._top, max(1.0, (end - begin) * self._per_ms), bottom - self._top, "shade")
         for begin, end, lasted_ms in self._picture.scale.pauses:
             x, x2 = self._x(begin), self._x(end)
-            yield f"<g>{_rect(x, _TOP, x2 - x, bottom - _TOP, 'pause')}"
+            yield f"<g>{_rect(x, self._top, x2 - x, bottom - self._top, 'pause')}"
             for edge in (x, x2):
-                yield f'<line class="pause-edge" x1="{edge:.1f}" y1="{_TOP}" x2="{edge:.1f}" y2="{bottom}"/>'
+                yield f'<line class="pause-edge" x1="{edge:.1f}" y1="{self._top}" x2="{edge:.1f}" y2="{bottom}"/>'
             yield f"<title>{escape(f'nothing happens for {duration(lasted_ms)}')}</title></g>\n"
         free_from = 0.0
         for tick in ticks(self._picture.scale, 12):
             x = self._x(tick.shown_ms)
-            yield f'<line class="grid" x1="{x:.1f}" y1="{_TOP - 6}" x2="{x:.1f}" y2="{bottom}"/>'
+            yield f'<line class="grid" x1="{x:.1f}" y1="{self._top - 6}" x2="{x:.1f}" y2="{bottom}"/>'
             if x >= free_from:
-                yield _text(x, _TOP - 11, "tick", tick.label, anchor="middle")
+                yield _text(x, self._top - 11, "tick", tick.label, anchor="middle")
                 free_from = x + _CHAR * (len(tick.label) + 2)
 
     def _track(self, track: Track, y: float, tall: int) -> Iterator[str]:
@@ -168,18 +185,29 @@ class _Drawing:
         return Drawn(x, width, worst.style, f"{len(items)} ×", "\n".join(_several(items)))
 
     def _flags(self, bottom: int) -> Iterator[str]:
-        free_from = line_from = 0.0
+        for flag in self._flag_places:
+            top = _FLAGS_TOP + (flag.row or 0) * _FLAG_ROW
+            yield f'<g><line class="flag" x1="{flag.x:.1f}" y1="{top + 16}" x2="{flag.x:.1f}" y2="{bottom}"/>'
+            yield f"<title>{escape(flag.label)}</title></g>\n"
+        for flag in self._flag_places:  # no line goes through a label
+            if flag.row is not None:
+                top = _FLAGS_TOP + flag.row * _FLAG_ROW
+                yield _rect(flag.left, top, flag.width, 17, "flag-box", 3) + _text(flag.left + 7, top + 12, "flag-text", flag.label)
+
+    def _place_flags(self) -> Iterator[_Flag]:
+        line_from = 0.0
+        free_from = [0.0] * _FLAG_ROWS
         for flag in sorted(self._picture.flags, key=lambda flag: flag.at):
             x = self._x(flag.at)
             if x < line_from:
                 continue
             line_from = x + _LEAST
-            yield f'<line class="flag" x1="{x:.1f}" y1="{_TOP - 28}" x2="{x:.1f}" y2="{bottom}"/>'
             width = len(flag.label) * _BOLD + 14
             left = min(x, _WIDTH - width - 4)
-            if left >= free_from:
-                yield _rect(left, _TOP - 44, width, 17, "flag-box", 3) + _text(left + 7, _TOP - 32, "flag-text", flag.label)
-                free_from = left + width + 4
+            row = next((row for row, free in enumerate(free_from) if left >= free), None)
+            if row is not None:
+                free_from[row] = left + width + 4
+            yield _Flag(x, flag.label, left, width, row)
 
 
 _GRAVITY: Final = {"death": 6, "failed": 5, "wrong": 5, "lost": 5, "deny": 4, "ask": 3, "cancelled": 2}
