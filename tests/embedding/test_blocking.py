@@ -213,6 +213,7 @@ def test_every_public_method_has_its_face(face: type, inner: type, own: set[str]
         "last_assistant_message",
         "context",
         "summary",
+        "tools_begun",
     }
 
 
