@@ -121,7 +121,10 @@ class Screen:
         self._token = trio.lowlevel.current_trio_token()
         try:
             with TerminalKept() as terminal, contextlib.redirect_stderr(Above(self.above)):
-                await self._until_it_leaves(terminal)
+                try:
+                    await self._until_it_leaves(terminal)
+                finally:
+                    await self._show_the_rest(terminal)
         finally:
             self._token = None
             self._rest()
@@ -187,6 +190,13 @@ class Screen:
                 await self._leaves()
             raise
 
+    async def _show_the_rest(self, terminal: TerminalKept) -> None:
+        """What was not drawn any more. A terminal that takes nothing is not waited for, even where the thread got away in time."""
+        with trio.move_on_after(_CLOSE_S, shield=True) as waiting:
+            await terminal.write(self._undrawn())
+        if waiting.cancelled_caught:
+            terminal.give_up()
+
     async def _leaves(self) -> bool:
         """Have the thread end; returns whether it does."""
         self._in_the_thread(self._exit)
@@ -200,13 +210,16 @@ class Screen:
 
     def _rest(self) -> None:
         """Where there is no prompt, lines go to the terminal as they are."""
+        with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or stdout is closed
+            sys.stdout.write(self._undrawn())
+            sys.stdout.flush()
+
+    def _undrawn(self) -> str:
         with self._lock:
             text = "".join(piece[1] for line in self._above for piece in line) + (f"{self._begun}\n" if self._begun else "")
             self._above.clear()
             self._begun = ""
-        with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or stdout is closed
-            sys.stdout.write(text)
-            sys.stdout.flush()
+        return text
 
     # -- in prompt_toolkit's thread --------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import trio
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -103,6 +104,23 @@ class TerminalKept:
             self._modes = termios.tcgetattr(sys.stdin.fileno())
         return self
 
+    async def write(self, text: str) -> None:
+        """Write to stdout without ever waiting in it. One that takes nothing any more gets nothing."""
+        if self._stalled:
+            return
+        output = sys.stdout.fileno()
+        left = memoryview(text.encode(sys.stdout.encoding, "backslashreplace"))
+        os.set_blocking(output, False)
+        try:
+            with contextlib.suppress(OSError):  # it was closed
+                while left:
+                    try:
+                        left = left[os.write(output, left) :]
+                    except BlockingIOError:
+                        await trio.lowlevel.wait_writable(output)
+        finally:
+            os.set_blocking(output, True)
+
     def give_up(self) -> None:
         """It takes nothing: have a write that waits for it fail."""
         self._stalled = True
@@ -112,9 +130,6 @@ class TerminalKept:
                 termios.tcflush(output, termios.TCOFLUSH)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        if self._stalled:
-            for output in self._outputs:
-                os.set_blocking(output, True)  # others have it, too
         try:
             if self._modes:
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._modes)
@@ -123,5 +138,9 @@ class TerminalKept:
         if self._stalled:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             for output in self._outputs:
+                terminal = os.dup(output)
                 os.dup2(nowhere, output)
+                # others have it, too; and not before: a thread that still draws would wait in it, and hold the lock of stdout
+                os.set_blocking(terminal, True)
+                os.close(terminal)
             os.close(nowhere)
