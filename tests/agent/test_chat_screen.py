@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import select
@@ -13,6 +14,7 @@ import pytest
 import trio
 
 from sliphook.cli.chat_screen import Screen
+from sliphook.cli.chat_terminal import TerminalKept
 
 
 class Person:
@@ -80,4 +82,29 @@ async def test_what_was_not_drawn_waits_for_no_terminal(unread: Unread, tmp_path
     with trio.fail_after(30):
         await screen.talk(Person())
 
+    assert not unread.was_waited_for
+
+
+async def test_whoever_waits_in_a_terminal_that_is_given_up_goes_on(unread: Unread, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(f"sys.{name}", unread.slave)
+    output, written = unread.slave.fileno(), threading.Semaphore(0)
+
+    def draw() -> None:
+        """As prompt_toolkit does it: the output blocks again before each write."""
+        for _ in range(100):
+            os.set_blocking(output, True)
+            with contextlib.suppress(BlockingIOError):
+                os.write(output, b"word\n" * 1_000)
+            written.release()
+
+    thread = threading.Thread(target=draw)
+    with TerminalKept() as terminal:
+        thread.start()
+        while await trio.to_thread.run_sync(lambda: written.acquire(timeout=0.2)):
+            pass  # until it waits
+        assert thread.is_alive()
+        terminal.give_up()
+        await trio.to_thread.run_sync(thread.join, 5)
+    assert not thread.is_alive()
     assert not unread.was_waited_for

@@ -97,7 +97,7 @@ class TerminalKept:
     def __init__(self) -> None:
         self._outputs = [output.fileno() for output in (sys.stdout, sys.stderr) if output.isatty()]
         self._modes: list[Any] = []
-        self._stalled = False
+        self._given_up: list[int] = []
 
     def __enter__(self) -> TerminalKept:
         with contextlib.suppress(termios.error):  # closed a moment ago: the thread will find out
@@ -106,7 +106,7 @@ class TerminalKept:
 
     async def write(self, text: str) -> None:
         """Write to stdout without ever waiting in it. One that takes nothing any more gets nothing."""
-        if self._stalled:
+        if self._given_up:
             return
         output = sys.stdout.fileno()
         left = memoryview(text.encode(sys.stdout.encoding, "backslashreplace"))
@@ -122,25 +122,29 @@ class TerminalKept:
             os.set_blocking(output, True)
 
     def give_up(self) -> None:
-        """It takes nothing: have a write that waits for it fail."""
-        self._stalled = True
+        """It takes nothing: what is written from now on goes nowhere, and a write that waits for it fails."""
+        if self._given_up:
+            return
+        nowhere = os.open(os.devnull, os.O_WRONLY)
         for output in self._outputs:
-            os.set_blocking(output, False)
-            with contextlib.suppress(termios.error):
-                termios.tcflush(output, termios.TCOFLUSH)
+            terminal = os.dup(output)
+            # before anything else: whoever draws has his output block again before each write
+            os.dup2(nowhere, output)
+            with contextlib.suppress(OSError, termios.error):  # it was closed
+                os.set_blocking(terminal, False)
+                termios.tcflush(terminal, termios.TCOFLUSH)
+                for flow in (termios.TCOOFF, termios.TCOON):  # this wakes whoever waits in a write; room alone does not
+                    termios.tcflow(terminal, flow)
+            self._given_up.append(terminal)
+        os.close(nowhere)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         try:
             if self._modes:
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._modes)
         except termios.error:
-            self._stalled = True  # it was closed
-        if self._stalled:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            for output in self._outputs:
-                terminal = os.dup(output)
-                os.dup2(nowhere, output)
-                # others have it, too; and not before: a thread that still draws would wait in it, and hold the lock of stdout
-                os.set_blocking(terminal, True)
-                os.close(terminal)
-            os.close(nowhere)
+            self.give_up()  # it was closed
+        for terminal in self._given_up:
+            with contextlib.suppress(OSError):
+                os.set_blocking(terminal, True)  # others have it, too
+            os.close(terminal)
