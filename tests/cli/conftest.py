@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import pytest
 
+from tests.ran import Ran
+
 WAIT_S = 30.0
-
-
-class Ran(NamedTuple):
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        return json.loads(self.out)
 
 
 Sliphook = Callable[..., Ran]

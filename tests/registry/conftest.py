@@ -5,25 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from sliphook import places
 from sliphook.cli import consent
 from sliphook.cli.main import main
-
-
-class Ran(NamedTuple):
-    """How a command ended."""
-
-    status: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        return json.loads(self.out)
-
+from tests.ran import Ran
 
 Run = Callable[..., Ran]
 MakePlugin = Callable[..., Path]

@@ -29,7 +29,7 @@ _encoder = msgspec.json.Encoder()
 _any_json = msgspec.json.Decoder(msgspec.Raw)
 
 
-class UnknownKind(ValueError):
+class UnknownKind(Exception):
     """A record of a kind that came later than this reader."""
 
 
@@ -87,8 +87,6 @@ def decode_line(line: bytes) -> TraceRecord:
         if isinstance(plain.get("kind"), str) and "mono_s" in plain and plain["kind"] not in _KINDS:
             raise UnknownKind(plain["kind"])
         return msgspec.convert({**plain, "body": body}, TraceRecord)
-    except UnknownKind:
-        raise
     except msgspec.ValidationError as error:
         raise ValueError(f"it is no record: {error}") from None
     except msgspec.DecodeError:
