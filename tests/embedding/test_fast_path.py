@@ -20,6 +20,7 @@ import sliphook
 import sliphook.testing
 from sliphook import Outcome, PluginHost, Session, Turn
 from sliphook.call import Call
+from sliphook.delivery import encode_params
 from sliphook.fire import Fire
 from sliphook.lonefire import LoneFire, asked_alone
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
@@ -100,6 +101,20 @@ async def test_a_request_that_fits_no_pipe_is_written_in_parts(autojump_clock: M
     async with asking(plugin) as turn:
         assert statuses(await ask(turn, "x" * 1_000_000), await ask(turn)) == ["answered", "answered"]
     assert notes == [1_000_000, 0]
+
+
+async def test_the_timeout_does_not_count_what_the_host_needs_for_the_bytes(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode_slowly(*args: Any) -> Any:
+        autojump_clock.jump(4)
+        return encode_params(*args)
+
+    monkeypatch.setattr("sliphook.lonefire.encode_params", encode_slowly)
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    async with asking(plugin) as turn:
+        outcome = await ask(turn)
+        assert (statuses(outcome), outcome.parts[0].elapsed_ms, trio.current_time()) == (["timed_out"], 5000.0, 9.0)
 
 
 async def test_a_timeout_ends_the_reading(autojump_clock: MockClock) -> None:
