@@ -116,9 +116,11 @@ class Connection:
             self._send(call, frame)
             self._reader.attend()
             return False
-        self._calls[call.id] = call
-        item = Item(frame, call.method, call=call, session_id=call.session_id)
-        if not self._writer.send_now(item):
+        count = self._writer.write(frame)
+        if count:  # from here on the plugin works too
+            self._calls[call.id] = call
+            self._writer.wrote(Item(frame, call.method, call=call, session_id=call.session_id), count)
+        else:
             self._send(call, frame)
         return True
 

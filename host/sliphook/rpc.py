@@ -95,8 +95,7 @@ class Rpc:
         """The same as `request`, for the fast path: Endpoint would make a future, with locks and callbacks, that nobody waits for."""
         request_id = self._new_id()
         self._asked[request_id] = pending
-        message = {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}
-        return request_id, frame(wire.encode(message if traceparent is None else _traced(message, traceparent)))
+        return request_id, frame(wire.request(request_id, method, params, traceparent))
 
     @staticmethod
     def notify(method: str, params: msgspec.Raw | msgspec.Struct, traceparent: str | None = None) -> bytes:

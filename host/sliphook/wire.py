@@ -182,6 +182,19 @@ def encode(value: Any) -> bytes:
         raise TypeError(f"{type(value).__name__} cannot be encoded: {error}") from None
 
 
+def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None = None) -> bytes:
+    """A request of the host's: what `encode` makes of it, without looking through `params` again.
+
+    Args:
+        id: a new one.
+        method: a word of the protocol, so nothing in it has to be escaped.
+        params: an object that `encode` has written.
+        traceparent: the span that it is the work of, or None.
+    """
+    span = b"" if traceparent is None else b'"traceparent":"%b",' % traceparent.encode()
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%b",%b"params":%b}' % (id, method.encode(), span, params)
+
+
 def _is_absent(result: msgspec.Raw | msgspec.UnsetType) -> bool:
     return result is msgspec.UNSET or bytes(result) == _NULL
 

@@ -65,7 +65,7 @@ class PipeWriter:
             QueueFull: there is no room, and the message may not be dropped.
         """
         at_once = not (self.outbox.size or self._blocked or urgent or join)
-        if at_once and self._write_through(item):
+        if at_once and self.send_now(item):
             return
         for victim in self.outbox.put(item, urgent=urgent):
             self._owner.lost(victim)
@@ -76,20 +76,30 @@ class PipeWriter:
 
     def send_now(self, item: Item) -> bool:
         """Write `item` at once; False, and nothing has happened, where it cannot begin to leave now: then `send` it."""
-        return not (self.outbox.size or self._blocked) and self._write_through(item)
+        count = self.write(item.frame)
+        if count:
+            self.wrote(item, count)
+        return count > 0
 
-    def _write_through(self, item: Item) -> bool:
-        """Write `item` without queueing it first; False where the pipe took nothing."""
+    def write(self, frame: bytes) -> int:
+        """Write as much of a message as the pipe takes at once; returns how many bytes, 0 where it cannot begin to leave now.
+
+        What there is to note about it can wait until the plugin is awake: then `wrote`, or `send` where it was 0.
+        """
+        if self.outbox.size or self._blocked:
+            return 0
         try:
-            count = os.write(self._descriptor, item.frame)
+            return os.write(self._descriptor, frame)
         except OSError:
-            return False  # full, broken or closed: `flush` finds out which
+            return 0  # full, broken or closed: `flush` finds out which
+
+    def wrote(self, item: Item, count: int) -> None:
+        """So many bytes of `item` have been written by `write`; the rest is the task's."""
         if count < len(item.frame):
             self.outbox.put(item)
             self.outbox.wrote(count)
             self._wake()
         self._owner.left(item)
-        return True
 
     def flush(self) -> None:
         """Write as much as the pipe takes now; the rest is the task's."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sliphook import wire
 from sliphook.rpc import Handler, Refusal, Rpc, Violation
-from sliphook_sdk.protocol import ErrorCode
+from sliphook_sdk.protocol import CATALOGUE, ErrorCode
 
 EMPTY = msgspec.Raw(b"{}")
 
@@ -388,13 +388,19 @@ def test_whatever_comes_each_request_is_settled_once_and_only_violations_are_rai
 # -- the fast path's requests, past Endpoint ------------------------------------------------------------------------------
 
 
-@given(st.text(min_size=1, max_size=20), st.dictionaries(st.text(max_size=5), st.integers(-9, 9) | st.text(max_size=9), max_size=4))
-def test_a_request_past_the_engine_is_the_same_message_in_the_same_row_of_ids(method: str, params: dict[str, Any]) -> None:
+@given(
+    st.sampled_from(sorted({entry.method for entry in CATALOGUE.values()})),
+    st.dictionaries(st.text(max_size=5), st.integers(-9, 9) | st.text(max_size=9), max_size=4),
+    st.none() | st.just("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+)
+def test_a_request_past_the_engine_is_the_same_message_in_the_same_row_of_ids(
+    method: str, params: dict[str, Any], traceparent: str | None
+) -> None:
     raw = msgspec.Raw(wire.encode(params))
     by_engine, past_it = Peer().rpc, Peer().rpc
     for number in (1, 2, 3):
-        request_id, frame = by_engine.request(method, raw, Waiter())
-        assert (request_id, frame) == (number, past_it.ask(method, raw, Waiter())[1])
+        request_id, frame = by_engine.request(method, raw, Waiter(), traceparent)
+        assert (request_id, frame) == (number, past_it.ask(method, raw, Waiter(), traceparent)[1])
     mixed = Peer().rpc
     assert [mixed.ask("a", EMPTY, Waiter())[0], mixed.request("b", EMPTY, Waiter())[0], mixed.ask("c", EMPTY, Waiter())[0]] == [1, 2, 3]
 
