@@ -34,6 +34,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
             "signals",
             "trace.record",
             "undecodable",
+            "vigil",
         ),
         ("environment",),
         (
@@ -168,6 +169,7 @@ SMALL: Final = {
         "trace",
         "undecodable",
         "usage",
+        "vigil",
         "waiting",
     ),
     "sliphook_sdk": ("call", "early", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),

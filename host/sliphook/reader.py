@@ -10,6 +10,7 @@ only where something is owed; else after a lull, and what the plugin says unaske
 from __future__ import annotations
 
 import os
+from time import perf_counter
 from typing import Protocol
 
 import trio
@@ -20,6 +21,7 @@ from . import pipes
 from .call import Call
 from .deadlines import Deadlines, Timer
 from .framing import Body, FrameReader, FramingError, Stray
+from .vigil import AWAKE_S, Vigil, processors
 
 READ_BYTES = 64 * 1024
 MESSAGES_PER_PASS = 100
@@ -67,6 +69,7 @@ class PipeReader:
         self._deadlines = deadlines
         self._owner = owner
         self._frames = FrameReader()
+        self._vigil = Vigil(processors())
         self._silence = Timer(self._silent)
         self._lull = Timer(self._lull_over)
         self._in_lull = False
@@ -113,13 +116,16 @@ class PipeReader:
         self._caller_reads = True
         if self._waiter is not None:
             self.nudge()
+        began = perf_counter()  # the processor's time, whatever clock trio has
+        awake_until = began + AWAKE_S if self._vigil.pays else began
         try:
             while call.status is None and self._descriptor >= 0 and not self._ended and not self._over_limit():
-                if await self._readable(call) and self._read_and_handle():
+                if await self._next_look(call, awake_until) and self._read_and_handle():
                     break  # a flood is the task's to deal with
         except Exception as error:  # a fault of the host: the plugin bears it, as ever, and not the agent
             self._fault = error
         finally:
+            self._vigil.took(perf_counter() - began)
             self._caller_reads = False
             if self._owner.is_owed or self._ended or self._descriptor < 0 or self._fault is not None:
                 self.attend()
@@ -191,6 +197,13 @@ class PipeReader:
             pipes.close(self._descriptor)
             self._descriptor = -1
             self.attend()
+
+    async def _next_look(self, call: Call, awake_until: float) -> bool:
+        """Let everybody else run, and wait for the pipe too unless the caller stays awake; False where there is nothing to read."""
+        if perf_counter() >= awake_until:
+            return await self._readable(call)
+        await trio.lowlevel.checkpoint()
+        return not self.closed
 
     async def _readable(self, waiter: object) -> bool:
         """Wait for the pipe; False after a nudge, or where it was closed."""

@@ -9,9 +9,10 @@ from pathlib import Path
 from time import perf_counter, process_time
 
 from sliphook import PluginHost
+from sliphook.vigil import processors
 
 from .asking import opened
-from .measuring import PROC, Scale, children_cpu_s, cores, measured, ratio, resident_kib
+from .measuring import PROC, Scale, children_cpu_s, measured, ratio, resident_kib
 from .peer_calls import HAS_MCP, mcp_server
 from .table import Row, Skipped
 from .workshop import HERE, Workshop
@@ -98,7 +99,7 @@ async def starts(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
         async with opened(plugins) as host:
             fifty.append(perf_counter() - start)
             host.kill()
-    least_s = scale.some * measured(cpus).value / cores()
+    least_s = scale.some * measured(cpus).value / processors()
     absolute = f"{measured(fifty).value:.2f} s; one start takes {measured(cpus).value * 1000:.0f} ms of CPU"
     rows.append(Row(what, measured([one / least_s for one in fifty]), f"x {scale.some} x one start's CPU / cores", 1.4, absolute=absolute))
     return rows

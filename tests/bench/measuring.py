@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gc
-import os
 import statistics
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter_ns
 
+import trio
+
 Once = Callable[[], Awaitable[object]]
+
+MOST_WARM_UPS = 10
+"""Calls at the beginning of a turn that are not counted: a tenth of the turn, and no more than this."""
 
 PROC = Path("/proc/self/smaps_rollup").exists()
 """There is a Linux to ask what a process takes."""
@@ -57,18 +61,25 @@ class Contestant:
         name: for the table.
         once: does it once.
         share: how many calls of a round it gets: slow ones a part.
+        pause_s: how long it rests before each call.
         rounds_us: what each call took, by rounds.
     """
 
     name: str
     once: Once
     share: float = 1.0
+    pause_s: float = 0.0
     rounds_us: list[list[float]] = field(default_factory=list[list[float]])
 
     async def run(self, calls: int) -> None:
-        """Take one turn."""
+        """Take one turn. Its first calls would show what the one before it has left of the caches, and are not counted."""
         took: list[float] = []
-        for _ in range(max(1, round(calls * self.share))):
+        calls = max(1, round(calls * self.share))
+        for _ in range(min(calls // 10, MOST_WARM_UPS)):
+            await self.once()
+        for _ in range(calls):
+            if self.pause_s:
+                await trio.sleep(self.pause_s)
             start = perf_counter_ns()
             await self.once()
             took.append((perf_counter_ns() - start) / 1000)
@@ -141,8 +152,3 @@ def resident_kib(pid: int | str = "self") -> float:
         if line.startswith("Rss:"):
             return float(line.split()[1])
     raise ValueError(f"no Rss for {pid}")
-
-
-def cores() -> int:
-    """The processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -22,6 +22,8 @@ from .table import Row, Skipped
 from .workshop import HERE, Workshop
 
 MIB = 1024 * 1024
+PAUSE_S = 0.01
+"""Long enough for the processor to sleep and its caches to go to others, as between an agent's hooks; a longer one changes little."""
 
 
 class Request(msgspec.Struct):
@@ -83,6 +85,8 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
         large = payload(MIB)
         base_large = enter("floor, 1 MiB", await stack.enter_async_context(floor([shop.echo], large)), 0.05)
         sync_large = await ours("hook, Python SDK, def, 1 MiB", shop.python("sync", ["sync-large"]), MIB, 0.05)
+        rested = [Contestant(f"{one.name}, after a pause", one.once, 0.05, PAUSE_S) for one in (base, bare, sync, coroutine)]
+        everybody += rested
         enter("pluggy, inside the interpreter", in_process(message))
         mcp: Contestant | None = None
         if HAS_MCP:

@@ -9,7 +9,9 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from .measuring import Contestant, Measured, cores
+from sliphook.vigil import processors
+
+from .measuring import Contestant, Measured
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def as_data(rows: list[Row | Skipped], contestants: list[Contestant]) -> dict[st
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "cores": cores(),
+        "cores": processors(),
         "contestants": [
             {"name": one.name, "p50_us": one.p50_us(), "p99_us": one.p99_us(), "rounds_p50_us": one.medians_us()} for one in contestants
         ],
@@ -86,7 +88,7 @@ def show(rows: list[Row | Skipped], contestants: list[Contestant], console: Cons
         )
     console.print(table)
     counted = [row for row in rows if isinstance(row, Row)]
-    console.print(f"{sum(row.kept for row in counted)} of {len(counted)} kept on {cores()} cores, Python {platform.python_version()}.")
+    console.print(f"{sum(row.kept for row in counted)} of {len(counted)} kept on {processors()} cores, Python {platform.python_version()}.")
 
 
 def _contestants(contestants: list[Contestant]) -> Table:

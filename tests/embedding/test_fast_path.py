@@ -18,15 +18,23 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import sliphook
 import sliphook.testing
-from sliphook import Outcome, PluginHost, Session, Turn
+from sliphook import Outcome, PluginHost, Session, Turn, reader
 from sliphook.call import Call
 from sliphook.delivery import encode_params
 from sliphook.fire import Fire
 from sliphook.lonefire import LoneFire, asked_alone
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
+from sliphook.vigil import Vigil
 from sliphook_sdk.protocol import CATALOGUE
 
 LINE = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n'
+
+
+@pytest.fixture(params=["asleep", "awake"], autouse=True)
+def how_callers_wait(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a caller may stay awake for its answer, for a while at first, makes no difference to what comes of it."""
+    monkeypatch.setattr(Vigil, "pays", request.param == "awake")
+    monkeypatch.setattr(reader, "AWAKE_S", 0.005)
 
 
 async def ask(turn: Turn, note: str = "") -> Outcome:
@@ -311,6 +319,7 @@ HOST = str(Path(sliphook.__file__).parent)
 FAKES = str(Path(sliphook.testing.__file__).parent)
 
 
+@pytest.mark.parametrize("how_callers_wait", ["asleep"], indirect=True)
 async def test_the_work_of_one_hook_in_function_calls() -> None:
     """Time cannot be tested on any machine, this can: what the host itself does for one hook, 57 calls when it was written."""
     plugin = FakePlugin("guard", hears=["pre_tool_call"])

@@ -1,0 +1,188 @@
+"""A caller that stays awake for its answer: it holds nobody up, and whatever ends a wait ends this one, at every pass of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook import Outcome, PluginHost, Turn, reader
+from sliphook.call import Call
+from sliphook.reader import PipeReader
+from sliphook.testing import HANGS, FakePlugin
+from sliphook.vigil import Vigil
+
+PASSES = range(8)
+"""When the disturbance comes: within so many passes a request is written, looked for in vain, and read by the plugin."""
+
+
+@pytest.fixture(autouse=True)
+def always_awake(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For longer than any test may take, and whatever the last answers were."""
+    monkeypatch.setattr(reader, "AWAKE_S", 60.0)
+    monkeypatch.setattr(Vigil, "pays", True)
+
+
+@pytest.fixture
+def sleepers(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
+    """The callers that have gone to sleep."""
+    found: list[Call] = []
+    readable = PipeReader._readable
+
+    async def noted(self: PipeReader, waiter: object) -> bool:
+        if isinstance(waiter, Call):
+            found.append(waiter)
+        return await readable(self, waiter)
+
+    monkeypatch.setattr(PipeReader, "_readable", noted)
+    return found
+
+
+async def ask(turn: Turn) -> Outcome:
+    call: dict[str, Any] = {"call_id": "c", "model_call_id": None, "tool_name": "shell", "origin": "agent", "arguments": {}}
+    return await turn.session.ask("pre_tool_call", turn, **call)
+
+
+@asynccontextmanager
+async def asking(plugin: FakePlugin) -> AsyncGenerator[Turn]:
+    with trio.fail_after(10):
+        async with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+            yield turn
+
+
+async def after(passes: int, then: Callable[[], object]) -> None:
+    for _ in range(passes):
+        await trio.lowlevel.checkpoint()
+    then()
+
+
+def statuses(outcome: Outcome) -> list[str]:
+    return [part.status for part in outcome.parts]
+
+
+async def test_answers_come_without_sleep_and_everybody_else_runs(sleepers: list[Call]) -> None:
+    ran = 0
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "allow"}})
+
+    async def others() -> None:
+        nonlocal ran
+        while True:
+            await trio.lowlevel.checkpoint()
+            ran += 1
+
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        nursery.start_soon(others)
+        for _ in range(20):
+            before = ran
+            assert (await ask(turn)).decision == "allow"
+            assert ran > before
+        nursery.cancel_scope.cancel()
+    assert sleepers == []
+
+
+async def test_who_has_been_awake_for_long_enough_goes_to_sleep(monkeypatch: pytest.MonkeyPatch, sleepers: list[Call]) -> None:
+    monkeypatch.setattr(reader, "AWAKE_S", 0.001)
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+
+        async def answer_late() -> None:
+            await plugin.hears("pre_tool_call")
+            await trio.sleep(0.01)
+            await plugin.write(b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % (plugin.received[-1].id or 0))
+
+        nursery.start_soon(answer_late)
+        assert statuses(await ask(turn)) == ["answered"]
+    assert len(sleepers) >= 1
+
+
+@pytest.mark.parametrize("passes", PASSES)
+async def test_a_cancellation_from_outside(passes: int, sleepers: list[Call]) -> None:
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        with trio.CancelScope() as scope:
+            nursery.start_soon(after, passes, scope.cancel)
+            await ask(turn)
+        assert scope.cancelled_caught
+        await plugin.hears("$/cancelRequest")
+    assert (plugin.names(), sleepers) == (["pre_tool_call"], [])
+
+
+@pytest.mark.parametrize("passes", PASSES)
+async def test_an_interrupt(passes: int, sleepers: list[Call]) -> None:
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        outcomes: list[Outcome] = []
+
+        async def outside() -> None:
+            outcomes.append(await ask(turn))
+
+        nursery.start_soon(outside)
+        await after(passes + 1, turn.session.interrupt)
+        assert turn.ended
+    assert [outcome.cancelled for outcome in outcomes] in ([], [True])  # cancelled with the block it was started in, or told so
+    assert sleepers == []
+
+
+@pytest.mark.parametrize("passes", PASSES)
+async def test_death(passes: int, sleepers: list[Call]) -> None:
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        nursery.start_soon(after, passes, plugin.crash)
+        assert statuses(await ask(turn)) == ["crashed"]
+    assert sleepers == []
+
+
+async def test_a_timeout(sleepers: list[Call]) -> None:
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS}, subscriptions=[{"event": "pre_tool_call", "timeout_s": 0.05}])
+    async with asking(plugin) as turn:
+        assert statuses(await ask(turn)) == ["timed_out"]
+    assert sleepers == []
+
+
+@pytest.mark.parametrize("passes", PASSES)
+async def test_a_second_caller_whose_answer_comes_first(passes: int, sleepers: list[Call]) -> None:
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    came: list[int] = []
+
+    async def one(number: int, turn: Turn) -> None:
+        assert statuses(await ask(turn)) == ["answered"]
+        came.append(number)
+
+    async def answer(ids: list[int]) -> None:
+        for request_id in ids:
+            await plugin.write(b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % request_id)
+            await trio.lowlevel.checkpoint()
+
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        nursery.start_soon(one, 1, turn)
+        await after(passes, lambda: nursery.start_soon(one, 2, turn))
+        await plugin.hears("pre_tool_call", times=2)
+        await answer([message.id for message in plugin.received[:0:-1] if message.id is not None])
+    assert (sorted(came), sleepers) == ([1, 2], [])
+
+
+@pytest.mark.parametrize(
+    ("before", "head"),
+    [
+        (b"not a message\n" * 150, b""),
+        (b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n' * 350, b""),
+        (b'{"jsonrpc":', b'"2.0",'),
+    ],
+    ids=["stray", "flood", "half"],
+)
+async def test_other_output_before_the_answer(before: bytes, head: bytes) -> None:
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+
+        async def answer() -> None:
+            await plugin.hears("pre_tool_call")
+            await plugin.write(before)
+            await trio.lowlevel.checkpoint()
+            await plugin.write((head or b'{"jsonrpc":"2.0",') + b'"id":%d,"result":null}\n' % (plugin.received[-1].id or 0))
+
+        nursery.start_soon(answer)
+        assert statuses(await ask(turn)) == ["answered"]

@@ -1,0 +1,61 @@
+"""Who stays awake for an answer, and for how long."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sliphook.vigil import AWAKE_S, QUICK_ANSWERS, Vigil
+
+QUICK, SLOW = 0.0001, 0.001
+
+
+def after(*answers: float) -> Vigil:
+    vigil = Vigil(2)
+    for seconds in answers:
+        vigil.took(seconds)
+    return vigil
+
+
+def test_what_it_can_cost() -> None:
+    # half a millisecond is a tenth of the least that an agent's user could notice; docs/performance.md says so
+    assert AWAKE_S == 0.0005
+
+
+@pytest.mark.parametrize(
+    ("answers", "pays"),
+    [
+        ((), False),
+        ((QUICK,), True),
+        ((SLOW,), False),
+        ((SLOW, SLOW, QUICK), True),
+        ((QUICK, SLOW), False),
+        ((QUICK, SLOW, *[QUICK] * (QUICK_ANSWERS - 1)), False),
+        ((QUICK, SLOW, *[QUICK] * QUICK_ANSWERS), True),
+        ((QUICK, SLOW, *[QUICK] * (QUICK_ANSWERS - 1), SLOW), False),
+        ((QUICK, AWAKE_S), True),
+    ],
+)
+def test_when_it_pays(answers: tuple[float, ...], pays: bool) -> None:
+    assert after(*answers).pays is pays
+
+
+def test_it_never_pays_where_the_plugin_needs_the_only_processor() -> None:
+    vigil = Vigil(1)
+    for _ in range(100):
+        vigil.took(QUICK)
+    assert not vigil.pays
+
+
+@given(st.lists(st.sampled_from([QUICK, SLOW]), max_size=200))
+def test_at_most_one_answer_in_nine_is_waited_for_awake_in_vain(answers: list[float]) -> None:
+    vigil = Vigil(2)
+    in_vain: list[int] = []
+    for number, seconds in enumerate(answers):
+        if vigil.pays and seconds == SLOW:
+            in_vain.append(number)
+        vigil.took(seconds)
+    assert all(later - earlier >= 9 for earlier, later in pairwise(in_vain))
