@@ -30,7 +30,7 @@ def always_awake(monkeypatch: pytest.MonkeyPatch) -> None:
 def sleepers(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
     """The callers that have gone to sleep."""
     found: list[Call] = []
-    readable = PipeReader._readable
+    readable = PipeReader._readable  # pyright: ignore[reportPrivateUsage]
 
     async def noted(self: PipeReader, waiter: object) -> bool:
         if isinstance(waiter, Call):
