@@ -6,6 +6,7 @@ import gc
 import statistics
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from pathlib import Path
 from time import perf_counter_ns
 
@@ -110,9 +111,8 @@ async def take_turns(contestants: Sequence[Contestant], scale: Scale) -> None:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of all do not exceed."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+    """The smallest value that `share` of all do not exceed."""
+    return sorted(values)[max(0, ceil(len(values) * share) - 1)]
 
 
 @dataclass(frozen=True)

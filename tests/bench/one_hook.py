@@ -16,7 +16,7 @@ from sliphook_sdk.protocol.payloads import PreToolCall
 
 from .asking import hook
 from .floor import floor, payload
-from .measuring import Contestant, Once, Scale, measured, ratio, take_turns
+from .measuring import Contestant, Once, Scale, measured, quantile, ratio, take_turns
 from .peer_calls import HAS_MCP, in_process, mcp_call, process_per_event
 from .table import Row, Skipped
 from .workshop import HERE, Workshop
@@ -119,7 +119,7 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
         _row("one hook, plugin in C without SDK: p50", bare, base, 1.6),
         Row(
             "one hook, Python SDK, def: p99",
-            ratio([sorted(took)[int(len(took) * 0.99)] for took in sync.rounds_us], base.medians_us()),
+            ratio([quantile(took, 0.99) for took in sync.rounds_us], base.medians_us()),
             "x floor's p50",
             6,
             absolute=f"{sync.p99_us():.0f} us",

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from tests.bench.__main__ import PARTS, measure
 from tests.bench.markdown import as_markdown
-from tests.bench.measuring import PROC, TINY, Contestant, Measured, measured, ratio
+from tests.bench.measuring import PROC, TINY, Contestant, Measured, measured, quantile, ratio
 from tests.bench.peer_calls import HAS_MCP
 from tests.bench.table import Row, Skipped, as_data, show
 from tests.bench.workshop import Workshop
@@ -50,6 +50,11 @@ def test_every_part_is_tried_here() -> None:
 def test_a_ratio_is_taken_round_by_round() -> None:
     # a machine twice as slow in the second round: both rounds say 2
     assert ratio([20.0, 40.0], [10.0, 20.0]) == Measured(value=2.0, low=2.0, high=2.0, best=2.0)
+
+
+@pytest.mark.parametrize(("count", "share", "value"), [(100, 0.99, 99), (100, 0.5, 50), (10, 0.99, 10), (3, 0.0, 1), (1, 1.0, 1)])
+def test_a_quantile_is_one_of_the_values_and_not_the_one_after(count: int, share: float, value: int) -> None:
+    assert quantile(range(count, 0, -1), share) == value
 
 
 @pytest.mark.parametrize(
