@@ -81,7 +81,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "sliphook_sdk": (
         ("protocol",),
-        ("errors", "encoding", "schema", "streams", "gates", "signals", "sessions", "framing", "call", "log"),
+        ("errors", "encoding", "schema", "streams", "gates", "backlog", "signals", "sessions", "framing", "call", "log"),
         ("matching", "answers", "ending", "early", "rpc"),
         ("handlers",),
         ("tools",),
@@ -142,7 +142,7 @@ PURE: Final = {
         "usage",
         "undecodable",
     ),
-    "sliphook_sdk": ("protocol", "errors", "schema", "framing", "matching", "answers", "sessions"),
+    "sliphook_sdk": ("protocol", "errors", "schema", "framing", "backlog", "matching", "answers", "sessions"),
 }
 IMPURE: Final = frozenset({"trio", "asyncio", "time", "os", "subprocess", "threading", "signal", "select", "socket", "concurrent"})
 

@@ -2,7 +2,7 @@
 
 The thread that reads a request also runs its handler and writes the answer; meanwhile another thread waits to read. So there is no
 hand-over in the common case, a cancel is read while the handler runs, and a slow handler holds nothing up. There is always one thread more
-than handlers under way.
+than handlers under way. What comes in the same read as another call waits in a `Backlog`, for the same thread or for one of its own.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import threading
 from collections import deque
 from contextlib import suppress
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from .backlog import WATCH_S, Backlog
 from .ending import end_process
 from .engine import MAX_HANDLERS, Engine, in_turn
 from .errors import RpcError
@@ -46,7 +48,7 @@ class ThreadEngine(Engine):
         self._gate = _gate(incoming, self._signals.fd)
         self._lock = threading.Lock()
         # all of these under the lock
-        self._backlog: deque[Callable[[], None]] = deque()
+        self._backlog: Backlog[Callable[[], None]] = Backlog()
         self._events: deque[Call] = deque()
         self._telling = False
         self._running = 0
@@ -56,8 +58,9 @@ class ThreadEngine(Engine):
     def serve(self) -> None:
         """Serve until the process ends. For the main thread, which is one of the threads."""
         while True:
-            data = self._gate.wait()
-            work = self._begin([] if data is None else self.arrivals(data))
+            watches = bool(self._backlog) and self._watch()
+            data = self._gate.wait(WATCH_S if watches else None)
+            work = self._begin([] if data is None else self.arrivals(data), watches)
             if data is None:
                 if self._signals.ending():
                     self._end_within(limits.SHUTDOWN_TIMEOUT_S)
@@ -83,15 +86,22 @@ class ThreadEngine(Engine):
                 self.service.run(invocation)
         self.service.told(route, payload)
 
-    def _begin(self, arrived: list[Call]) -> Callable[[], None] | None:
-        """Take work where there is any, and see to it that somebody is left to read."""
+    def _watch(self) -> bool:
+        """True where this thread, which is idle, shall look after the backlog."""
+        with self._lock:
+            return self._running < MAX_HANDLERS and self._backlog.watch(monotonic())
+
+    def _begin(self, arrived: list[Call], watched: bool) -> Callable[[], None] | None:
+        """Take work where there is any to take, and see to it that somebody is left to read and to look after the rest."""
         with self._lock:
             for call in arrived:
                 self._queue(call)
-            if not self._backlog or self._running >= MAX_HANDLERS:
+            if watched:
+                self._backlog.watched(monotonic())
+            if not self._backlog or self._running >= MAX_HANDLERS or not (arrived or self._backlog.spread):
                 return None
-            work = self._backlog.popleft()
-            more = bool(self._backlog)
+            work = self._backlog.take()
+            more = self._backlog.needs_another()
             self._running += 1
             self._idle -= 1
             lonely = not self._idle
@@ -109,12 +119,13 @@ class ThreadEngine(Engine):
         if not self._telling:
             self._telling = True
             self._backlog.append(self._tell_all)
+            self._backlog.spread = True  # what is asked behind events does not wait for their handlers
 
     def _next(self) -> Callable[[], None] | None:
         """More work for a thread that has done some, or None: it is idle now."""
         with self._lock:
             if self._backlog:
-                return self._backlog.popleft()
+                return self._backlog.take()
             self._running -= 1
             self._idle += 1
             if self._at_rest is not None and not self._running:

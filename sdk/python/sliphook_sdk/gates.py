@@ -17,12 +17,12 @@ _READ_BYTES: Final = 65536
 class Gate(Protocol):
     """What both kinds do."""
 
-    def wait(self) -> bytes | None:
-        """Wait for something to do.
+    def wait(self, timeout_s: float | None) -> bytes | None:
+        """Wait for something to do, for `timeout_s` at most.
 
         Returns:
             Bytes that were read, empty at the end of the input: the input is the caller's until `open`. None: another thread has left
-            work, or a signal has come.
+            work, a signal has come, or the time is up.
         """
         ...
 
@@ -59,18 +59,21 @@ class EpollGate:
         os.set_blocking(self._bell, False)
         self._epoll.register(self._bell, select.EPOLLIN)
 
-    def wait(self) -> bytes | None:
+    def wait(self, timeout_s: float | None) -> bytes | None:
         """See `Gate`."""
         while True:
-            for fd, _ in self._epoll.poll(None, 1):
-                if fd == self._incoming:
-                    return os.read(fd, _READ_BYTES)
-                if fd == self._bell:
-                    try:
-                        os.read(fd, 1)
-                    except BlockingIOError:
-                        continue  # another thread was quicker
+            ready = self._epoll.poll(timeout_s, 1)
+            if not ready:
                 return None
+            fd = ready[0][0]
+            if fd == self._incoming:
+                return os.read(fd, _READ_BYTES)
+            if fd == self._bell:
+                try:
+                    os.read(fd, 1)
+                except BlockingIOError:
+                    continue  # another thread was quicker
+            return None
 
     def open(self) -> None:
         """See `Gate`."""
@@ -97,10 +100,10 @@ class LockGate:
         self._bell, self._rope = os.pipe()
         self._watched = [incoming, self._bell, signals]
 
-    def wait(self) -> bytes | None:
+    def wait(self, timeout_s: float | None) -> bytes | None:
         """See `Gate`."""
         self._turn.acquire()
-        ready, _, _ = select.select(self._watched, [], [])
+        ready, _, _ = select.select(self._watched, [], [], timeout_s)
         if self._incoming in ready:
             return os.read(self._incoming, _READ_BYTES)
         if self._bell in ready:
