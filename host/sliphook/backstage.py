@@ -15,7 +15,6 @@ from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 from .admission import clash, holder_by_manifest, keeps_its_names, lacks_in_environment, name_of, subscribers_by_name
 from .deadlines import Deadlines
 from .dispatch import Audience, Subscriber
-from .fire import tell
 from .hostcalls import HostCalls, Progress
 from .keeper import Keeper
 from .launch import introduction
@@ -26,6 +25,7 @@ from .places import plugin_data
 from .pluginlog import PluginLogs, default_folder, safe_name
 from .pluginwork import PluginWork
 from .rpc import Handler
+from .telling import Listeners, listeners_among, tell
 from .tools import ToolTable
 from .trace.redact import Redactor
 
@@ -93,6 +93,7 @@ class Backstage:
         self._by_name: dict[str, Plugin] = {}
         self._parted: list[Plugin] = []
         self._subscribers: dict[str, Audience] = {}
+        self._listeners: dict[str, Sequence[Listeners]] = {}
         self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver, self.observer)
 
     # -- for sessions (see SessionHost) ------------------------------------------------------------------------------
@@ -109,6 +110,18 @@ class Backstage:
     def subscribers(self, name: str) -> Sequence[Subscriber]:
         """Who hears a hook or event now; a closed guard that is not there is among them, and fails."""
         return self._subscribers.get(name, ())
+
+    def listeners(self, name: str) -> Sequence[Listeners]:
+        """Those of them who are there to be told. Found once, until the state of a plugin changes."""
+        found = self._listeners.get(name)
+        if found is None:
+            found = self._listeners[name] = listeners_among(self.subscribers(name), self._by_name)
+        return found
+
+    def _find_subscribers(self) -> None:
+        """Work out anew who hears what: a plugin has come, gone or changed its state."""
+        self._subscribers = subscribers_by_name(self._by_name.values())
+        self._listeners.clear()
 
     def session_opened(self, session: Session, old_id: str | None) -> None:
         """A session lives under its id."""
@@ -129,7 +142,7 @@ class Backstage:
         for plugin in plugins:
             if plugin.recorded is not None:
                 self._by_name.setdefault(plugin.name, plugin)
-        self._subscribers = subscribers_by_name(self._by_name.values())
+        self._find_subscribers()
 
     def part_with(self, plugins: Iterable[Plugin]) -> None:
         """Plugins that the user does not want any more: from now on their hooks are lifted and their names are free."""
@@ -139,7 +152,7 @@ class Backstage:
             if self._by_name.get(plugin.name) is plugin:
                 del self._by_name[plugin.name]
             self.tool_host.table.remove(plugin.name)
-        self._subscribers = subscribers_by_name(self._by_name.values())
+        self._find_subscribers()
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
         """The params of `initialize`."""
@@ -192,17 +205,17 @@ class Backstage:
 
     def state_changed(self, plugin: Plugin) -> None:
         """Who hears what is worked out anew; a plugin that came back is told of the sessions that live."""
-        self._subscribers = subscribers_by_name(self._by_name.values())
+        self._find_subscribers()
         if not plugin.ready and not plugin.state.waits:
             self.tool_host.table.remove(plugin.name)
         if plugin.state is State.READY:
-            own = [one for one in self.subscribers("session_start") if one.plugin == plugin.name]
+            own = listeners_among([one for one in self.subscribers("session_start") if one.plugin == plugin.name], self._by_name)
             for session in self.sessions.values():
                 first = plugin.waiting.first_of(session.session_id)
                 if first is None or first[0] != "hook/session_start":  # else it is told of the session all the same
                     payload = session.reload_payload(before=first[1] if first is not None else None)
                     span = self.observer.span_of(payload) if self.observer is not None else None
-                    tell(CATALOGUE["session_start"], payload, own, self._by_name, traceparent=span)
+                    tell(CATALOGUE["session_start"], payload, own, traceparent=span)
 
     def hook_answered(self, name: str, outcome: Outcome) -> None:
         """A failed answer that counts as none would go unnoticed; one that denies says so itself, and a death is told as such."""

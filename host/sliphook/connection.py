@@ -81,8 +81,9 @@ class Connection:
         self._rpc = Rpc(self._reply, handlers)
         self._reader = reader = PipeReader(stdout, deadlines, self)
         self.read_for, self.nudge = reader.read_for, reader.nudge  # every hook calls them, and `flush`: nothing stands between
+        self.read_rest = reader.read_rest
         self._writer = writer = PipeWriter(stdin, deadlines, self)
-        self.flush = writer.flush
+        self.flush, self.hasten = writer.flush, writer.outbox.hasten
         self._calls: dict[int, Call] = {}
         self._unsent_replies = 0
         self.closed = False
@@ -137,7 +138,13 @@ class Connection:
 
     def tell(self, item: Item, *, urgent: bool = False) -> None:
         """Send a notification; the same item may go to many. One that may not be dropped and does not fit breaks the connection."""
-        if self.closed or (not urgent and self._writer.send_now(item)):
+        count = 0 if urgent else self._writer.write(item.frame)
+        if count == len(item.frame) and self._witness is None:
+            return  # usually; there is nothing to note
+        if count:
+            self._writer.wrote(item, count)
+            return
+        if self.closed:
             return
         try:
             self._writer.send(item, urgent=urgent)
@@ -205,10 +212,6 @@ class Connection:
             if self._witness is not None:
                 self._witness.settled(call)
 
-    def hasten(self, session_id: str) -> None:
-        """Put the session's events that wait before all that is not urgent."""
-        self._writer.outbox.hasten(session_id)
-
     def call_by_id(self, request_id: int) -> Call | None:
         """The call under way with this id, or None."""
         return self._calls.get(request_id)
@@ -266,10 +269,6 @@ class Connection:
     def cut_short(self) -> str | None:
         """In what the stream ended, where it was not between two messages."""
         return self._reader.cut_short
-
-    def read_rest(self) -> None:
-        """The process is dead: handle what it left in the pipe."""
-        self._reader.read_rest()
 
     def stray(self, stray: Stray) -> None:
         """Something was no message."""

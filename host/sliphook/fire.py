@@ -6,7 +6,6 @@ interrupt. A task that wants the outcome is merely woken.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -18,14 +17,12 @@ from .call import Call
 from .connection import Connection
 from .deadlines import Deadlines, Timer
 from .delivery import Delivery, PayloadTooLarge
-from .dispatch import Ask, Audience, Result, Round, Subscriber, Tell, dispatch, first_match
+from .dispatch import Ask, Audience, Result, Round, Subscriber, dispatch
 from .observer import HookWatch
-from .outbox import Item
 from .outcome import Outcome, cancelled_outcome
 from .plugin import Plugin
 from .quoting import quote
-
-_log = logging.getLogger("sliphook.fire")
+from .telling import listeners_among, tell
 
 
 def result_of(call: Call) -> Result:
@@ -103,8 +100,7 @@ class Fire:
             if self.entry.urgent:
                 # what it says may not be lost: those whose turn to be asked had not come are told
                 rest = [subscriber for subscriber in self._subscribers if subscriber.plugin not in self._heard]
-                span = self._watch.traceparent if self._watch is not None else None
-                tell(self.entry, self._payload, rest, self._plugins, traceparent=span)
+                self._tell(rest, self._payload)
 
     async def wait(self, *, owned: bool = True) -> Outcome:
         """Wait for the outcome.
@@ -182,7 +178,8 @@ class Fire:
         for index, ask in enumerate(todo.asks):
             self._ask(index, ask)
         self._opening = False
-        self._tell(todo.tells)
+        if todo.tells:
+            self._tell([told.subscriber for told in todo.tells], todo.tells[0].payload)
         return self._complete()
 
     def _complete(self) -> Sequence[Result] | None:
@@ -199,7 +196,7 @@ class Fire:
             timeout_s = min(timeout_s, self._ends_at - trio.current_time())
             if timeout_s <= 0:
                 if self.entry.urgent:
-                    self._tell((Tell(ask.subscriber, ask.route, ask.payload),))
+                    self._tell((ask.subscriber,), ask.payload)
                 self._note(index, Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0))
                 return
         try:
@@ -224,14 +221,11 @@ class Fire:
         self._calls[index] = plugin, call
         plugin.ask(call, params)
 
-    def _tell(self, round_: Sequence[Tell]) -> None:
+    def _tell(self, subscribers: Sequence[Subscriber], payload: Payload) -> None:
         """Tell those of one round, who all see the same payload."""
-        if not round_:
-            return
-        announcement = Announcement(self.entry, round_[0].payload, self._watch.traceparent if self._watch is not None else None)
-        for told in round_:
-            self._heard.add(told.subscriber.plugin)
-            announcement.tell(told.subscriber, self._plugins.get(told.subscriber.plugin))
+        self._heard.update(one.plugin for one in subscribers)
+        span = self._watch.traceparent if self._watch is not None else None
+        tell(self.entry, payload, listeners_among(subscribers, self._plugins), traceparent=span)
 
     def _settled(self, index: int, call: Call) -> None:
         self._calls.pop(index, None)
@@ -258,52 +252,3 @@ class Fire:
             trio.lowlevel.reschedule(task)
         if self._reading is not None:
             self._reading.nudge()
-
-
-class Announcement:
-    """One event on its way to many: encoded once for all who want the same heavy fields."""
-
-    def __init__(self, entry: Entry, payload: Payload, traceparent: str | None = None) -> None:
-        self._entry = entry
-        self._payload = payload
-        self._delivery = Delivery(entry, traceparent)
-        self._items: dict[frozenset[str], Item | None] = {}
-
-    def tell(self, subscriber: Subscriber, plugin: Plugin | None, *, urgent: bool = False) -> bool:
-        """Tell one plugin, hooks too, if its subscription matches and it is there; returns whether it was told."""
-        route = first_match(subscriber, self._payload)
-        connection = plugin.connection if plugin is not None else None
-        if route is None or connection is None:
-            return False
-        include = route.include
-        item = self._items[include] if include in self._items else self._encode(include)
-        if item is None:
-            return False
-        connection.tell(item, urgent=urgent)
-        return True
-
-    def _encode(self, include: frozenset[str]) -> Item | None:
-        """The message; None where it does not fit even without the heavy fields: then it is lost with a log line."""
-        try:
-            frame = self._delivery.event(self._payload, include)
-        except PayloadTooLarge as error:
-            _log.warning("%s; it is lost", error)
-            item = None
-        else:
-            item = Item(frame, f"event/{self._entry.name}", session_id=self._payload.session_id, droppable=not self._entry.urgent)
-        self._items[include] = item
-        return item
-
-
-def tell(
-    entry: Entry,
-    payload: Payload,
-    subscribers: Sequence[Subscriber],
-    plugins: Mapping[str, Plugin],
-    *,
-    urgent: bool = False,
-    traceparent: str | None = None,
-) -> list[str]:
-    """Tell everybody whose subscription matches, hooks too; returns the names of those who were told."""
-    announcement = Announcement(entry, payload, traceparent)
-    return [one.plugin for one in subscribers if announcement.tell(one, plugins.get(one.plugin), urgent=urgent)]

@@ -16,7 +16,7 @@ from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 from .admission import place_among, with_timeout
 from .backstage import Backstage, Callbacks
 from .errors import HostError
-from .fire import Fire, tell
+from .fire import Fire
 from .hostcalls import Progress
 from .lifecycle import State
 from .observer import Spans
@@ -26,6 +26,7 @@ from .pluginwork import ToolAnswer
 from .quoting import quote
 from .session import InterruptReason, Session, StartSource
 from .spec import PluginSpec, PluginStatus
+from .telling import listeners_among, tell
 from .toolcall import Approver
 from .tools import CommandOffer, ToolOffer
 from .trace.record import TraceSink
@@ -327,7 +328,7 @@ class PluginHost:
         stage, entry = self._stage, CATALOGUE[name]
         subscribers = [with_timeout(one, timeout_s) if timeout_s is not None else one for one in stage.subscribers(name)]
         if entry.kind == "event":
-            told = tell(entry, payload, subscribers, stage.plugins_by_name)
+            told = tell(entry, payload, listeners_among(subscribers, stage.plugins_by_name))
             return Outcome(payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told))
         watch = stage.observer.hook(name, payload) if stage.observer is not None else None
         fire = Fire(entry, payload, subscribers, stage.plugins_by_name, stage.deadlines, watch=watch)

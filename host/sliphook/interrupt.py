@@ -17,7 +17,7 @@ import msgspec
 
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
-from .fire import Announcement
+from .telling import Announcement
 
 if TYPE_CHECKING:
     from .call import Call
@@ -56,12 +56,14 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
             connection = plugin.open_connection
             if connection is not None:
                 connection.hasten(session.session_id)
-            if plugin.name in subscribers:
+            if connection is not None and plugin.ready and plugin.name in subscribers:
                 requests = tuple(call.id for call in written)
                 if requests not in announcements:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
                     announcements[requests] = Announcement(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span)
-                announcements[requests].tell(subscribers[plugin.name], plugin, urgent=True)
+                item = announcements[requests].item_for(subscribers[plugin.name])
+                if item is not None:
+                    connection.tell(item, urgent=True)
             if connection is not None:
                 for call in written:
                     connection.cancel(call, urgent=True)

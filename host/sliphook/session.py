@@ -14,11 +14,12 @@ from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
 from . import wire
 from .exits import exit_kind
-from .fire import Fire, tell
+from .fire import Fire
 from .interrupt import close_turn, interrupt_turns
 from .lonefire import LoneFire, asked_alone
 from .outcome import Context, Outcome, cancelled_outcome
 from .stamps import new_id, now
+from .telling import tell
 from .turn import Turn, TurnOutcome
 from .usage import add_usage
 
@@ -266,11 +267,10 @@ class Session:
     def tell(self, name: str, turn: Turn | None = None, *, urgent: bool = False, **fields: Any) -> None:
         """Put an event, or a hook that nobody may answer any more, to all who subscribed."""
         payload = self.stamp(name, turn, **fields)
-        subscribers = self.host.subscribers(name)
+        listeners = self.host.listeners(name)
         observer = self.host.observer
         span = observer.told(name, payload) if observer is not None else None
-        plugins = self.host.plugins_by_name
-        told = tell(CATALOGUE[name], payload, subscribers, plugins, urgent=urgent, traceparent=span) if subscribers else []
+        told = tell(CATALOGUE[name], payload, listeners, urgent=urgent, traceparent=span) if listeners else []
         if not told and observer is not None:
             observer.unheard(name, payload)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .outcome import Outcome
     from .plugin import Plugin
     from .session import Session
+    from .telling import Listeners
     from .toolcall import ToolHost
 
 
@@ -45,6 +46,10 @@ class SessionHost(Protocol):
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
         """Who hears a hook or event."""
+        ...
+
+    def listeners(self, name: str) -> Sequence[Listeners]:
+        """Those of them who are there."""
         ...
 
     def session_opened(self, session: Session, old_id: str | None) -> None:
