@@ -32,6 +32,9 @@ PLUGIN = """
             plugin.set_tools([])
         if do == "seen":
             return context(*seen)
+        if do == "wait":
+            ctx.progress("waiting")
+            await asyncio.sleep(10)
         await asyncio.sleep(0)
         return deny("no")
 
@@ -110,6 +113,15 @@ def test_a_cancel_is_answered_at_once_and_raises_in_the_handler(child: Child, to
     assert child.reply(request)["error"]["code"] == -32800
     assert child.said("host/log")["message"] == log
     assert child.ask("ping", {}) == {}
+    assert (child.replies, child.unasked) == ({}, [])
+
+
+def test_a_hook_that_is_cancelled_is_answered_once(child: Child) -> None:
+    request = child.request("hook/pre_tool_call", do("wait"))
+    child.said("$/progress")
+    child.notify("$/cancelRequest", {"id": request})
+    assert child.reply(request)["error"] == {"code": -32800, "message": "request cancelled"}
+    assert child.ask("hook/pre_tool_call", do("deny")) == {"decision": "deny", "reason": "no"}
     assert (child.replies, child.unasked) == ({}, [])
 
 

@@ -49,7 +49,7 @@ class Engine:
         for name, route in self.service.routes.items():
             self.peer.handle(f"event/{name}", partial(self.tell, route))
             if route.can_be_asked:
-                self.peer.handle(f"hook/{name}", partial(self.answer, partial(self.service.hook, route)))
+                self.peer.handle(f"hook/{name}", partial(self.answer, partial(self.service.hook, route)), directly=True)
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread."""
@@ -69,7 +69,12 @@ class Engine:
         The end of the input and `exit` set `over`. After `shutdown` nobody waits for an answer; before it, what was asked may be answered.
         """
         calls: list[Call] = []
-        for body in self._bodies(data):
+        try:
+            bodies = self._splitter.feed(data)
+        except FramingError as exc:
+            self.peer.complain(f"what the host wrote is no message: {exc}")
+            end_process(1)
+        for body in bodies:
             call = self.peer.receive(body)
             if call is None:
                 continue
@@ -82,13 +87,6 @@ class Engine:
         if not data and self.over is None:
             self.over = 0.0 if self._shut_down else LINGER_S
         return calls
-
-    def _bodies(self, data: bytes) -> list[bytes]:
-        try:
-            return self._splitter.feed(data)
-        except FramingError as exc:
-            self.peer.complain(f"what the host wrote is no message: {exc}")
-            end_process(1)
 
     def _shutdown(self, call: Call) -> dict[str, Any]:
         self._shut_down = True

@@ -17,7 +17,6 @@ from .ending import LINGER_S, end_process
 from .engine import MAX_HANDLERS, Engine, in_turn
 from .errors import RpcError
 from .protocol import limits
-from .rpc import Later
 from .service import Invocation, Route
 from .signals import Signals
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from .call import Call
     from .plugin import Plugin
     from .protocol import Payload, ToolResult
+    from .rpc import Later, LaterByEndpoint
     from .streams import Output
 
 _READ_BYTES: Final = 65536
@@ -63,7 +63,7 @@ class AsyncEngine(Engine):
         ready = prepare(call)
         if not isinstance(ready, Invocation):
             return ready
-        later = Later()
+        later = self.peer.later(call)
         if ready.handler.is_async:
             task = self._loop.create_task(self._work(later, ready))
             self._tasks.add(task)  # the loop itself holds tasks weakly
@@ -123,7 +123,7 @@ class AsyncEngine(Engine):
                     await self._loop.run_in_executor(self._threads, self.service.run, invocation)
         self.service.told(route, payload)
 
-    async def _work(self, later: Later, invocation: Invocation) -> None:
+    async def _work(self, later: Later | LaterByEndpoint, invocation: Invocation) -> None:
         # the answer goes out from inside the task: a done callback would cost another round of the loop
         try:
             later.answer(await self.service.run_async(invocation))
@@ -132,7 +132,7 @@ class AsyncEngine(Engine):
         finally:
             self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
-    def _work_in_thread(self, later: Later, invocation: Invocation) -> None:
+    def _work_in_thread(self, later: Later | LaterByEndpoint, invocation: Invocation) -> None:
         try:
             later.answer(self.service.run(invocation))
         except RpcError as exc:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from contextlib import suppress
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -47,8 +46,8 @@ class ThreadEngine(Engine):
         self._signals = Signals()
         self._gate = _gate(incoming, self._signals.fd)
         self._lock = threading.Lock()
-        # all of these under the lock
-        self._backlog: Backlog[Callable[[], None]] = Backlog()
+        # all of these under the lock; of the events that wait only the first is in the backlog too, for them all
+        self._backlog: Backlog[Call] = Backlog()
         self._events: deque[Call] = deque()
         self._telling = False
         self._running = 0
@@ -70,7 +69,10 @@ class ThreadEngine(Engine):
                 self._end_within(self.over)
                 self._gate.close()
             while work is not None:
-                work()
+                if in_turn(work):
+                    self._tell_all()
+                else:
+                    self.peer.dispatch(work)
                 work = self._next()
 
     def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
@@ -91,7 +93,7 @@ class ThreadEngine(Engine):
         with self._lock:
             return self._running < MAX_HANDLERS and self._backlog.watch(monotonic())
 
-    def _begin(self, arrived: list[Call], watched: bool) -> Callable[[], None] | None:
+    def _begin(self, arrived: list[Call], watched: bool) -> Call | None:
         """Take work where there is any to take, and see to it that somebody is left to read and to look after the rest."""
         with self._lock:
             for call in arrived:
@@ -113,15 +115,15 @@ class ThreadEngine(Engine):
 
     def _queue(self, call: Call) -> None:
         if not in_turn(call):
-            self._backlog.append(partial(self.peer.dispatch, call))
+            self._backlog.append(call)
             return
         self._events.append(call)
         if not self._telling:
             self._telling = True
-            self._backlog.append(self._tell_all)
+            self._backlog.append(call)
             self._backlog.spread = True  # what is asked behind events does not wait for their handlers
 
-    def _next(self) -> Callable[[], None] | None:
+    def _next(self) -> Call | None:
         """More work for a thread that has done some, or None: it is idle now."""
         with self._lock:
             if self._backlog:

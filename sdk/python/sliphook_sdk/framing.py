@@ -60,8 +60,10 @@ class FrameSplitter:
             FramingError: This is no header of the host and no line of JSON. Nothing can be fed after it.
         """
         buffer = self._buffer
-        if not buffer and (start := _whole(data)):
-            return [data[start:]]
+        if not buffer:
+            head, _, body = data.partition(_END_OF_HEADER)
+            if head == b"%b%d" % (_LENGTH, len(body)):  # one whole message and no more: the usual case
+                return [body]
         buffer += data
         bodies: list[bytes] = []
         at = 0
@@ -90,13 +92,6 @@ class FrameSplitter:
                 at = end
         del buffer[:at]
         return bodies
-
-
-def _whole(data: bytes) -> int:
-    """Where the body begins in `data` that is one whole message, from its first byte to its last: the usual case. Else 0."""
-    head, end, _ = data[:_MAX_HEADER].partition(_END_OF_HEADER)
-    start = len(head) + len(_END_OF_HEADER)
-    return start if end and head[: len(_LENGTH)] == _LENGTH and head[len(_LENGTH) :] == b"%d" % (len(data) - start) else 0
 
 
 def _header(buffer: bytearray, at: int) -> tuple[int, int] | None:

@@ -1,7 +1,8 @@
 """The JSON-RPC side: `pylsp_jsonrpc`'s Endpoint behind a strict door. The only module that knows that package.
 
-Endpoint keeps the ids, finds the handler and shapes the replies. What it does badly is kept from it: a message reaches it only when it is
-valid, cancels are dealt with here, results are boxed, and a handler's failure has its code and message before Endpoint sees it.
+Endpoint keeps the ids, finds the handler and shapes the replies; only what is handled `directly` goes past it (see `Peer.handle`). What it
+does badly is kept from it: a message reaches it only when it is valid, cancels are dealt with here, results are boxed, and a handler's
+failure has its code and message before Endpoint sees it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ for _name in ("pylsp_jsonrpc", "pylsp_jsonrpc.endpoint"):
     logging.getLogger(_name).disabled = True  # it logs whole payloads, and every request that fails
 
 
+_ABSTAINS: Final = b'{"jsonrpc":"2.0","id":%d,"result":null}'
+"""A reply that needs no encoder and no look at its limits."""
+
 _LOG_CHARS: Final = 10_000
 """What is kept of a line that cannot be sent whole."""
 
@@ -53,8 +57,26 @@ class Envelope(msgspec.Struct, frozen=True):
     error: Union[ErrorObject, msgspec.UnsetType] = msgspec.UNSET
 
 
-class Later(futures.Future[Any]):
-    """What a handler returns that answers later, by `answer` or `refuse`."""
+class Later:
+    """What a handler returns that answers later, by `answer` or `refuse`; from `Peer.later`."""
+
+    __slots__ = ("_call", "_peer")
+
+    def __init__(self, peer: Peer, call: Call) -> None:
+        self._peer = peer
+        self._call = call
+
+    def answer(self, value: Any) -> None:
+        """Answer with a value."""
+        self._peer.answer(self._call, value)
+
+    def refuse(self, error: RpcError) -> None:
+        """Answer with an error."""
+        self._peer.refuse(self._call, error)
+
+
+class LaterByEndpoint(futures.Future[Any]):
+    """The same for what Endpoint has passed on: it waits for a Future."""
 
     def answer(self, value: Any) -> None:
         """Answer with a value."""
@@ -75,14 +97,28 @@ class Peer:
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write = write
         self._handlers: dict[str, Callable[[Call], Any]] = {}
+        self._direct: dict[str, Callable[[Call], Any]] = {}
         self._open: dict[int | str, Call] = {}
         self._decoder = msgspec.json.Decoder(Envelope)
         self._cancel = msgspec.json.Decoder(CancelParams)
         self._endpoint = Endpoint(self._handlers, self._send, itertools.count(1).__next__)
 
-    def handle(self, method: str, handler: Callable[[Call], Any]) -> None:
-        """Let a method be handled: the handler returns the result, or `Later`, or raises RpcError."""
-        self._handlers[method] = partial(self._guarded, handler)
+    def handle(self, method: str, handler: Callable[[Call], Any], *, directly: bool = False) -> None:
+        """Let a method be handled: the handler returns the result, or what `later` gives, or raises RpcError.
+
+        Args:
+            method: the method.
+            handler: takes the call.
+            directly: past Endpoint, to the same answers: for hooks, where the agent waits for every microsecond of them.
+        """
+        if directly:
+            self._direct[method] = handler
+        else:
+            self._handlers[method] = partial(self._guarded, handler)
+
+    def later(self, call: Call) -> Later | LaterByEndpoint:
+        """What a handler returns that will answer a call later."""
+        return Later(self, call) if call.method in self._direct else LaterByEndpoint()
 
     def receive(self, body: bytes) -> Call | None:
         """Take one message in. Replies and cancels are dealt with at once; what a handler must see is returned, for `dispatch`."""
@@ -111,7 +147,22 @@ class Peer:
         if call.id is None:
             self._endpoint.consume({"jsonrpc": "2.0", "method": call.method, "params": call})
         elif not call.cancelled:
-            self._endpoint.consume({"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call})
+            handler = self._direct.get(call.method)
+            if handler is None:
+                self._endpoint.consume({"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call})
+            else:
+                self._dispatch_directly(handler, call)
+
+    def answer(self, call: Call, value: Any) -> None:
+        """Answer a call that is handled directly."""
+        if value is None and isinstance(call.id, int):  # most hooks, most of the time
+            self._write_reply(call.id, _ABSTAINS % call.id)
+        else:
+            self._reply({"jsonrpc": "2.0", "id": call.id, "result": value})
+
+    def refuse(self, call: Call, error: RpcError) -> None:
+        """Answer a call that is handled directly with an error."""
+        self._reply({"jsonrpc": "2.0", "id": call.id, "error": _mapped(error).to_dict()})
 
     def notify(self, method: str, params: msgspec.Struct) -> None:
         """Send a notification."""
@@ -177,23 +228,39 @@ class Peer:
         else:
             self._endpoint.consume({"jsonrpc": "2.0", "id": reply.id, "result": reply.result})
 
+    def _dispatch_directly(self, handler: Callable[[Call], Any], call: Call) -> None:
+        try:
+            value = handler(call)
+        except Exception as exc:
+            self._reply({"jsonrpc": "2.0", "id": call.id, "error": self._failure(exc, call).to_dict()})
+            return
+        if not isinstance(value, Later):
+            self.answer(call, value)
+
     def _guarded(self, handler: Callable[[Call], Any], call: Call) -> Any:
         try:
             value = handler(call)
-        except RpcError as exc:
+        except Exception as exc:
+            raise self._failure(exc, call) from exc
+        return value if isinstance(value, LaterByEndpoint) else {"result": value}
+
+    def _failure(self, exc: Exception, call: Call) -> JsonRpcException:
+        """What the host reads where a handler raised; the log reads of it where nobody else does."""
+        if isinstance(exc, RpcError):
             if call.id is None:
                 self.complain(exc.message)
-            raise _mapped(exc) from None
-        except Exception as exc:
-            what = f"the SDK failed in {call.method}: {type(exc).__name__}: {exc}"
-            self.complain(what)
-            raise JsonRpcException(what, int(ErrorCode.INTERNAL_ERROR)) from exc
-        return value if isinstance(value, Later) else {"result": value}
+            return _mapped(exc)
+        what = f"the SDK failed in {call.method}: {type(exc).__name__}: {exc}"
+        self.complain(what)
+        return JsonRpcException(what, int(ErrorCode.INTERNAL_ERROR))
 
     def _send(self, message: dict[str, Any]) -> None:
         if "method" in message:
             self._write(frame(_unasked(message)))
-            return
+        else:
+            self._reply(message)
+
+    def _reply(self, message: dict[str, Any]) -> None:
         try:
             body = to_json(message)
             check_limits(body)
@@ -202,7 +269,10 @@ class Peer:
             self.complain(what)
             message = {"jsonrpc": "2.0", "id": message["id"], "error": {"code": int(ErrorCode.INTERNAL_ERROR), "message": what}}
             body = to_json(message)
-        if self._open.pop(message["id"], None) is not None:
+        self._write_reply(message["id"], body)
+
+    def _write_reply(self, request_id: int | str, body: bytes) -> None:
+        if self._open.pop(request_id, None) is not None:  # else it has been cancelled, and answered
             self._write(frame(body))
 
     def complain(self, what: str) -> None:
