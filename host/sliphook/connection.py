@@ -127,8 +127,9 @@ class Connection:
 
     def _send(self, call: Call, frame: bytes) -> None:
         self._calls[call.id] = call
+        others = len(self._calls) > 1 and not self._reader.brought_one()
         try:
-            self._writer.send(Item(frame, call.method, call=call, session_id=call.session_id), join=len(self._calls) > 1)
+            self._writer.send(Item(frame, call.method, call=call, session_id=call.session_id), join=others)
         except QueueFull:
             self.end(call, "queue_full", "its queue is full: it does not read what it is sent")
 

@@ -75,6 +75,7 @@ class PipeReader:
         self._in_lull = False
         self._read_in_lull = False
         self.cut_short: str | None = None
+        self._brought_one = False
         self._ended = False
         self._empty = False
         self._caller_reads = False
@@ -91,6 +92,11 @@ class PipeReader:
     def closed(self) -> bool:
         """The pipe is closed on our side."""
         return self._descriptor < 0
+
+    def brought_one(self) -> bool:
+        """True once after a read of one message: whoever sends something because of it is the only one."""
+        brought_one, self._brought_one = self._brought_one, False
+        return brought_one
 
     async def run(self) -> None:
         """The task. Returns at the end of the stream, or when the pipe is closed."""
@@ -236,6 +242,7 @@ class PipeReader:
         """Read one piece and handle it; True where more messages wait. The usual piece is one message."""
         data = self._pull()
         body = self._frames.whole(data) if data else None
+        self._brought_one = body is not None
         if body is None:
             if data:
                 self._feed(data)

@@ -218,6 +218,47 @@ async def test_many_tasks_ask_one_plugin_whose_answers_come_in_any_order(autojum
     assert trio.current_time() == 0.0
 
 
+async def test_who_alone_got_an_answer_writes_at_once_and_who_got_theirs_together_write_together(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    writes: list[tuple[int, str]] = []
+
+    class Watched:
+        """The module `os` of the writer."""
+
+        def write(self, descriptor: int, data: bytes | memoryview) -> int:
+            writes.append((bytes(data).count(b'"hook/pre_tool_call"'), trio.lowlevel.current_task().name))
+            return os.write(descriptor, data)
+
+    async def ask_twice(turn: Turn) -> None:
+        await ask(turn)
+        await ask(turn)
+
+    async def answer(first: int, count: int) -> None:
+        """In one read."""
+        asked = [message.id for message in plugin.received if message.name == "pre_tool_call"]
+        await plugin.write(b"".join(map(reply, asked[first : first + count])))
+
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        monkeypatch.setattr("sliphook.writer.os", Watched())
+        for _ in range(6):
+            nursery.start_soon(ask_twice, turn, name="asks")
+        await plugin.hears("pre_tool_call", times=6)
+        assert sum(count for count, _ in writes) == 6
+        assert len(writes) <= 3  # the first of them does not know that others follow
+        writes.clear()
+        await answer(0, 1)
+        await plugin.hears("pre_tool_call", times=7)
+        assert writes == [(1, "asks")]
+        await answer(1, 4)
+        await plugin.hears("pre_tool_call", times=11)
+        assert [count for count, _ in writes] == [1, 4]
+        await answer(5, 6)
+        await plugin.hears("pre_tool_call", times=12)
+        await answer(11, 1)
+
+
 async def test_one_of_two_who_wait_is_cancelled_and_the_other_is_answered(autojump_clock: MockClock) -> None:
     """The one who reads for both goes away."""
     plugin = FakePlugin("guard", hooks={"pre_tool_call": lambda call: After(3, None)})
