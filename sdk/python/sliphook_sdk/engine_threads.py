@@ -96,6 +96,11 @@ class ThreadEngine(Engine):
     def _begin(self, arrived: list[Call], watched: bool) -> Call | None:
         """Take work where there is any to take, and see to it that somebody is left to read and to look after the rest."""
         with self._lock:
+            alone = len(arrived) == 1 and not (self._backlog or watched or in_turn(arrived[0]))
+            if alone and self._idle > 1 and self._running < MAX_HANDLERS:  # the usual case: there is nothing else to look after
+                self._running += 1
+                self._idle -= 1
+                return arrived[0]
             for call in arrived:
                 self._queue(call)
             if watched:
