@@ -26,15 +26,23 @@ def always_awake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Vigil, "pays", True)
 
 
+class Sleepers(list[Call]):
+    """The callers that have gone to sleep; `first` is set by the first of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = trio.Event()
+
+
 @pytest.fixture
-def sleepers(monkeypatch: pytest.MonkeyPatch) -> list[Call]:
-    """The callers that have gone to sleep."""
-    found: list[Call] = []
+def sleepers(monkeypatch: pytest.MonkeyPatch) -> Sleepers:
+    found = Sleepers()
     readable = PipeReader._readable  # pyright: ignore[reportPrivateUsage]
 
     async def noted(self: PipeReader, waiter: object) -> bool:
         if isinstance(waiter, Call):
             found.append(waiter)
+            found.first.set()
         return await readable(self, waiter)
 
     monkeypatch.setattr(PipeReader, "_readable", noted)
@@ -63,7 +71,7 @@ def statuses(outcome: Outcome) -> list[str]:
     return [part.status for part in outcome.parts]
 
 
-async def test_answers_come_without_sleep_and_everybody_else_runs(sleepers: list[Call]) -> None:
+async def test_answers_come_without_sleep_and_everybody_else_runs(sleepers: Sleepers) -> None:
     ran = 0
     plugin = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "allow"}})
 
@@ -83,24 +91,22 @@ async def test_answers_come_without_sleep_and_everybody_else_runs(sleepers: list
     assert sleepers == []
 
 
-async def test_who_has_been_awake_for_long_enough_goes_to_sleep(monkeypatch: pytest.MonkeyPatch, sleepers: list[Call]) -> None:
+async def test_who_has_been_awake_for_long_enough_goes_to_sleep(monkeypatch: pytest.MonkeyPatch, sleepers: Sleepers) -> None:
     monkeypatch.setattr(reader, "AWAKE_S", 0.001)
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
 
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
 
         async def answer_late() -> None:
-            await plugin.hears("pre_tool_call")
-            await trio.sleep(0.01)
-            await plugin.write(b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % (plugin.received[-1].id or 0))
+            await sleepers.first.wait()
+            await plugin.write(b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % sleepers[0].id)
 
         nursery.start_soon(answer_late)
         assert statuses(await ask(turn)) == ["answered"]
-    assert len(sleepers) >= 1
 
 
 @pytest.mark.parametrize("passes", PASSES)
-async def test_a_cancellation_from_outside(passes: int, sleepers: list[Call]) -> None:
+async def test_a_cancellation_from_outside(passes: int, sleepers: Sleepers) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
         with trio.CancelScope() as scope:
@@ -112,7 +118,7 @@ async def test_a_cancellation_from_outside(passes: int, sleepers: list[Call]) ->
 
 
 @pytest.mark.parametrize("passes", PASSES)
-async def test_an_interrupt(passes: int, sleepers: list[Call]) -> None:
+async def test_an_interrupt(passes: int, sleepers: Sleepers) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
         outcomes: list[Outcome] = []
@@ -128,7 +134,7 @@ async def test_an_interrupt(passes: int, sleepers: list[Call]) -> None:
 
 
 @pytest.mark.parametrize("passes", PASSES)
-async def test_death(passes: int, sleepers: list[Call]) -> None:
+async def test_death(passes: int, sleepers: Sleepers) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
         nursery.start_soon(after, passes, plugin.crash)
@@ -136,7 +142,7 @@ async def test_death(passes: int, sleepers: list[Call]) -> None:
     assert sleepers == []
 
 
-async def test_a_timeout(sleepers: list[Call]) -> None:
+async def test_a_timeout(sleepers: Sleepers) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS}, subscriptions=[{"event": "pre_tool_call", "timeout_s": 0.05}])
     async with asking(plugin) as turn:
         assert statuses(await ask(turn)) == ["timed_out"]
@@ -144,7 +150,7 @@ async def test_a_timeout(sleepers: list[Call]) -> None:
 
 
 @pytest.mark.parametrize("passes", PASSES)
-async def test_a_second_caller_whose_answer_comes_first(passes: int, sleepers: list[Call]) -> None:
+async def test_a_second_caller_whose_answer_comes_first(passes: int, sleepers: Sleepers) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     came: list[int] = []
 
