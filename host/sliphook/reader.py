@@ -241,11 +241,12 @@ class PipeReader:
     def _read_and_handle(self) -> bool:
         """Read one piece and handle it; True where more messages wait. The usual piece is one message."""
         data = self._pull()
-        body = self._frames.whole(data) if data else None
+        if not data:
+            return self._handle_some()
+        body = self._frames.whole(data)
         self._brought_one = body is not None
         if body is None:
-            if data:
-                self._feed(data)
+            self._feed(data)
             return self._handle_some()
         try:
             if not self._owner.message(body):

@@ -9,6 +9,7 @@ hooks that come seconds apart, plugins that think and hosts with a single proces
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Final
 
 AWAKE_S: Final = 0.0005
@@ -46,4 +47,7 @@ class Vigil:
 
 def processors() -> int:
     """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        with suppress(OSError):  # a sandbox may forbid to ask
+            return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -192,3 +193,35 @@ async def test_other_output_before_the_answer(before: bytes, head: bytes) -> Non
 
         nursery.start_soon(answer)
         assert statuses(await ask(turn)) == ["answered"]
+
+
+async def test_a_look_in_vain_takes_nothing_from_whoever_got_an_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they send next is written at once, whether they run before the caller that looks or behind it."""
+    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
+    writers: list[str] = []
+
+    class Watched:
+        """The module `os` of the writer."""
+
+        def write(self, descriptor: int, data: bytes | memoryview) -> int:
+            writers.append(trio.lowlevel.current_task().name)
+            return os.write(descriptor, data)
+
+    async def ask_often(turn: Turn) -> None:
+        for _ in range(20):
+            await ask(turn)
+
+    async def answer_the_last() -> None:
+        await plugin.write(b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % (plugin.received[-1].id or 0))
+
+    async with asking(plugin) as turn, trio.open_nursery() as nursery:
+        nursery.start_soon(ask, turn, name="looks")
+        await plugin.hears("pre_tool_call")
+        nursery.start_soon(ask_often, turn, name="asks")
+        await plugin.hears("pre_tool_call", times=2)
+        monkeypatch.setattr("sliphook.writer.os", Watched())
+        for asked in range(3, 22):
+            await answer_the_last()
+            await plugin.hears("pre_tool_call", times=asked)
+        assert writers == ["asks"] * 19
+        nursery.cancel_scope.cancel()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.vigil import AWAKE_S, QUICK_ANSWERS, Vigil
+from sliphook.vigil import AWAKE_S, QUICK_ANSWERS, Vigil, processors
 
 QUICK, SLOW = 0.0001, 0.001
 
@@ -59,3 +60,15 @@ def test_at_most_one_answer_in_nine_is_waited_for_awake_in_vain(answers: list[fl
             in_vain.append(number)
         vigil.took(seconds)
     assert all(later - earlier >= 9 for earlier, later in pairwise(in_vain))
+
+
+@pytest.mark.parametrize(("all_of_them", "found"), [(4, 4), (None, 1)])
+def test_a_system_that_does_not_say_which_processors_are_ours(all_of_them: int | None, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "cpu_count", lambda: all_of_them)
+    monkeypatch.setattr(os, "sched_getaffinity", refuse, raising=False)
+    assert processors() == found
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert processors() == found
