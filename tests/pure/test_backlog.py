@@ -55,16 +55,36 @@ def test_what_began_before_the_watch_does_not_count() -> None:
     assert backlog.spread
 
 
-def test_who_is_woken_early_has_seen_nothing() -> None:
+def test_who_is_woken_early_leaves_the_judgement_to_the_next_who_watches() -> None:
+    """Else a message every millisecond would put it off for ever."""
     backlog = backlog_of(2)
     assert backlog.watch(100.0)
     backlog.watched(100.001)
     assert not backlog.spread
-    assert backlog.watch(100.001)  # and watches anew
+    assert backlog.watch(100.001)
     backlog.watched(100.0025)
+    assert backlog.spread
+
+
+def test_what_was_seen_of_a_backlog_counts_not_for_the_next() -> None:
+    backlog = backlog_of(1)
+    assert backlog.watch(100.0)
+    backlog.take()
+    backlog.append(1)
+    backlog.watched(100.003)
     assert not backlog.spread
-    assert backlog.watch(100.0025)
-    backlog.watched(100.005)
+    assert backlog.watch(100.003)
+    backlog.watched(100.004)
+    assert not backlog.spread
+
+
+def test_a_spread_backlog_stays_so_whatever_is_seen_of_it() -> None:
+    backlog = backlog_of(20)
+    assert backlog.watch(100.0)
+    backlog.spread = True  # an event has come
+    for _ in range(10):
+        backlog.take()
+    backlog.watched(100.003)
     assert backlog.spread
 
 

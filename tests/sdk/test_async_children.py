@@ -62,6 +62,26 @@ PLUGIN = """
             raise
 
     @plugin.tool
+    async def tidies_up(*, ctx) -> str:
+        ctx.progress("waiting")
+        try:
+            await asyncio.sleep(10)
+        finally:
+            await asyncio.wait_for(released.wait(), 10)
+            ctx.log("info", "tidy")
+
+    @plugin.tool
+    def blocks(*, ctx) -> None:
+        ctx.log("info", "begun")
+        ctx.wait(10)
+
+    @plugin.on("notification")
+    async def says_nothing(alert):
+        class Mute(Exception):
+            def __str__(self): raise ValueError
+        raise Mute
+
+    @plugin.tool
     async def deaf(*, ctx) -> str:
         ctx.progress("waiting")
         try:
@@ -196,6 +216,36 @@ def test_the_end_of_the_input_ends_the_process(child: Child, tool: str) -> None:
     child.said("$/progress")
     child.close_input()
     assert child.ended() == 0
+
+
+def test_the_end_waits_for_a_cancelled_handler_that_tidies_up(child: Child) -> None:
+    request = child.request("tool/call", tool_call("tidies_up"))
+    child.said("$/progress")
+    child.notify("$/cancelRequest", {"id": request})
+    child.reply(request)
+    child.terminate()
+    child.ask("hook/pre_tool_call", do("release"))
+    assert child.ended() == 0
+    assert [message["params"]["message"] for message in child.unasked] == ["tidy"]
+
+
+def test_a_plain_function_that_is_cancelled_while_it_waits_for_a_thread_does_not_begin(child: Child) -> None:
+    blocking = [child.request("tool/call", tool_call("blocks")) for _ in range(64)]
+    for _ in blocking:
+        child.said("host/log")
+    waiting = child.request("tool/call", tool_call("blocks"))
+    for request in (waiting, *blocking):
+        child.notify("$/cancelRequest", {"id": request})
+        child.reply(request)
+    child.ask("hook/stop", payload("stop"))  # in one of the threads, behind it
+    assert child.unasked == []
+
+
+def test_an_exception_that_cannot_be_told_holds_up_no_event(child: Child) -> None:
+    child.notify("event/notification", payload("notification"))
+    assert child.said("host/log")["message"] == "says_nothing: Mute"
+    child.notify("event/notification", payload("notification"))
+    assert child.ask("shutdown", {}) == {}
 
 
 def test_sigterm_ends_a_process_whose_loop_stands_still(child: Child) -> None:

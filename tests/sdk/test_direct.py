@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 
 from sliphook_sdk.answers import deny
 from sliphook_sdk.call import Call
 from sliphook_sdk.errors import RpcError
 from sliphook_sdk.framing import frame
+from sliphook_sdk.plugin import Plugin
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.rpc import Later, LaterByEndpoint, Peer
+from sliphook_sdk.service import Invocation, Service
+from sliphook_sdk.tools import Tool
 
 Handler = Callable[[Peer, Call], Any]
+
+
+class Mute(Exception):
+    """It cannot even say what it is."""
+
+    def __str__(self) -> str:
+        raise ValueError
+
 
 CANCEL = b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":7}}'
 CANCELLED = '{"jsonrpc":"2.0","id":7,"error":{"code":-32800,"message":"request cancelled"}}'
@@ -37,7 +50,7 @@ def returning(value: Any) -> Handler:
     return lambda peer, call: value
 
 
-def raising(exc: Exception) -> Handler:
+def raising(exc: BaseException) -> Handler:
     def handler(peer: Peer, call: Call) -> None:
         raise exc
 
@@ -82,6 +95,8 @@ def ask(peer: Peer, request_id: str = "7") -> Call:
         (raising(RpcError(ErrorCode.INVALID_PARAMS, "no")), [error("no", -32602)]),
         (raising(RpcError(ErrorCode.INTERNAL_ERROR, "")), [error("no reason given")]),
         (raising(KeyError("x")), [log("the SDK failed in hook/stop: KeyError: 'x'"), error("the SDK failed in hook/stop: KeyError: 'x'")]),
+        (raising(SystemExit(3)), [log("the SDK failed in hook/stop: SystemExit: 3"), error("the SDK failed in hook/stop: SystemExit: 3")]),
+        (raising(Mute()), [log("the SDK failed in hook/stop: Mute"), error("the SDK failed in hook/stop: Mute")]),
         (
             returning(object()),
             [
@@ -150,3 +165,24 @@ def test_an_id_is_answered_once_and_may_be_text() -> None:
         for call in (*twice, text):
             peer.dispatch(call)
         assert written == [frame(b'{"jsonrpc":"2.0","id":7,"result":null}'), frame(b'{"jsonrpc":"2.0","id":"a%d","result":null}')]
+
+
+def test_a_loop_of_its_own_hears_a_cancel_that_comes_before_it_runs_or_after() -> None:
+    """For an `async def` that came at run time, among plain functions."""
+
+    async def sleeps() -> None:
+        """Sleeps."""
+        await asyncio.sleep(1)
+
+    async def ends() -> None:
+        """Ends."""
+
+    written: list[bytes] = []
+    service = Service(Plugin("late"), Peer(written.append))
+    before, after = (Call(number, "tool/call", msgspec.Raw(b"{}")) for number in (1, 2))
+    before.cancel()
+    with pytest.raises(RpcError, match="request cancelled"):
+        service.run(Invocation(Tool(sleeps), (), {}, before))
+    service.run(Invocation(Tool(ends), (), {}, after))
+    after.cancel()
+    assert written == []

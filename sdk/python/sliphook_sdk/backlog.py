@@ -31,7 +31,7 @@ class Backlog(deque[T]):
         self.spread = False
         self._begun = 0
         self._is_watched = False
-        self._since_s = 0.0
+        self._since_s: float | None = None  # since when it is judged; None where nobody has begun to
         self._begun_before = 0
 
     def needs_another(self) -> bool:
@@ -44,6 +44,7 @@ class Backlog(deque[T]):
         self._begun += 1
         if not self:
             self.spread = False
+            self._since_s = None
         return item
 
     def watch(self, now_s: float) -> bool:
@@ -51,12 +52,16 @@ class Backlog(deque[T]):
         if self._is_watched or self.spread or not self:
             return False
         self._is_watched = True
-        self._since_s = now_s
-        self._begun_before = self._begun
+        if self._since_s is None:  # else whoever watched was called away, and what it saw counts
+            self._since_s = now_s
+            self._begun_before = self._begun
         return True
 
     def watched(self, now_s: float) -> None:
-        """Judge what has been seen. A thread that was woken early has seen nothing."""
+        """Judge what has been seen. Where a thread was woken early the next one goes on, so nothing that comes often puts it off."""
         self._is_watched = False
-        if self and now_s - self._since_s >= WATCH_S and self._begun - self._begun_before < BRISK:
+        if self._since_s is None or now_s - self._since_s < WATCH_S:
+            return
+        self._since_s = None
+        if self._begun - self._begun_before < BRISK:
             self.spread = True

@@ -6,6 +6,7 @@ import atexit
 import os
 import sys
 import threading
+from contextlib import suppress
 from typing import Final, NoReturn
 
 from .streams import flush
@@ -24,8 +25,9 @@ def end_process(code: int = 0) -> NoReturn:
     """
     # in a thread of its own, since a handler that is stuck may hold a lock that flushing needs
     last_words = threading.Thread(target=_last_words, daemon=True)
-    last_words.start()
-    last_words.join(_LAST_WORDS_S)
+    with suppress(RuntimeError):  # the system gives no more threads; ending goes before words
+        last_words.start()
+        last_words.join(_LAST_WORDS_S)
     os._exit(code)
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from .ending import LINGER_S, end_process
 from .engine import MAX_HANDLERS, Engine, in_turn
-from .errors import RpcError
-from .protocol import limits
+from .errors import RpcError, describe
+from .protocol import ErrorCode, limits
 from .service import Invocation, Route
 from .signals import Signals
 
@@ -69,7 +69,11 @@ class AsyncEngine(Engine):
             self._tasks.add(task)  # the loop itself holds tasks weakly
             call.stop = partial(self._stop, task)
         else:
-            job = self._threads.submit(self._work_in_thread, later, ready)
+            try:
+                job = self._threads.submit(self._work_in_thread, later, ready)
+            except RuntimeError:  # the system gives no more threads; it waits for one all the same, and shall not run once it is refused
+                call.cancel()
+                raise
             self._jobs.add(job)
             job.add_done_callback(self._jobs.discard)
         return later
@@ -111,7 +115,10 @@ class AsyncEngine(Engine):
             self.peer.dispatch(self._events.popleft())
             if self._told is not None:
                 told, self._told = self._told, None
-                await told
+                try:
+                    await told
+                except Exception as exc:  # what comes behind it, as the request for shutdown, does not wait for ever
+                    self.peer.complain(f"the SDK failed in an event: {describe(exc)}")
         self._telling = False
 
     async def _tell(self, route: Route, payload: Payload, invocations: list[Invocation]) -> None:
@@ -134,13 +141,15 @@ class AsyncEngine(Engine):
 
     def _work_in_thread(self, later: Later | LaterByEndpoint, invocation: Invocation) -> None:
         try:
+            if invocation.call.cancelled:  # while it waited for a thread
+                raise RpcError(ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED.text)
             later.answer(self.service.run(invocation))
         except RpcError as exc:
             later.refuse(exc)
 
     def _stop(self, task: asyncio.Task[None]) -> None:
         task.cancel()
-        self._tasks.discard(task)  # one that has not begun yet will never do it itself
+        task.add_done_callback(self._tasks.discard)  # one that has not begun yet will never do it itself
 
     def _end_within(self, seconds: float) -> None:
         async def end() -> None:

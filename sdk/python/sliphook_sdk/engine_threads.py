@@ -51,6 +51,7 @@ class ThreadEngine(Engine):
         self._events: deque[Call] = deque()
         self._telling = False
         self._running = 0
+        self._most = MAX_HANDLERS
         self._idle = 1
         self._at_rest: threading.Event | None = None
 
@@ -62,18 +63,13 @@ class ThreadEngine(Engine):
             work = self._begin([] if data is None else self.arrivals(data), watches)
             if data is None:
                 if self._signals.ending():
-                    self._end_within(limits.SHUTDOWN_TIMEOUT_S)
+                    self._end_within(limits.SHUTDOWN_TIMEOUT_S, work)
             elif self.over is None:
                 self._gate.open()
             else:
-                self._end_within(self.over)
                 self._gate.close()
-            while work is not None:
-                if in_turn(work):
-                    self._tell_all()
-                else:
-                    self.peer.dispatch(work)
-                work = self._next()
+                self._end_within(self.over, work)
+            self._work_off(work)
 
     def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
         """See `Engine`."""
@@ -91,13 +87,13 @@ class ThreadEngine(Engine):
     def _watch(self) -> bool:
         """True where this thread, which is idle, shall look after the backlog."""
         with self._lock:
-            return self._running < MAX_HANDLERS and self._backlog.watch(monotonic())
+            return self._running < self._most and self._backlog.watch(monotonic())
 
     def _begin(self, arrived: list[Call], watched: bool) -> Call | None:
         """Take work where there is any to take, and see to it that somebody is left to read and to look after the rest."""
         with self._lock:
             alone = len(arrived) == 1 and not (self._backlog or watched or in_turn(arrived[0]))
-            if alone and self._idle > 1 and self._running < MAX_HANDLERS:  # the usual case: there is nothing else to look after
+            if alone and self._idle > 1 and self._running < self._most:  # the usual case: there is nothing else to look after
                 self._running += 1
                 self._idle -= 1
                 return arrived[0]
@@ -105,15 +101,15 @@ class ThreadEngine(Engine):
                 self._queue(call)
             if watched:
                 self._backlog.watched(monotonic())
-            if not self._backlog or self._running >= MAX_HANDLERS or not (arrived or self._backlog.spread):
+            if not self._backlog or self._running >= self._most or not (arrived or self._backlog.spread):
                 return None
             work = self._backlog.take()
             more = self._backlog.needs_another()
             self._running += 1
             self._idle -= 1
             lonely = not self._idle
-        if lonely:
-            self._add_thread()
+        if lonely and not self._add_thread() and self._put_back(work):
+            return None
         if more:
             self._gate.ring()
         return work
@@ -128,6 +124,25 @@ class ThreadEngine(Engine):
             self._backlog.append(call)
             self._backlog.spread = True  # what is asked behind events does not wait for their handlers
 
+    def _put_back(self, work: Call) -> bool:
+        """True where this thread has to go on reading, as no other is left to; one that runs a handler takes the work when it is done."""
+        with self._lock:
+            if self._idle or self._running == 1:  # alone it has to do everything: then messages wait until the handler is done
+                return False
+            self._backlog.appendleft(work)
+            self._running -= 1
+            self._idle += 1
+            self._most = self._running
+            return True
+
+    def _work_off(self, work: Call | None) -> None:
+        while work is not None:
+            if in_turn(work):
+                self._tell_all()
+            else:
+                self.peer.dispatch(work)
+            work = self._next()
+
     def _next(self) -> Call | None:
         """More work for a thread that has done some, or None: it is idle now."""
         with self._lock:
@@ -135,6 +150,7 @@ class ThreadEngine(Engine):
                 return self._backlog.take()
             self._running -= 1
             self._idle += 1
+            self._most = MAX_HANDLERS
             if self._at_rest is not None and not self._running:
                 self._at_rest.set()
             return None
@@ -149,18 +165,20 @@ class ThreadEngine(Engine):
                 call = self._events.popleft()
             self.peer.dispatch(call)
 
-    def _add_thread(self) -> None:
+    def _add_thread(self) -> bool:
         with self._lock:
             self._idle += 1
         try:
             threading.Thread(target=self.serve, daemon=True).start()
-        except RuntimeError as exc:  # the system gives no more; then messages wait until a handler is done
+        except RuntimeError as exc:  # the system gives no more
             with self._lock:
                 self._idle -= 1
             self.peer.complain(f"no thread is left to read with: {exc}")
+            return False
+        return True
 
-    def _end_within(self, seconds: float) -> None:
-        """End the process when all work is done, or the time is up."""
+    def _end_within(self, seconds: float, work: Call | None) -> None:
+        """End the process when all work is done, this thread's too, or the time is up."""
 
         def end() -> None:
             with self._lock:
@@ -170,7 +188,11 @@ class ThreadEngine(Engine):
             self._at_rest.wait(seconds)
             end_process(0)
 
-        threading.Thread(target=end, daemon=True).start()
+        try:
+            threading.Thread(target=end, daemon=True).start()
+        except RuntimeError:  # the system gives no more; there is nothing more to read, so this one can do it
+            self._work_off(work)
+            end()
 
 
 def _gate(incoming: int, signals: int) -> Gate:

@@ -48,3 +48,19 @@ class RpcError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+def text_of(exc: BaseException) -> str:
+    """What an exception says; nothing where that fails too, as an author's `__str__` may."""
+    try:
+        return str(exc)
+    except Exception:
+        return ""
+
+
+def describe(exc: BaseException) -> str:
+    """An exception in one line, never empty."""
+    text = text_of(exc)
+    if isinstance(exc, AnswerError):
+        return text
+    return f"{type(exc).__name__}: {text}" if text else type(exc).__name__

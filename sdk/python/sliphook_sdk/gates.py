@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import select
 import threading
+from contextlib import suppress
 from typing import Final, Protocol
 
 _READ_BYTES: Final = 65536
@@ -55,8 +56,7 @@ class EpollGate:
         self._epoll = select.epoll()
         self._epoll.register(incoming, select.EPOLLIN | select.EPOLLONESHOT)
         self._epoll.register(signals, select.EPOLLIN)
-        self._bell, self._rope = os.pipe()
-        os.set_blocking(self._bell, False)
+        self._bell, self._rope = _bell()
         self._epoll.register(self._bell, select.EPOLLIN)
 
     def wait(self, timeout_s: float | None) -> bytes | None:
@@ -85,7 +85,7 @@ class EpollGate:
 
     def ring(self) -> None:
         """See `Gate`."""
-        os.write(self._rope, b"!")
+        _pull(self._rope)
 
 
 class LockGate:
@@ -97,12 +97,13 @@ class LockGate:
     def __init__(self, incoming: int, signals: int) -> None:
         self._incoming = incoming
         self._turn = threading.Lock()
-        self._bell, self._rope = os.pipe()
+        self._bell, self._rope = _bell()
         self._watched = [incoming, self._bell, signals]
 
     def wait(self, timeout_s: float | None) -> bytes | None:
         """See `Gate`."""
-        self._turn.acquire()
+        if not self._turn.acquire(timeout=-1 if timeout_s is None else timeout_s):
+            return None
         ready, _, _ = select.select(self._watched, [], [], timeout_s)
         if self._incoming in ready:
             return os.read(self._incoming, _READ_BYTES)
@@ -122,4 +123,16 @@ class LockGate:
 
     def ring(self) -> None:
         """See `Gate`."""
-        os.write(self._rope, b"!")
+        _pull(self._rope)
+
+
+def _bell() -> tuple[int, int]:
+    bell, rope = os.pipe()
+    os.set_blocking(bell, False)
+    os.set_blocking(rope, False)
+    return bell, rope
+
+
+def _pull(rope: int) -> None:
+    with suppress(BlockingIOError):  # it is full: then it rings anyway
+        os.write(rope, b"!")

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from .answers import check_answer
-from .errors import AnswerError, RegistrationError, RpcError
+from .errors import AnswerError, RegistrationError, RpcError, describe
 from .matching import Matcher
 from .protocol import (
     CATALOGUE,
@@ -199,14 +199,6 @@ class CommandHandler(Handler):
         if returned is not None and not isinstance(returned, str):
             raise AnswerError(f"returned {type(returned).__name__}; a command returns its text")
         return CommandResult(text=returned or "")
-
-
-def describe(exc: BaseException) -> str:
-    """An exception in one line, never empty."""
-    if isinstance(exc, AnswerError):
-        return str(exc)
-    text = str(exc)
-    return f"{type(exc).__name__}: {text}" if text else type(exc).__name__
 
 
 def _summary(function: Callable[..., Any]) -> str | None:

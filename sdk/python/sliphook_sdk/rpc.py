@@ -20,7 +20,7 @@ from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-unt
 
 from .call import Call
 from .encoding import check_limits, to_json
-from .errors import HostRefused, RpcError
+from .errors import HostRefused, RpcError, describe, text_of
 from .framing import frame
 from .protocol import CancelParams, ErrorCode, LogParams
 
@@ -231,7 +231,7 @@ class Peer:
     def _dispatch_directly(self, handler: Callable[[Call], Any], call: Call) -> None:
         try:
             value = handler(call)
-        except Exception as exc:
+        except BaseException as exc:  # SystemExit too: it would cost the thread that reads
             self._reply({"jsonrpc": "2.0", "id": call.id, "error": self._failure(exc, call).to_dict()})
             return
         if not isinstance(value, Later):
@@ -240,17 +240,17 @@ class Peer:
     def _guarded(self, handler: Callable[[Call], Any], call: Call) -> Any:
         try:
             value = handler(call)
-        except Exception as exc:
+        except BaseException as exc:
             raise self._failure(exc, call) from exc
         return value if isinstance(value, LaterByEndpoint) else {"result": value}
 
-    def _failure(self, exc: Exception, call: Call) -> JsonRpcException:
+    def _failure(self, exc: BaseException, call: Call) -> JsonRpcException:
         """What the host reads where a handler raised; the log reads of it where nobody else does."""
         if isinstance(exc, RpcError):
             if call.id is None:
                 self.complain(exc.message)
             return _mapped(exc)
-        what = f"the SDK failed in {call.method}: {type(exc).__name__}: {exc}"
+        what = f"the SDK failed in {call.method}: {describe(exc)}"
         self.complain(what)
         return JsonRpcException(what, int(ErrorCode.INTERNAL_ERROR))
 
@@ -265,7 +265,7 @@ class Peer:
             body = to_json(message)
             check_limits(body)
         except Exception as exc:  # whatever a value's own conversion raises
-            what = f"the answer cannot be sent: {exc}"
+            what = f"the answer cannot be sent: {text_of(exc)}"
             self.complain(what)
             message = {"jsonrpc": "2.0", "id": message["id"], "error": {"code": int(ErrorCode.INTERNAL_ERROR), "message": what}}
             body = to_json(message)
@@ -296,8 +296,8 @@ def _unasked(message: dict[str, Any]) -> bytes:
     except Exception as exc:  # whatever a value's own conversion raises
         params = message["params"]
         if not isinstance(params, LogParams):
-            raise ValueError(f"{message['method']} cannot be sent: {exc}") from None
-        short = LogParams(level=params.level, message=params.message[:_LOG_CHARS], fields={"left_out": str(exc)})
+            raise ValueError(f"{message['method']} cannot be sent: {text_of(exc)}") from None
+        short = LogParams(level=params.level, message=params.message[:_LOG_CHARS], fields={"left_out": text_of(exc)})
         body = to_json({**message, "params": short})
     return body
 

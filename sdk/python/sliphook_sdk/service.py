@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import threading
 import traceback
+from contextlib import suppress
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from .contexts import AsyncContext, BaseContext, Context
-from .errors import AnswerError, Cancelled, RpcError, ToolError
-from .handlers import Handler, HookHandler, describe
+from .errors import AnswerError, Cancelled, RpcError, ToolError, describe
+from .handlers import Handler, HookHandler
 from .protocol import (
     CATALOGUE,
     CommandRunParams,
@@ -224,7 +225,14 @@ class Service:
 
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is not None:
-            invocation.call.stop = lambda: loop.call_soon_threadsafe(task.cancel)
+
+            def stop() -> None:
+                with suppress(RuntimeError):  # the loop is closed: it is done
+                    loop.call_soon_threadsafe(task.cancel)
+
+            invocation.call.stop = stop
+            if invocation.call.cancelled:  # meanwhile; looked at after `stop` is in place
+                task.cancel()
         return await self.run_async(invocation)
 
     def set_tools(self, tools: Iterable[Tool | ToolFunction], session_id: str | None) -> None:

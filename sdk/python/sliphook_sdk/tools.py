@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from .encoding import to_json
-from .errors import AnswerError, RpcError, ToolError
-from .handlers import Handler, describe
+from .errors import AnswerError, RpcError, ToolError, describe, text_of
+from .handlers import Handler
 from .protocol import NAME_PATTERNS, ErrorCode, ToolResult, ToolSpec
 from .schema import SchemaError, arguments_struct, description_of, input_schema
 
@@ -101,7 +101,7 @@ class Tool(Handler):
 
     def failed(self, exc: BaseException) -> Any:
         """A tool's failure is a result too: the model reads it."""
-        return ToolResult(content=str(exc) if isinstance(exc, ToolError) and str(exc) else describe(exc), is_error=True)
+        return ToolResult(content=(isinstance(exc, ToolError) and text_of(exc)) or describe(exc), is_error=True)
 
 
 class Toolbox:
