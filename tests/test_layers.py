@@ -1,8 +1,9 @@
-"""The directions between modules, as a table. Nothing reaches upward, pure code stays pure, and modules stay of a size to read."""
+"""The folders are the floors: the order of the packages, which code is pure, and how large a module may be."""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,73 +11,29 @@ from typing import Final
 
 import pytest
 
-# From the bottom to the top. A module may import what stands in a lower row, and what stands under its own name in its own.
-# "agent" is agent and agent.*; the longest name that fits counts.
-LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
+# From the bottom to the top. A module may import from lower rows and from its own package.
+# "sliphook" is the package itself: what an agent imports.
+ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "sliphook": (
-        (
-            "quoting",
-            "errors",
-            "exits",
-            "places",
-            "stamps",
-            "usage",
-            "spec",
-            "lifecycle",
-            "supervisor",
-            "sessionhost",
-            "deadlines",
-            "pipes",
-            "rates",
-            "keeper",
-            "keeper_main",
-            "callbacks",
-            "signals",
-            "trace.record",
-            "undecodable",
-            "vigil",
-        ),
-        ("environment",),
-        (
-            "filechange",
-            "integrity",
-            "ownership",
-            "trace",
-            "pluginlog",
-            "wire",
-            "diagnose",
-            "sandbox",
-            "stderr",
-            "outcome",
-            "manifest",
-            "schemas",
-            "confidential",
-        ),
-        ("framing", "rpc", "approval", "call", "dispatch", "portal", "process", "tomlfile", "tools"),
-        ("openblock", "launch", "overrides", "delivery", "outbox", "witness", "observer", "trace.otel"),
-        ("writer",),
-        ("reader", "hang"),
-        ("connection",),
-        ("ending", "waiting"),
-        ("instance",),
+        ("quoting", "errors"),
+        ("files",),
+        ("wire",),
+        ("trace",),
+        ("transport",),
+        ("process",),
         ("plugin",),
-        ("telling", "admission"),
-        ("fire",),
-        ("lonefire",),
-        ("interrupt", "toolcall", "hostcalls", "pluginwork"),
-        ("turn",),
+        ("dispatch",),
         ("session",),
-        ("backstage",),
         ("host",),
-        ("faces", "testing", "trace.player"),
-        ("aio", "blocking", "trace.replay"),
-        ("sliphook",),  # the package itself: what an agent imports
+        ("otel", "signals"),
+        ("portal", "testing"),
+        ("blocking", "aio"),
+        ("sliphook",),
         ("registry",),
         ("settings",),
         ("doctor",),
         ("check",),
         ("agent",),
-        ("demo_plugins",),
         ("cli",),
         ("__main__",),
     ),
@@ -93,7 +50,7 @@ LAYERS: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("engine",),
         ("engine_threads", "engine_asyncio"),
         ("run",),
-        ("sliphook_sdk",),  # the package itself: what an author imports
+        ("sliphook_sdk",),
     ),
 }
 UPWARD: Final = {
@@ -101,81 +58,19 @@ UPWARD: Final = {
 }
 
 PURE: Final = {
-    "sliphook": (
-        "quoting",
-        "trace.record",
-        "trace.lines",
-        "trace.filter",
-        "trace.bodies",
-        "trace.complete",
-        "trace.reading",
-        "trace.turns",
-        "trace.exchanges",
-        "trace.summary",
-        "trace.spans",
-        "trace.story",
-        "trace.perfetto",
-        "trace.timeline",
-        "trace.script",
-        "trace.differences",
-        "spec",
-        "confidential",
-        "lifecycle",
-        "wire",
-        "framing",
-        "rpc",
-        "outcome",
-        "manifest",
-        "delivery",
-        "dispatch",
-        "environment",
-        "approval",
-        "overrides",
-        "agent.repeats",
-        "agent.written_calls",
-        "check.finding",
-        "check.samples",
-        "doctor.finding",
-        "doctor.rules",
-        "outbox",
-        "stderr",
-        "tools",
-        "usage",
-        "undecodable",
-    ),
+    "sliphook": ("quoting", "wire", "trace.views"),
     "sliphook_sdk": ("protocol", "errors", "schema", "framing", "backlog", "matching", "answers", "sessions"),
 }
+"""Pure as a whole. A module elsewhere is pure if its docstring begins with `Pure:`."""
 IMPURE: Final = frozenset({"trio", "asyncio", "time", "os", "subprocess", "threading", "signal", "select", "socket", "concurrent"})
 
 SHARED: Final = ("protocol", "framing")
 """What the host may import of the SDK."""
 
-SHORTEST, LONGEST = 50, 350
-SMALL: Final = {
-    "sliphook": (
-        "__main__",
-        "agent",
-        "cli",
-        "admission",
-        "demo_plugins",
-        "environment",
-        "errors",
-        "exits",
-        "pipes",
-        "places",
-        "quoting",
-        "rates",
-        "stamps",
-        "testing",
-        "trace",
-        "undecodable",
-        "usage",
-        "vigil",
-        "waiting",
-    ),
-    "sliphook_sdk": ("call", "early", "encoding", "ending", "errors", "log", "matching", "protocol", "sessions", "signals"),
-}
-"""Modules that say one small thing, whole."""
+LONGEST: Final = 400
+"""Lines of a module."""
+LARGEST: Final = 16
+"""Modules of a folder, without `__init__`; the SDK's root has a folder of its own still to come."""
 
 
 def folder_of(package: str) -> Path:
@@ -222,59 +117,83 @@ def imports_of(module: str, path: Path, known: dict[str, Path]) -> set[str]:
     return found
 
 
-def place(package: str, module: str) -> tuple[int, str]:
+def row_of(package: str, module: str) -> tuple[int, str]:
     """The row of the module, and the name under which it stands there."""
-    inside = package if module == package else module.removeprefix(package + ".")
-    fits = [(row, name) for row, names in enumerate(LAYERS[package]) for name in names if inside == name or inside.startswith(name + ".")]
-    assert fits, f"{module} stands in no row: say in LAYERS where it belongs"
-    return max(fits, key=lambda fit: len(fit[1]))
+    name = package if module == package else module.removeprefix(f"{package}.").split(".")[0]
+    rows = [row for row, names in enumerate(ORDER[package]) if name in names]
+    assert rows, f"{module} stands in no row: say in ORDER where {name} belongs"
+    return rows[0], name
 
 
 def reaches_upward(package: str, modules: dict[str, Path]) -> list[str]:
-    """Each import that goes against the table, as `module -> module`."""
+    """Each import against the order, as `module -> module`."""
     wrong: list[str] = []
     for module, path in modules.items():
-        row, name = place(package, module)
+        row, name = row_of(package, module)
         for other in sorted(imports_of(module, path, modules) & modules.keys()):
-            other_row, other_name = place(package, other)
+            other_row, other_name = row_of(package, other)
             if other_row >= row and other_name != name and (module, other) not in UPWARD:
                 wrong.append(f"{module} -> {other}")
     return wrong
 
 
-@pytest.mark.parametrize("package", LAYERS)
+def circle_among(package: str, modules: dict[str, Path], *, folders: bool) -> list[str]:
+    """One circle of imports, of modules or of folders; empty if there is none."""
+
+    def node(module: str) -> str:
+        return module if not folders or modules[module].name == "__init__.py" else module.rpartition(".")[0]
+
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        if module == package or path.name == "__init__.py" or (folders and node(module) == package):
+            continue  # a package's own names come from its modules
+        others = {other for other in imports_of(module, path, modules) & modules.keys() if (module, other) not in UPWARD}
+        graph.setdefault(node(module), set()).update(node(other) for other in others if other != package)
+        graph[node(module)].discard(node(module))
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+@pytest.mark.parametrize("package", ORDER)
 def test_nothing_reaches_upward(package: str) -> None:
     modules = modules_of(package, folder_of(package))
     assert len(modules) > 20
     assert reaches_upward(package, modules) == []
 
 
-@pytest.mark.parametrize(("package", "name"), [(package, name) for package, names in PURE.items() for name in names])
-def test_pure_modules_know_no_clock_and_no_process(package: str, name: str) -> None:
+@pytest.mark.parametrize("folders", [False, True], ids=["modules", "folders"])
+@pytest.mark.parametrize("package", ORDER)
+def test_there_is_no_circle(package: str, folders: bool) -> None:
+    assert circle_among(package, modules_of(package, folder_of(package)), folders=folders) == []
+
+
+def says_pure(path: Path) -> bool:
+    return path.read_text(encoding="utf-8").startswith('"""Pure: ')
+
+
+@pytest.mark.parametrize("package", ORDER)
+def test_pure_modules_know_no_clock_and_no_process(package: str) -> None:
     modules = modules_of(package, folder_of(package))
-    mine = {module: path for module, path in modules.items() if f"{module}.".startswith(f"{package}.{name}.")}
-    assert mine, f"{package}.{name} is gone"
-    assert {
-        module: bad for module, path in mine.items() if (bad := {i.split(".")[0] for i in imports_of(module, path, modules)} & IMPURE)
-    } == {}
-
-
-@pytest.mark.parametrize("package", LAYERS)
-def test_what_says_that_it_is_pure_is_held_to_it(package: str) -> None:
-    says = {
-        module.removeprefix(f"{package}.")
-        for module, path in modules_of(package, folder_of(package)).items()
-        if path.read_text(encoding="utf-8").startswith('"""Pure: ')
+    for name in PURE[package]:
+        assert any(f"{module}.".startswith(f"{package}.{name}.") for module in modules), f"{name} is gone"
+    pure = {
+        module: path
+        for module, path in modules.items()
+        if says_pure(path) or any(f"{module}.".startswith(f"{package}.{name}.") for name in PURE[package])
     }
-    assert len(says) > 30 or package == "sliphook_sdk"  # there, none says so
-    assert {name for name in says if not any(f"{name}.".startswith(f"{pure}.") for pure in PURE[package])} == set()
+    assert len(pure) > 15
+    found = {module: {name.split(".")[0] for name in imports_of(module, path, modules)} & IMPURE for module, path in pure.items()}
+    assert {module: bad for module, bad in found.items() if bad} == {}
 
 
-@pytest.mark.parametrize("package", LAYERS)
-def test_one_module_alone_knows_the_rpc_library(package: str) -> None:
+@pytest.mark.parametrize(("package", "module"), [("sliphook", "sliphook.wire.rpc"), ("sliphook_sdk", "sliphook_sdk.rpc")])
+def test_one_module_alone_knows_the_rpc_library(package: str, module: str) -> None:
     modules = modules_of(package, folder_of(package))
     users = [m for m, path in modules.items() if any(i.split(".")[0] == "pylsp_jsonrpc" for i in imports_of(m, path, modules))]
-    assert users == [f"{package}.rpc"]
+    assert users == [module]
 
 
 def test_the_sdk_knows_neither_the_host_nor_trio() -> None:
@@ -285,43 +204,73 @@ def test_the_sdk_knows_neither_the_host_nor_trio() -> None:
 
 def test_the_host_takes_from_the_sdk_only_what_both_sides_share() -> None:
     modules = modules_of("sliphook", folder_of("sliphook"))
+    sdk = modules_of("sliphook_sdk", folder_of("sliphook_sdk"))
     taken = {
         imported.split(".")[1] if "." in imported else imported
         for module, path in modules.items()
-        if not module.startswith("sliphook.demo_plugins")
-        for imported in imports_of(module, path, modules_of("sliphook_sdk", folder_of("sliphook_sdk")))
+        if not module.startswith("sliphook.cli.demo.plugins.")  # those are plugins
+        for imported in imports_of(module, path, sdk)
         if imported.split(".")[0] == "sliphook_sdk"
     }
     assert taken == set(SHARED)
 
 
-@pytest.mark.parametrize("package", LAYERS)
-def test_modules_are_of_a_size_to_read(package: str) -> None:
-    odd: dict[str, int] = {}
-    for module, path in modules_of(package, folder_of(package)).items():
-        lines = len(path.read_text(encoding="utf-8").splitlines())
-        small = any(f"{module}.".startswith(f"{package}.{name}.") for name in SMALL[package])
-        if path.name != "__init__.py" and not (1 if small else SHORTEST) <= lines <= LONGEST:
-            odd[module] = lines
-    assert odd == {}
+@pytest.mark.parametrize("package", ORDER)
+def test_modules_and_folders_are_of_a_size_to_read(package: str) -> None:
+    modules = modules_of(package, folder_of(package))
+    lines = {module: len(path.read_text(encoding="utf-8").splitlines()) for module, path in modules.items()}
+    assert {module: count for module, count in lines.items() if count > LONGEST} == {}
+    folders: dict[Path, int] = {}
+    for path in modules.values():
+        folders[path.parent] = folders.get(path.parent, 0) + (path.name != "__init__.py")
+    crowded = {folder.name: count for folder, count in folders.items() if count > LARGEST}
+    assert crowded.keys() <= {"sliphook_sdk"}
+
+
+def _docstring_of(path: Path) -> str | None:
+    return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_every_package_says_what_it_knows() -> None:
+    folder = folder_of("sliphook")
+    silent: Iterator[Path] = (
+        path.parent
+        for path in folder.rglob("*.py")
+        if path.parent.name != "plugins" or path.parent.parent.name != "demo"  # those ship as data
+        if not (path.parent / "__init__.py").exists() or not _docstring_of(path.parent / "__init__.py")
+    )
+    assert set(silent) == set()
 
 
 @pytest.mark.parametrize(
     ("module", "text", "wrong"),
     [
-        ("wire", "from .plugin import x", ["sliphook.wire -> sliphook.plugin"]),
-        ("wire", "from . import plugin", ["sliphook.wire -> sliphook.plugin"]),
-        ("wire", "def f():\n    import sliphook.plugin", ["sliphook.wire -> sliphook.plugin"]),
-        ("framing", "from . import call", ["sliphook.framing -> sliphook.call"]),
-        ("trace.writer", "from ..plugin import x", ["sliphook.trace.writer -> sliphook.plugin"]),
-        ("wire", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .plugin import x", []),
-        ("plugin", "from .wire import x\nfrom .trace.record import y", []),
-        ("trace.writer", "from .record import x", []),
+        ("wire/rpc", "from sliphook.plugin.spec import x", ["sliphook.wire.rpc -> sliphook.plugin.spec"]),
+        ("wire/rpc", "from ..plugin.spec import x", ["sliphook.wire.rpc -> sliphook.plugin.spec"]),
+        ("wire/rpc", "from ..plugin import spec", ["sliphook.wire.rpc -> sliphook.plugin.spec"]),
+        ("wire/rpc", "def f():\n    import sliphook.plugin.spec", ["sliphook.wire.rpc -> sliphook.plugin.spec"]),
+        ("quoting", "from . import errors", ["sliphook.quoting -> sliphook.errors"]),
+        ("plugin/spec", "from sliphook.wire.rpc import x\nfrom .tools import y", []),
     ],
 )
 def test_the_check_sees_every_way_to_import(tmp_path: Path, module: str, text: str, wrong: list[str]) -> None:
-    for name in ("wire", "plugin", "framing", "call", "trace/record", "trace/writer", "trace/__init__", "__init__"):
+    for name in ("wire/rpc", "wire/__init__", "plugin/spec", "plugin/tools", "plugin/__init__", "quoting", "errors", "__init__"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / f"{name}.py").write_text("")
-    (tmp_path / f"{module.replace('.', '/')}.py").write_text(text)
+    (tmp_path / f"{module}.py").write_text(text)
     assert reaches_upward("sliphook", modules_of("sliphook", tmp_path)) == wrong
+
+
+def test_the_check_sees_a_circle(tmp_path: Path) -> None:
+    for name in ("wire/rpc", "wire/envelope", "wire/inner/low", "wire/__init__", "wire/inner/__init__", "__init__"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.py").write_text("")
+    modules = modules_of("sliphook", tmp_path)
+    (tmp_path / "wire/rpc.py").write_text("from .inner.low import x")
+    assert circle_among("sliphook", modules, folders=False) == []
+    assert circle_among("sliphook", modules, folders=True) == []
+    (tmp_path / "wire/inner/low.py").write_text("from sliphook.wire.envelope import x")
+    assert circle_among("sliphook", modules, folders=False) == []
+    assert circle_among("sliphook", modules, folders=True) != []
+    (tmp_path / "wire/envelope.py").write_text("def f():\n    from .rpc import x")
+    assert circle_among("sliphook", modules, folders=False) != []

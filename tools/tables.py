@@ -14,7 +14,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from sliphook import lifecycle
+from sliphook.plugin import lifecycle
 from sliphook.trace import bodies
 from sliphook.trace.record import KINDS, Kind, TraceRecord
 from sliphook_sdk import protocol

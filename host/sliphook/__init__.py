@@ -8,15 +8,16 @@ TYPE_CHECKING = False  # without `typing`: the command line begins here, and Ctr
 if TYPE_CHECKING:
     from typing import Any
 
+    from sliphook.dispatch.outcome import Context, Outcome, Part, Reason
+    from sliphook.host.host import PluginHost
+    from sliphook.plugin.spec import Override, PluginSpec, PluginStatus
+    from sliphook.plugin.tools import CommandOffer, ToolOffer
+    from sliphook.session.plugin_requests import Progress
+    from sliphook.session.session import Session
+    from sliphook.session.tool_call import ApprovalRequest, Approver, ToolOutcome
+    from sliphook.session.turn import LlmGate, Prompt, Turn
+
     from .errors import HostError, TurnOpen
-    from .host import PluginHost
-    from .hostcalls import Progress
-    from .outcome import Context, Outcome, Part, Reason
-    from .session import Session
-    from .spec import Override, PluginSpec, PluginStatus
-    from .toolcall import ApprovalRequest, Approver, ToolOutcome
-    from .tools import CommandOffer, ToolOffer
-    from .turn import LlmGate, Prompt, Turn
 
 __all__ = [
     "ApprovalRequest",
@@ -42,25 +43,25 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ApprovalRequest": "toolcall",
-    "Approver": "toolcall",
-    "CommandOffer": "tools",
-    "Context": "outcome",
+    "ApprovalRequest": "session.tool_call",
+    "Approver": "session.tool_call",
+    "CommandOffer": "plugin.tools",
+    "Context": "dispatch.outcome",
     "HostError": "errors",
-    "LlmGate": "turn",
-    "Outcome": "outcome",
-    "Override": "spec",
-    "Part": "outcome",
-    "PluginHost": "host",
-    "PluginSpec": "spec",
-    "PluginStatus": "spec",
-    "Progress": "hostcalls",
-    "Prompt": "turn",
-    "Reason": "outcome",
-    "Session": "session",
-    "ToolOffer": "tools",
-    "ToolOutcome": "toolcall",
-    "Turn": "turn",
+    "LlmGate": "session.turn",
+    "Outcome": "dispatch.outcome",
+    "Override": "plugin.spec",
+    "Part": "dispatch.outcome",
+    "PluginHost": "host.host",
+    "PluginSpec": "plugin.spec",
+    "PluginStatus": "plugin.spec",
+    "Progress": "session.plugin_requests",
+    "Prompt": "session.turn",
+    "Reason": "dispatch.outcome",
+    "Session": "session.session",
+    "ToolOffer": "plugin.tools",
+    "ToolOutcome": "session.tool_call",
+    "Turn": "session.turn",
     "TurnOpen": "errors",
 }
 """Where each name lives: it is imported when it is first used, so that the command line starts without trio."""

@@ -14,7 +14,7 @@ def main() -> int:
     try:
         import signal
 
-        from .cli.main import main as command_line
+        from sliphook.cli.main import main as command_line
 
         status = command_line()
         signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -28,17 +28,17 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
 
 import trio
 
+from sliphook.plugin.spec import PluginSpec
+from sliphook.portal.blocks import Block
+from sliphook.portal.callback_thread import CallbackThread
+from sliphook.portal.portal import Call, HostClosed, Interrupted, Portal, have_caller_do
+from sliphook.portal.proxies import Face, HostFace, HostSettings, Opens, SessionFace, TurnFace, delivered
+from sliphook.session.tool_call import ApprovalRequest, ToolOutcome
 from sliphook_sdk.protocol import ToolResult
 
-from . import host as trio_host
-from . import session as trio_session
-from . import turn as trio_turn
-from .callbacks import CallbackThread
-from .faces import Face, HostFace, HostSettings, Opens, SessionFace, TurnFace, delivered
-from .openblock import Block
-from .portal import Call, HostClosed, Interrupted, Portal, have_caller_do
-from .spec import PluginSpec
-from .toolcall import ApprovalRequest, ToolOutcome
+from .host import host as trio_host
+from .session import session as trio_session
+from .session import turn as trio_turn
 
 __all__ = ["Interrupted", "PluginHost", "Session", "Turn"]
 

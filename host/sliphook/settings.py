@@ -11,15 +11,15 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from sliphook.files.ownership import why_unsafe
+from sliphook.files.toml import BadKey, TomlError, read_toml
+from sliphook.plugin.spec import Override, PluginSpec
+from sliphook.registry.keys import HookKeys, check_hooks, check_timeout_cap
 from sliphook_sdk.protocol import nearest
 from sliphook_sdk.protocol.describe import doc
 
-from . import places
-from .ownership import why_unsafe
+from .files import paths
 from .quoting import quote
-from .registry.keys import HookKeys, check_hooks, check_timeout_cap
-from .spec import Override, PluginSpec
-from .tomlfile import BadKey, TomlError, read_toml
 
 MOST_MODEL_CALLS: Final = 10_000
 """The most that `max_model_calls` may be: beyond it is a slip of the keyboard."""
@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings_file() -> Path:
     """Where the settings are, be the file there or not."""
-    return places.config_home() / "config.toml"
+    return paths.config_home() / "config.toml"
 
 
 def read_settings(file: Path | None = None) -> Settings:

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from sliphook.agent.anthropic import AnthropicModel
-from sliphook.agent.model import Model
-from sliphook.agent.openai import OpenAIModel
+from sliphook.agent.models.anthropic import AnthropicModel
+from sliphook.agent.models.base import Model
+from sliphook.agent.models.openai import OpenAIModel
 from tests.agent.loopback import event
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import trio
 
-from sliphook.agent.model import Piece
-from sliphook.agent.script import Reply
-from sliphook.agent.scripted import ScriptedModel
-from sliphook.outcome import Context, Reason
+from sliphook.agent.models.base import Piece
+from sliphook.agent.models.script import Reply
+from sliphook.agent.models.scripted import ScriptedModel
+from sliphook.dispatch.outcome import Context, Reason
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, ToolResult, Usage
 
 

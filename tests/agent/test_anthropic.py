@@ -11,10 +11,10 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.agent.anthropic import AnthropicModel
-from sliphook.agent.anthropic_answer import MessageAssembler
-from sliphook.agent.anthropic_request import message_request
-from sliphook.agent.model import Finish, ModelError, Piece, TextDelta, ToolCall
+from sliphook.agent.models.anthropic import AnthropicModel
+from sliphook.agent.models.anthropic_request import message_request
+from sliphook.agent.models.anthropic_stream import MessageAssembler
+from sliphook.agent.models.base import Finish, ModelError, Piece, TextDelta, ToolCall
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 from tests.agent.loopback import Answer, LoopbackServer, event
 

@@ -14,14 +14,14 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sliphook.agent.display import LineDisplay
-from sliphook.agent.questions import Question
-from sliphook.cli import chat_session
-from sliphook.cli.agent_parts import Setup
-from sliphook.cli.chat_face import Listener
+from sliphook.agent.ui.display import LineDisplay
+from sliphook.agent.ui.questions import Question
+from sliphook.cli.chat import conversation
+from sliphook.cli.chat.frontend import Listener
+from sliphook.cli.chosen_plugins import Chosen
 from sliphook.cli.main import main
-from sliphook.cli.memory import Memory
-from sliphook.cli.plugins import Chosen
+from sliphook.cli.run.memory import Memory
+from sliphook.cli.run.setup import Setup
 from sliphook.settings import Settings
 from sliphook.testing import FakePlugin
 from tests.agent.test_gateway import everything, story
@@ -121,7 +121,7 @@ class Run:
     async def __call__(self) -> None:
         with Memory(self._resume, self.face.display.lines.append) as memory:
             setup = Setup(None, None, Chosen((), (self.plugin,), 0, ()), Settings())
-            self.status = await chat_session.chat(setup, self.face, memory, None)
+            self.status = await conversation.chat(setup, self.face, memory, None)
 
 
 @asynccontextmanager

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from sliphook.cli.chat_screen import Screen
-from sliphook.cli.chat_terminal import TerminalKept
+from sliphook.cli.chat.screen import Screen
+from sliphook.cli.chat.terminal import TerminalKept
 
 
 class Person:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from sliphook.agent.anthropic import AnthropicModel
-from sliphook.agent.choice import choose_model
-from sliphook.agent.model import ModelError
-from sliphook.agent.openai import OpenAIModel
-from sliphook.agent.script import ScriptError
-from sliphook.agent.scripted import ScriptedModel
+from sliphook.agent.models.anthropic import AnthropicModel
+from sliphook.agent.models.base import ModelError
+from sliphook.agent.models.choice import choose_model
+from sliphook.agent.models.openai import OpenAIModel
+from sliphook.agent.models.script import ScriptError
+from sliphook.agent.models.scripted import ScriptedModel
 from tests.agent.loopback import Answer, LoopbackServer
 
 

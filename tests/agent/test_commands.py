@@ -6,7 +6,7 @@ import pytest
 import trio
 
 from sliphook import HostError, PluginHost
-from sliphook.agent.commands import parse_slash, run_slash
+from sliphook.agent.chat.commands import parse_slash, run_slash
 from sliphook.testing import CRASHES, FakePlugin
 
 DEPLOYS = FakePlugin(

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from sliphook.agent.display import PlainDisplay
-from sliphook.agent.terminal import TerminalDisplay
+from sliphook.agent.ui.display import PlainDisplay
+from sliphook.agent.ui.rich_display import TerminalDisplay
 from sliphook_sdk.protocol import ToolCallRequest
 
 

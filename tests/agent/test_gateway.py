@@ -11,15 +11,15 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import HostError, PluginHost
-from sliphook.agent.channel import Channel
-from sliphook.agent.commands import COMMANDS
-from sliphook.agent.gateway import Gateway
+from sliphook.agent.chat.channel import Channel
+from sliphook.agent.chat.commands import COMMANDS
+from sliphook.agent.chat.gateway import Gateway
+from sliphook.agent.chat.replies import Pending
 from sliphook.agent.loop import Agent
-from sliphook.agent.model import Model
-from sliphook.agent.questions import Question
-from sliphook.agent.replies import Pending
-from sliphook.agent.script import Reply, ScriptedFailure
-from sliphook.agent.scripted import ScriptedModel
+from sliphook.agent.models.base import Model
+from sliphook.agent.models.script import Reply, ScriptedFailure
+from sliphook.agent.models.scripted import ScriptedModel
+from sliphook.agent.ui.questions import Question
 from sliphook.testing import HANGS, After, FakePlugin
 from tests.agent.fakes import RecordingModel
 from tests.host.pairs import check_pairs

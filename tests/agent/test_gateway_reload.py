@@ -7,10 +7,10 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import HostError, PluginHost
-from sliphook.agent.channel import Channel
-from sliphook.agent.gateway import Gateway
+from sliphook.agent.chat.channel import Channel
+from sliphook.agent.chat.gateway import Gateway
 from sliphook.agent.loop import Agent
-from sliphook.agent.scripted import ScriptedModel
+from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.testing import FakePlugin
 from tests.agent.test_gateway import at_work, everything, said, say
 

@@ -11,14 +11,14 @@ import trio
 from trio.testing import MockClock
 
 from sliphook.agent.loop import Agent, AgentTool
-from sliphook.agent.script import Reply, ScriptedCall, ScriptedFailure
-from sliphook.outcome import Context, Reason
+from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.dispatch.outcome import Context, Reason
 from sliphook_sdk.protocol import Message, ToolCallRequest, ToolResult, Usage
 from tests.agent.fakes import FakeHost, FakeSession, Gate, Prompt, RecordingDisplay, RecordingModel, Tool, ToolOutcome
 
 if TYPE_CHECKING:
-    from sliphook.host import PluginHost
-    from sliphook.session import Session
+    from sliphook.host.host import PluginHost
+    from sliphook.session.session import Session
 
 DONE = Reply(text="done")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from trio.testing import MockClock
 
-from sliphook.agent.script import Reply
+from sliphook.agent.models.script import Reply
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer, Message, ToolCallRequest, ToolResult
 from sliphook_sdk.protocol.payloads import Stop

@@ -10,9 +10,9 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import PluginHost
-from sliphook.agent.display import PlainDisplay
 from sliphook.agent.loop import Agent
-from sliphook.agent.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.ui.display import PlainDisplay
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer, Message, ToolCallRequest
 from sliphook_sdk.protocol.payloads import PreToolCall, SubagentStart

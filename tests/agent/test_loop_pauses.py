@@ -7,7 +7,7 @@ from trio.testing import MockClock
 
 from sliphook import ApprovalRequest
 from sliphook.agent.conversation import Conversation
-from sliphook.agent.script import Reply, ScriptedCall
+from sliphook.agent.models.script import Reply, ScriptedCall
 from tests.agent.walks import DONE, Patient, Stage, ask_about_ships, calling, one_turn
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook.agent.anthropic import AnthropicModel
-from sliphook.agent.http_failure import retry_after
-from sliphook.agent.keepsake import Keepsake, Keepsakes
-from sliphook.agent.model import Finish, ModelError, Piece, TextDelta, ToolCall
-from sliphook.agent.openai import OpenAIModel, key_headers
+from sliphook.agent.models.anthropic import AnthropicModel
+from sliphook.agent.models.base import Finish, ModelError, Piece, TextDelta, ToolCall
+from sliphook.agent.models.echoed_fields import Keepsake, Keepsakes
+from sliphook.agent.models.http_errors import retry_after
+from sliphook.agent.models.openai import OpenAIModel, key_headers
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 from tests.agent.loopback import DONE, Answer, LoopbackServer, call_part, chunk, cut_in, event, one_call, text
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.agent.chat_completion import Chunk, decode_chunk
-from sliphook.agent.model import Finish, ModelError, Piece, ToolCall
-from sliphook.agent.openai_answer import CompletionAssembler
+from sliphook.agent.models.base import Finish, ModelError, Piece, ToolCall
+from sliphook.agent.models.openai_stream import CompletionAssembler
+from sliphook.agent.models.openai_wire import Chunk, decode_chunk
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 600) | st.floats(allow_nan=False) | st.text(max_size=5),

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from sliphook.agent.display import PlainDisplay
+from sliphook.agent.ui.display import PlainDisplay
 from sliphook_sdk.protocol import ToolCallRequest
 
 SHELL = ToolCallRequest(call_id="c", name="shell", arguments={"command": "ls"})

@@ -10,15 +10,15 @@ import pytest
 import trio
 
 from sliphook.agent.loop import Agent
-from sliphook.agent.model import Finish, Model, ModelError, Piece, TextDelta, ToolCall
+from sliphook.agent.models.base import Finish, Model, ModelError, Piece, TextDelta, ToolCall
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, ToolResult, Usage
 from tests.agent.dialects import DIALECTS, Call, Dialect
 from tests.agent.fakes import FakeHost, FakeSession, RecordingDisplay, ToolOutcome
 from tests.agent.loopback import Answer, LoopbackServer, Step, cut_in
 
 if TYPE_CHECKING:
-    from sliphook.host import PluginHost
-    from sliphook.session import Session
+    from sliphook.host.host import PluginHost
+    from sliphook.session.session import Session
 
 HELLO = [Message(role="user", content="hello")]
 KEY = "sk-12345678-secret"
@@ -131,7 +131,7 @@ async def test_a_connection_cut_in_mid_answer(dialect: Dialect) -> None:
 
 
 async def test_a_server_that_stalls(dialect: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.agent.model_server.STALL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("sliphook.agent.models.http.STALL_TIMEOUT_S", 0.05)
     alive: list[Step] = [b": still here\n\n", 0.01]
     error = await failure_of(dialect, Answer([dialect.start() + dialect.words("I thi"), *alive * 20, "hold"]))
     assert (error.kind, error.transient) == ("timeout", True)
@@ -140,7 +140,7 @@ async def test_a_server_that_stalls(dialect: Dialect, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_a_server_that_is_silent(dialect: Dialect, monkeypatch: pytest.MonkeyPatch, begun: bool) -> None:
-    monkeypatch.setattr("sliphook.agent.model_server.SILENCE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("sliphook.agent.models.http.SILENCE_TIMEOUT_S", 0.1)
     steps: list[Step] = [dialect.start() + dialect.words("I thi")] if begun else []
     error = await failure_of(dialect, Answer([*steps, "hold"]))
     assert (error.kind, error.transient) == ("timeout", True)

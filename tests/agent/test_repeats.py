@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.agent.repeats import Repeats
+from sliphook.agent.loop_detection import Repeats
 from sliphook_sdk.protocol import ToolCallRequest
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sliphook.agent.transcripts import Transcripts
+from sliphook.agent.transcripts.store import Transcripts
 from tests.agent.loopback import Answer, LoopbackServer, chunk, cut_in, one_call, text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -10,9 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from sliphook.agent.model import Finish, ModelError, Piece, TextDelta, ToolCall
-from sliphook.agent.script import Reply, ScriptedCall, ScriptError, load_script
-from sliphook.agent.scripted import ScriptedModel, improvise
+from sliphook.agent.models.base import Finish, ModelError, Piece, TextDelta, ToolCall
+from sliphook.agent.models.script import Reply, ScriptedCall, ScriptError, load_script
+from sliphook.agent.models.scripted import ScriptedModel, improvise
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
 HELLO = [Message(role="user", content="hello")]

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from sliphook.agent import transcripts as transcripts_module
 from sliphook.agent.conversation import Conversation
-from sliphook.agent.transcript_file import connect
-from sliphook.agent.transcripts import SessionRow, TranscriptError, Transcripts
+from sliphook.agent.transcripts import store as transcripts_module
+from sliphook.agent.transcripts.database import connect
+from sliphook.agent.transcripts.store import SessionRow, TranscriptError, Transcripts
 from sliphook_sdk.protocol import Message, ToolCallRequest
 
 CALL_1 = ToolCallRequest(call_id="c1", name="weather", arguments={"city": "Åre"})
@@ -295,7 +295,7 @@ async def test_a_locked_file_holds_nobody_and_loses_nothing(path: Path) -> None:
 
 
 async def test_a_file_that_stays_locked_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.agent.transcript_writer.BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("sliphook.agent.transcripts.writer_thread.BUSY_TIMEOUT_S", 0.05)
     problems: list[str] = []
     transcripts = Transcripts.open(path, problems.append)
     holder = connect(path)

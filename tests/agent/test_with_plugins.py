@@ -14,8 +14,8 @@ import trio
 
 from sliphook import PluginHost, Session
 from sliphook.agent.loop import Agent, AgentTool
-from sliphook.agent.openai import OpenAIModel
-from sliphook.agent.script import Reply, ScriptedCall
+from sliphook.agent.models.openai import OpenAIModel
+from sliphook.agent.models.script import Reply, ScriptedCall
 from sliphook.trace.record import TraceRecord
 from sliphook_sdk.protocol import Message
 from tests.agent.fakes import RecordingDisplay, RecordingModel

@@ -10,8 +10,8 @@ import trio
 
 from sliphook import ApprovalRequest, PluginHost, Session
 from sliphook.agent.loop import RESERVED_TOOLS, Agent, AgentTool
-from sliphook.agent.person import Person
-from sliphook.agent.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.ui.person import Person
 from sliphook.testing import HANGS, FakePlugin, Received, run
 from sliphook_sdk.protocol import CATALOGUE, Answer, Usage
 from sliphook_sdk.protocol.payloads import PreToolCall, Stop

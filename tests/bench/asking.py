@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sliphook import Outcome, PluginHost, Session, Turn
-from sliphook.trace.file import FileTrace
+from sliphook.trace.file_sink import FileTrace
 
 from .floor import call
 from .measuring import Once

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from sliphook.trace.file import FileTrace
+from sliphook.trace.file_sink import FileTrace
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol.payloads import PreToolCall
 

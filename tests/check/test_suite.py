@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from sliphook.check import Report, check_plugin, child, end_rules, wire_rules
-from sliphook.check.bench import Bench
+from sliphook.check.session import Bench
 from sliphook.check.suite import Check
 
 from .broken import write

@@ -11,8 +11,8 @@ import pytest
 import trio
 
 from sliphook import HostError, PluginHost
+from sliphook.cli.chosen_plugins import choose, take_up
 from sliphook.cli.main import main
-from sliphook.cli.plugins import choose, take_up
 from sliphook.settings import Settings
 
 WAIT_S = 30

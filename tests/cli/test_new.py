@@ -86,7 +86,7 @@ def test_its_test_notices_a_plugin_that_is_broken(sliphook: Sliphook, tmp_path: 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_templates_are_the_examples(language: str) -> None:
     _, _, _, example, changes = LANGUAGES[language]
-    text = resources.files("sliphook").joinpath("templates", f"{language}.txt").read_text(encoding="utf-8")
+    text = resources.files("sliphook.cli.authoring").joinpath("templates", f"{language}.txt").read_text(encoding="utf-8")
     for mark, name in changes.items():
         text = text.replace(mark, name)
     assert text == (EXAMPLES / example).read_text(encoding="utf-8")

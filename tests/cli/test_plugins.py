@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from sliphook import PluginHost
+from sliphook.cli.chosen_plugins import Chosen, choose, look_who_is_there, model_of, user_settings
 from sliphook.cli.common import Failed
-from sliphook.cli.plugins import Chosen, choose, look_who_is_there, model_of, user_settings
+from sliphook.plugin.spec import Override, PluginStatus
 from sliphook.registry import Registered, Registry
 from sliphook.settings import Settings
-from sliphook.spec import Override, PluginStatus
 from sliphook_sdk.protocol import Manifest
 
 

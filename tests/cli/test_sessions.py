@@ -9,7 +9,7 @@ import pytest
 import trio
 from click.shell_completion import ShellComplete
 
-from sliphook.agent.transcripts import Transcripts
+from sliphook.agent.transcripts.store import Transcripts
 from sliphook.cli.main import main, sliphook
 from sliphook_sdk.protocol import Message, ToolCallRequest
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from sliphook.cli.main import main
-from sliphook.trace.lines import encode_line
+from sliphook.trace.line_format import encode_line
 from tests.trace.made import answered, asked, life, record, write_trace
 
 PLACE = {"session_id": "s", "turn_id": "t-1"}

@@ -9,8 +9,8 @@ from pathlib import Path
 import trio
 
 from sliphook import PluginHost
-from sliphook.lifecycle import State
-from sliphook.pluginlog import FILE_BYTES, OLD_FILES
+from sliphook.plugin.lifecycle import State
+from sliphook.process.log_files import FILE_BYTES, OLD_FILES
 from tests.host.plugins import Workshop
 
 PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "processes.md").read_text(encoding="utf-8")

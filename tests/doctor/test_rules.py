@@ -11,9 +11,9 @@ import pytest
 
 from sliphook.doctor import rules
 from sliphook.doctor.finding import Finding, Rule, Scene, Started
+from sliphook.plugin.spec import Override, PluginStatus
 from sliphook.registry import Broken, Registered
 from sliphook.settings import Settings
-from sliphook.spec import Override, PluginStatus
 from sliphook_sdk.protocol import Manifest
 
 

@@ -14,7 +14,7 @@ from sliphook.aio import PluginHost, Session, Turn
 from sliphook.blocking import PluginHost as BlockingHost
 from sliphook.blocking import Session as BlockingSession
 from sliphook.blocking import Turn as BlockingTurn
-from sliphook.portal import HostClosed
+from sliphook.portal.portal import HostClosed
 from sliphook.testing import HANGS, FakePlugin
 from sliphook_sdk.protocol import Message, Usage
 from tests.host.pairs import check_pairs

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import Outcome, PluginHost, Turn, reader
-from sliphook.call import Call
-from sliphook.reader import PipeReader
+from sliphook import Outcome, PluginHost, Turn
 from sliphook.testing import HANGS, FakePlugin
-from sliphook.vigil import Vigil
+from sliphook.transport import reader
+from sliphook.transport.call import Call
+from sliphook.transport.reader import PipeReader
+from sliphook.transport.spin_wait import Vigil
 
 PASSES = range(8)
 """When the disturbance comes: within so many passes a request is written, looked for in vain, and read by the plugin."""
@@ -219,7 +220,7 @@ async def test_a_look_in_vain_takes_nothing_from_whoever_got_an_answer_alone(mon
         await plugin.hears("pre_tool_call")
         nursery.start_soon(ask_often, turn, name="asks")
         await plugin.hears("pre_tool_call", times=2)
-        monkeypatch.setattr("sliphook.writer.os", Watched())
+        monkeypatch.setattr("sliphook.transport.writer.os", Watched())
         for asked in range(3, 22):
             await answer_the_last()
             await plugin.hears("pre_tool_call", times=asked)

@@ -20,8 +20,8 @@ import trio
 import sliphook
 from sliphook import ApprovalRequest, Context, HostError, TurnOpen
 from sliphook.blocking import Interrupted, PluginHost, Session, Turn, WaitingThread
-from sliphook.faces import HostSettings
-from sliphook.portal import HostClosed
+from sliphook.portal.portal import HostClosed
+from sliphook.portal.proxies import HostSettings
 from sliphook.testing import CRASHES, HANGS, FakePlugin
 from sliphook_sdk.protocol import Answer, Message, Usage
 from sliphook_sdk.protocol.payloads import PreToolCall

@@ -11,7 +11,7 @@ import trio
 
 from sliphook import ApprovalRequest, PluginHost, Session
 from sliphook.agent.loop import Agent, AgentTool
-from sliphook.agent.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
 from sliphook.testing import FakePlugin, Received, run
 from sliphook_sdk.protocol import CATALOGUE, Answer
 from sliphook_sdk.protocol.payloads import PreToolCall

@@ -18,13 +18,14 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 import sliphook
 import sliphook.testing
-from sliphook import Outcome, PluginHost, Session, Turn, reader
-from sliphook.call import Call
-from sliphook.delivery import encode_params
-from sliphook.fire import Fire
-from sliphook.lonefire import LoneFire, asked_alone
+from sliphook import Outcome, PluginHost, Session, Turn
+from sliphook.dispatch.encoding import encode_params
+from sliphook.dispatch.fast_path import LoneFire, asked_alone
+from sliphook.dispatch.fire import Fire
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
-from sliphook.vigil import Vigil
+from sliphook.transport import reader
+from sliphook.transport.call import Call
+from sliphook.transport.spin_wait import Vigil
 from sliphook_sdk.protocol import CATALOGUE
 
 LINE = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n'
@@ -118,7 +119,7 @@ async def test_the_timeout_does_not_count_what_the_host_needs_for_the_bytes(
         autojump_clock.jump(4)
         return encode_params(*args)
 
-    monkeypatch.setattr("sliphook.lonefire.encode_params", encode_slowly)
+    monkeypatch.setattr("sliphook.dispatch.fast_path.encode_params", encode_slowly)
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     async with asking(plugin) as turn:
         outcome = await ask(turn)
@@ -241,7 +242,7 @@ async def test_who_alone_got_an_answer_writes_at_once_and_who_got_theirs_togethe
         await plugin.write(b"".join(map(reply, asked[first : first + count])))
 
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
-        monkeypatch.setattr("sliphook.writer.os", Watched())
+        monkeypatch.setattr("sliphook.transport.writer.os", Watched())
         for _ in range(6):
             nursery.start_soon(ask_twice, turn, name="asks")
         await plugin.hears("pre_tool_call", times=6)

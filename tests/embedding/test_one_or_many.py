@@ -11,7 +11,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sliphook.session
+import sliphook.session.session
 from sliphook import Outcome, PluginHost, Turn
 from sliphook.testing import HANGS, FakePlugin, run
 from sliphook.trace.record import TraceRecord
@@ -128,7 +128,7 @@ async def in_a_second(interrupt: Any) -> None:
 def test_the_same_script_looks_the_same(steps: list[dict[str, Any]]) -> None:
     fast, slow = Story(), Story()
     run(fast.play, steps)
-    with patch.object(sliphook.session, "asked_alone", return_value=None):
+    with patch.object(sliphook.session.session, "asked_alone", return_value=None):
         run(slow.play, steps)
     assert fast.seen == slow.seen
     assert fast.records == slow.records

@@ -11,7 +11,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from sliphook import HostError, PluginHost, Session
-from sliphook.spec import Override, PluginSpec
+from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.testing import CRASHES, HANGS, Fails, FakePlugin
 from sliphook_sdk.protocol import CommandSpec, Manifest, Subscription, ToolSpec
 from tests.host.plugins import WAIT_S, Workshop, until

@@ -10,10 +10,10 @@ import trio.testing
 from trio.testing import MockClock
 
 from sliphook import ApprovalRequest, Context, Outcome, PluginHost, Turn, TurnOpen
-from sliphook.fire import Fire
-from sliphook.interrupt import interrupt_turns
-from sliphook.lonefire import LoneFire
-from sliphook.session import Session
+from sliphook.dispatch.fast_path import LoneFire
+from sliphook.dispatch.fire import Fire
+from sliphook.session.interrupt import interrupt_turns
+from sliphook.session.session import Session
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
 from sliphook_sdk.protocol import Answer, Message, Usage
 from sliphook_sdk.protocol.payloads import PreToolCall, Stop

@@ -16,12 +16,12 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 import sliphook
 import sliphook.testing
 from sliphook import PluginHost, Session
-from sliphook.dispatch import Subscriber
-from sliphook.manifest import read_manifest
-from sliphook.outbox import Item
-from sliphook.plugin import Plugin
-from sliphook.telling import listeners_among, tell
+from sliphook.dispatch.broadcast import listeners_among, tell
+from sliphook.dispatch.policy import Subscriber
+from sliphook.plugin.manifest import read_manifest
+from sliphook.plugin.supervision import Plugin
 from sliphook.testing import FakePlugin
+from sliphook.transport.outbox import Item
 from sliphook_sdk.protocol import CATALOGUE, Payload
 from sliphook_sdk.protocol.describe import example_of
 

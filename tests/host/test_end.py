@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import PluginHost, process
+from sliphook import PluginHost
+from sliphook.process import child
 from tests.host.plugins import EVERYTHING, WAIT_S, Workshop, group_lives, stop, until
 
 GRACE_S = 0.3
@@ -20,7 +21,7 @@ GRACE_S = 0.3
 def _short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
     """The steps of the ladder, shorter, so that the test sees all of it and is quick."""
     for name in ("SHUTDOWN_TIMEOUT_S", "EXIT_GRACE_S", "TERM_GRACE_S"):
-        monkeypatch.setattr(f"sliphook.ending.{name}", GRACE_S)
+        monkeypatch.setattr(f"sliphook.process.shutdown.{name}", GRACE_S)
 
 
 IGNORES_TERM = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
@@ -105,7 +106,7 @@ async def test_all_at_once(shop: Workshop) -> None:
 async def test_in_a_hurry(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """`kill` ends at once what is being asked to end, what is ready, and what is only being started."""
     for name in ("SHUTDOWN_TIMEOUT_S", "EXIT_GRACE_S", "TERM_GRACE_S"):
-        monkeypatch.setattr(f"sliphook.ending.{name}", 30.0)
+        monkeypatch.setattr(f"sliphook.process.shutdown.{name}", 30.0)
     probe = shop.program(before=IGNORES_TERM, main=SHAKES_HANDS + STAYS)
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host:
@@ -122,8 +123,8 @@ async def test_in_a_hurry(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> No
             host.kill()
             return await spawn(*args, **options)
 
-        spawn = process.spawn
-        monkeypatch.setattr("sliphook.launch.spawn", kill_and_spawn)
+        spawn = child.spawn
+        monkeypatch.setattr("sliphook.plugin.launch.spawn", kill_and_spawn)
         host = PluginHost([probe.path])
         async with host:
             pass

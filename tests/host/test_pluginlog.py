@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sliphook import PluginHost
-from sliphook.pluginlog import FILE_BYTES, MAX_WAITING, PluginLogs, default_folder, safe_name
+from sliphook.process.log_files import FILE_BYTES, MAX_WAITING, PluginLogs, default_folder, safe_name
 from tests.host.plugins import Workshop, until
 
 
@@ -70,7 +70,7 @@ def test_a_full_disk_loses_lines_and_counts_them(tmp_path: Path, monkeypatch: py
     def open_file(file: logging.FileHandler) -> io.TextIOWrapper:
         return open("/dev/full" if is_full else file.baseFilename, "a", encoding="utf-8")
 
-    monkeypatch.setattr("sliphook.pluginlog._File._open", open_file)
+    monkeypatch.setattr("sliphook.process.log_files._File._open", open_file)
     logs = PluginLogs(tmp_path)
     for _ in range(3):
         logs.write("guard", "info", "hello")

@@ -11,11 +11,11 @@ import pytest
 import trio
 import trio.testing
 
-from sliphook import pipes
-from sliphook.call import Call
-from sliphook.deadlines import Deadlines
-from sliphook.framing import Body, FramingError, Stray
-from sliphook.reader import PipeReader
+from sliphook.transport import descriptors
+from sliphook.transport.call import Call
+from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.reader import PipeReader
+from sliphook.wire.framing import Body, FramingError, Stray
 
 LINE = b'{"jsonrpc":"2.0","method":"x"}\n'
 
@@ -48,7 +48,7 @@ class Owner:
 async def reading(owner: Owner) -> AsyncGenerator[int]:
     """A reader at work; gives the descriptor to write to."""
     out, into = os.pipe()
-    descriptor = pipes.take(out)
+    descriptor = descriptors.take(out)
     os.close(out)
     os.set_blocking(into, False)
     deadlines = Deadlines()

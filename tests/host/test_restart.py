@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import PluginHost, PluginStatus, process
+from sliphook import PluginHost, PluginStatus
+from sliphook.process import child
 from tests.host.pairs import check_pairs
 from tests.host.plugins import EVERYTHING, WAIT_S, Workshop, until
 
@@ -106,7 +107,7 @@ async def test_a_hook_waits_for_a_plugin_that_comes_back_in_time(shop: Workshop)
 
 
 async def test_five_deaths_in_a_minute_are_enough(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.lifecycle.FIRST_DELAYS_S", (0.0,))
+    monkeypatch.setattr("sliphook.plugin.lifecycle.FIRST_DELAYS_S", (0.0,))
     problems: list[str] = []
     probe = shop.program(hears=["pre_tool_call"], main="reply(receive()['id'], MANIFEST)\nsys.exit(4)", tools=["look"])
     with trio.fail_after(WAIT_S):
@@ -123,15 +124,15 @@ async def test_five_deaths_in_a_minute_are_enough(shop: Workshop, monkeypatch: p
 
 async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its end and its manifest are noticed in the same moment, in either order: the manifest counts."""
-    monkeypatch.setattr("sliphook.lifecycle.FIRST_DELAYS_S", (60.0,))
+    monkeypatch.setattr("sliphook.plugin.lifecycle.FIRST_DELAYS_S", (60.0,))
 
     async def spawn_and_block(*args: Any, **options: Any) -> Any:
         child = await spawn(*args, **options)
         await until(lambda: os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
         return child
 
-    spawn = process.spawn
-    monkeypatch.setattr("sliphook.launch.spawn", spawn_and_block)
+    spawn = child.spawn
+    monkeypatch.setattr("sliphook.plugin.launch.spawn", spawn_and_block)
     subscription = {"event": "pre_tool_call", "timeout_s": 0.1}
     guard = shop.program("guard", subscriptions=[subscription], main="send(id=1, result=MANIFEST)\nsys.exit(4)")
     for _ in range(6):
@@ -254,12 +255,12 @@ async def test_a_fault_of_the_host_costs_the_plugin_alone_and_is_no_dead_end(sho
     probe, other = shop.program(), shop.program("other", tools=["look"])
     faults = [probe]
 
-    async def faulty(path: Path, **settings: Any) -> process.ChildProcess:
+    async def faulty(path: Path, **settings: Any) -> child.ChildProcess:
         if path == probe.path and faults:
             raise RuntimeError("boom")
-        return await process.spawn(path, **settings)
+        return await child.spawn(path, **settings)
 
-    monkeypatch.setattr("sliphook.launch.spawn", faulty)
+    monkeypatch.setattr("sliphook.plugin.launch.spawn", faulty)
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path, other.path]) as host:
             status = await host.restart("probe")

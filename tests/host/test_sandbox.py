@@ -11,9 +11,9 @@ import pytest
 import trio
 
 from sliphook import PluginHost, PluginSpec
-from sliphook.keeper import Keeper
-from sliphook.process import ChildProcess, spawn
-from sliphook.sandbox import why_no_sandbox
+from sliphook.process.child import ChildProcess, spawn
+from sliphook.process.reaper import Keeper
+from sliphook.process.sandbox import why_no_sandbox
 
 WAIT_S = 20
 

@@ -331,7 +331,7 @@ def test_ctrl_c_while_the_host_closes_leaves_nothing_behind(shop: Workshop) -> N
 
 
 def test_ctrl_c_while_the_host_opens_leaves_nothing_behind(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.ending.EXIT_GRACE_S", 0.2)
+    monkeypatch.setattr("sliphook.process.shutdown.EXIT_GRACE_S", 0.2)
     slow = shop.program(before="os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(30)")
 
     async def main() -> None:

@@ -121,7 +121,7 @@ HANDSHAKES = {
 @pytest.mark.parametrize("case", HANDSHAKES)
 async def test_a_handshake_that_fails(shop: Workshop, problems: Problems, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     main, state, why = HANDSHAKES[case]
-    monkeypatch.setattr("sliphook.instance.INITIALIZE_TIMEOUT_S", 1.0 if case == "closes its input" else 10.0)
+    monkeypatch.setattr("sliphook.plugin.instance.INITIALIZE_TIMEOUT_S", 1.0 if case == "closes its input" else 10.0)
     probe = shop.program(main=main)
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path], on_problem=problems, reserved_tools=["bash"]) as host:
@@ -136,7 +136,7 @@ async def test_a_handshake_that_fails(shop: Workshop, problems: Problems, monkey
 
 
 async def test_a_silent_handshake(shop: Workshop, problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.instance.INITIALIZE_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("sliphook.plugin.instance.INITIALIZE_TIMEOUT_S", 0.3)
     silent = shop.program("silent", main="receive()\ntime.sleep(30)")
     began = time.monotonic()
     with trio.fail_after(WAIT_S):
@@ -228,7 +228,7 @@ async def test_a_plugin_knows_its_place(shop: Workshop, tmp_path: Path, monkeypa
 
 
 async def test_cancelled_while_it_opens(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.ending.EXIT_GRACE_S", 0.2)
+    monkeypatch.setattr("sliphook.process.shutdown.EXIT_GRACE_S", 0.2)
     slow = shop.program("slow", before="time.sleep(30)")
     with trio.fail_after(WAIT_S), trio.move_on_after(0.3) as scope:
         async with PluginHost([slow.path]):

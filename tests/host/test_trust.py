@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 import trio
 
-from sliphook import PluginHost, integrity
-from sliphook.integrity import HeldFile, Unreadable, sha256_of
-from sliphook.process import ChildProcess
-from sliphook.spec import PluginSpec
+from sliphook import PluginHost
+from sliphook.files import held_file
+from sliphook.files.held_file import HeldFile, Unreadable, sha256_of
+from sliphook.plugin.spec import PluginSpec
+from sliphook.process.child import ChildProcess
 from sliphook_sdk.protocol import Manifest, Subscription
 from tests.host.plugins import WAIT_S, Workshop, until
 
@@ -111,7 +112,7 @@ async def test_a_file_that_is_swapped_between_the_look_and_the_start(tmp_path: P
     def swap(held: HeldFile) -> None:
         os.replace(other, path)
 
-    monkeypatch.setattr(integrity.HeldFile, "by_descriptor", property(swap))
+    monkeypatch.setattr(held_file.HeldFile, "by_descriptor", property(swap))
     with trio.fail_after(WAIT_S):
         async with PluginHost([approved(path)]) as host:
             assert host.plugins[0].state == "refused"
@@ -177,5 +178,5 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path: Path) -> None:
 
     with pytest.raises(Unreadable, match="is being written to; try again when that is done"):
         HeldFile(path, grow)
-    with pytest.raises(integrity.Abandoned):
+    with pytest.raises(held_file.Abandoned):
         HeldFile(path, lambda: True)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.approval import asks_for_more
-from sliphook.manifest import ReadManifest, read_manifest
+from sliphook.plugin.approval import asks_for_more
+from sliphook.plugin.manifest import ReadManifest, read_manifest
 
 
 def manifest(*subscriptions: dict[str, Any], **fields: Any) -> ReadManifest:

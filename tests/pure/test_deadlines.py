@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 
-from sliphook.deadlines import Deadlines
+from sliphook.transport.deadlines import Deadlines
 
 
 class Watched:

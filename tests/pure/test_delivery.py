@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from sliphook.delivery import Delivery, PayloadTooLarge
+from sliphook.dispatch.encoding import Delivery, PayloadTooLarge
 from sliphook_sdk.protocol import CATALOGUE, Message, Payload
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.protocol.payloads import PostLlmCall, PreLlmCall, PreToolCall

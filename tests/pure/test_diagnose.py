@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sliphook.diagnose import advice_for, explain_spawn_error, why_not_startable
+from sliphook.process.diagnosis import advice_for, explain_spawn_error, why_not_startable
 
 
 def program(folder: Path, content: bytes, *, mode: int = 0o755, name: str = "plug in") -> Path:

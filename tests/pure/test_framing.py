@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sliphook.framing import Body, FrameReader, FramingError, Stray
-from sliphook.wire import InvalidMessage, Notification, Reply, Request
+from sliphook.wire.envelope import InvalidMessage, Notification, Reply, Request
+from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
 from sliphook_sdk.framing import frame
 
 MIB_8 = 8 * 1024 * 1024

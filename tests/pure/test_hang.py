@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 import trio
 import trio.testing
 
-from sliphook.deadlines import Deadlines
-from sliphook.hang import HangWatch
+from sliphook.plugin.hang_watchdog import HangWatch
+from sliphook.transport.deadlines import Deadlines
 
 
 class Watched:

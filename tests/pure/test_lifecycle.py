@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from sliphook.lifecycle import Happening, RestartPolicy, State, move
+from sliphook.plugin.lifecycle import Happening, RestartPolicy, State, move
 
 MOVES = {
     "stopped": {"start": "starting", "disabled by the user": "disabled"},

@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from sliphook.call import Call
-from sliphook.outbox import WRITE_BYTES, Item, Outbox, QueueFull
+from sliphook.transport.call import Call
+from sliphook.transport.outbox import WRITE_BYTES, Item, Outbox, QueueFull
 
 
 def call() -> Call:

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from sliphook.dispatch import Result, Round, Subscriber, dispatch
-from sliphook.manifest import ManifestError, ReadManifest, read_manifest
-from sliphook.outcome import Outcome
-from sliphook.overrides import apply_overrides, recorded_manifest
-from sliphook.spec import Override, PluginSpec
+from sliphook.dispatch.outcome import Outcome
+from sliphook.dispatch.policy import Result, Round, Subscriber, dispatch
+from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.overrides import apply_overrides, recorded_manifest
+from sliphook.plugin.spec import Override, PluginSpec
 from sliphook_sdk.protocol import CATALOGUE, Manifest, Payload, Subscription
 from sliphook_sdk.protocol.describe import example_of
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sliphook import ownership
-from sliphook.ownership import Step, steps_to, why_others_could_change, why_unsafe
+from sliphook.files import ownership
+from sliphook.files.ownership import Step, steps_to, why_others_could_change, why_unsafe
 
 FOLDER, FILE, LINK = stat.S_IFDIR, stat.S_IFREG, stat.S_IFLNK
 ADA, EVE = 1000, 1001

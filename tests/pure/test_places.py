@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sliphook.places import config_home, data_home, state_home
+from sliphook.files.paths import config_home, data_home, state_home
 
 
 def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook import wire
-from sliphook.rpc import Handler, Refusal, Rpc, Violation
+from sliphook.wire import envelope
+from sliphook.wire.rpc import Handler, Refusal, Rpc, Violation
 from sliphook_sdk.protocol import CATALOGUE, ErrorCode
 
 EMPTY = msgspec.Raw(b"{}")
@@ -41,7 +41,7 @@ class Peer:
             self.rpc.answered(request_id)
 
     def says(self, text: str) -> bool:
-        return self.rpc.consume(wire.decode(text.encode()))
+        return self.rpc.consume(envelope.decode(text.encode()))
 
 
 class Waiter:
@@ -50,7 +50,7 @@ class Waiter:
     def __init__(self) -> None:
         self.got: list[Any] = []
 
-    def replied(self, result: msgspec.Raw | None, error: wire.ErrorObject | None) -> None:
+    def replied(self, result: msgspec.Raw | None, error: envelope.ErrorObject | None) -> None:
         self.got.append(
             json.loads(bytes(result)) if result is not None else error and (error.code, error.message, json.loads(bytes(error.data)))
         )
@@ -155,9 +155,9 @@ def test_a_reply_to_an_id_that_was_never_issued_is_a_violation(number: str) -> N
 def test_a_violation_is_one_short_line_whatever_the_id() -> None:
     peer = Peer(writes_at_once=False)
     with pytest.raises(Violation) as caught:
-        peer.rpc.consume(wire.Reply("\x1b[2J\n" + "x" * 1_000_000, EMPTY, None))
+        peer.rpc.consume(envelope.Reply("\x1b[2J\n" + "x" * 1_000_000, EMPTY, None))
     assert (len(str(caught.value)) < 100, str(caught.value).isprintable()) == (True, True)
-    request = wire.Request("\n" * 1_000_000, "m", EMPTY)
+    request = envelope.Request("\n" * 1_000_000, "m", EMPTY)
     peer.rpc.consume(request)
     with pytest.raises(Violation) as caught:
         peer.rpc.consume(request)
@@ -169,7 +169,7 @@ def test_whoever_waits_may_ask_anew_at_once() -> None:
     second = Waiter()
 
     class Again(Waiter):
-        def replied(self, result: msgspec.Raw | None, error: wire.ErrorObject | None) -> None:
+        def replied(self, result: msgspec.Raw | None, error: envelope.ErrorObject | None) -> None:
             super().replied(result, error)
             assert peer.rpc.request("ping", EMPTY, second)[0] == 2
 
@@ -344,15 +344,15 @@ def test_closing_needs_no_thread_and_may_be_repeated() -> None:
 
 
 MESSAGES = st.one_of(
-    st.builds(wire.Reply, st.integers(-1, 6) | st.sampled_from(["1", ""]), st.sampled_from([EMPTY, msgspec.Raw(b"null")]), st.none()),
-    st.builds(wire.Reply, st.integers(-1, 6), st.none(), st.builds(wire.ErrorObject, st.integers(), st.text(max_size=5))),
+    st.builds(envelope.Reply, st.integers(-1, 6) | st.sampled_from(["1", ""]), st.sampled_from([EMPTY, msgspec.Raw(b"null")]), st.none()),
+    st.builds(envelope.Reply, st.integers(-1, 6), st.none(), st.builds(envelope.ErrorObject, st.integers(), st.text(max_size=5))),
     st.builds(
-        wire.Request,
+        envelope.Request,
         st.integers(0, 3) | st.sampled_from(["", "a"]),
         st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]),
         st.just(EMPTY),
     ),
-    st.builds(wire.Notification, st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]), st.just(EMPTY)),
+    st.builds(envelope.Notification, st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]), st.just(EMPTY)),
 )
 
 
@@ -376,7 +376,7 @@ def test_whatever_comes_each_request_is_settled_once_and_only_violations_are_rai
             except Violation:
                 settled = False
             else:
-                requests += isinstance(step, wire.Request)
+                requests += isinstance(step, envelope.Request)
             assert sum(len(waiter.got) for waiter in waiters) - before == settled
     for number in range(1, len(waiters) + 1):
         peer.rpc.settle(number, ErrorCode.REQUEST_CANCELLED, "the plugin is gone")
@@ -396,7 +396,7 @@ def test_whatever_comes_each_request_is_settled_once_and_only_violations_are_rai
 def test_a_request_past_the_engine_is_the_same_message_in_the_same_row_of_ids(
     method: str, params: dict[str, Any], traceparent: str | None
 ) -> None:
-    raw = msgspec.Raw(wire.encode(params))
+    raw = msgspec.Raw(envelope.encode(params))
     by_engine, past_it = Peer().rpc, Peer().rpc
     for number in (1, 2, 3):
         request_id, frame = by_engine.request(method, raw, Waiter(), traceparent)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sliphook import sandbox
+from sliphook.process import sandbox
 
 
 def argv(path: str, *, target: str | None = None, data_dir: str = "/home/ada/data/guard", prefixes: tuple[str, ...] = ()) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sliphook.schemas import why_arguments_do_not_fit
+from sliphook.plugin.json_schema import why_arguments_do_not_fit
 
 CITY = {
     "type": "object",

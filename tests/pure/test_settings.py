@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sliphook.files.toml import TomlError
+from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.settings import Settings, read_settings, settings_file, with_settings
-from sliphook.spec import Override, PluginSpec
-from sliphook.tomlfile import TomlError
 
 
 def read(folder: Path, text: str) -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.stderr import StderrTail
+from sliphook.process.stderr import StderrTail
 
 
 def test_a_line_is_given_when_it_is_whole() -> None:

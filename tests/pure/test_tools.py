@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sliphook.manifest import PluginTool
-from sliphook.tools import ToolTable
+from sliphook.plugin.manifest import PluginTool
+from sliphook.plugin.tools import ToolTable
 
 
 def tool(name: str, description: str = "") -> PluginTool:

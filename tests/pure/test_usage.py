@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sliphook.usage import add_usage
+from sliphook.session.usage import add_usage
 from sliphook_sdk.protocol import Usage
 
 

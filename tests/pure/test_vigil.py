@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.vigil import AWAKE_S, QUICK_ANSWERS, Vigil, processors
+from sliphook.transport.spin_wait import AWAKE_S, QUICK_ANSWERS, Vigil, processors
 
 QUICK, SLOW = 0.0001, 0.001
 

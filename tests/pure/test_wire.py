@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sliphook import wire
-from sliphook.wire import ErrorObject, InvalidMessage, Message, Notification, NotJson, Reply, Request, TooDeep
+from sliphook.wire import envelope
+from sliphook.wire.envelope import ErrorObject, InvalidMessage, Message, Notification, NotJson, Reply, Request, TooDeep
 from sliphook_sdk.protocol import ErrorCode
 
 
@@ -40,7 +40,7 @@ def shown(message: Message) -> tuple[Any, ...]:
     ],
 )
 def test_the_kinds_of_message(body: bytes, message: tuple[Any, ...]) -> None:
-    assert shown(wire.decode(body)) == message
+    assert shown(envelope.decode(body)) == message
 
 
 @pytest.mark.parametrize(
@@ -55,13 +55,13 @@ def test_the_kinds_of_message(body: bytes, message: tuple[Any, ...]) -> None:
     ids=["space and order", "unknown fields are ignored", "a doubled key: the last", "escapes", "null means absent"],
 )
 def test_forms_that_mean_the_same(body: bytes) -> None:
-    assert shown(wire.decode(body)) == ("Request", 1, "m", b'{ "a" : 1 }')
+    assert shown(envelope.decode(body)) == ("Request", 1, "m", b'{ "a" : 1 }')
 
 
 @pytest.mark.parametrize("params", [b"", b',"params":null', b',"params":{}'])
 def test_params_that_are_missing_or_null_mean_an_empty_object(params: bytes) -> None:
-    assert shown(wire.decode(b'{"jsonrpc":"2.0","method":"m"%b}' % params)) == ("Notification", "m", b"{}")
-    assert shown(wire.decode(b'{"jsonrpc":"2.0","id":"x","method":"m"%b}' % params)) == ("Request", "x", "m", b"{}")
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","method":"m"%b}' % params)) == ("Notification", "m", b"{}")
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":"x","method":"m"%b}' % params)) == ("Request", "x", "m", b"{}")
 
 
 @pytest.mark.parametrize(
@@ -77,25 +77,25 @@ def test_params_that_are_missing_or_null_mean_an_empty_object(params: bytes) -> 
     ],
 )
 def test_ids_are_integers_or_strings(raw: bytes, id: int | str) -> None:
-    assert wire.decode(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % raw) == Request(id, "m", msgspec.Raw(b"{}"))
-    reply = wire.decode(b'{"jsonrpc":"2.0","id":%b,"result":0}' % raw)
+    assert envelope.decode(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % raw) == Request(id, "m", msgspec.Raw(b"{}"))
+    reply = envelope.decode(b'{"jsonrpc":"2.0","id":%b,"result":0}' % raw)
     assert isinstance(reply, Reply)
     assert reply.id == id
 
 
 def test_a_result_may_be_null() -> None:
-    assert shown(wire.decode(b'{"jsonrpc":"2.0","id":1,"result":null}')) == ("Reply", 1, b"null", None)
-    assert shown(wire.decode(b'{"jsonrpc":"2.0","id":1,"result":null,"error":null}')) == ("Reply", 1, b"null", None)
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":1,"result":null}')) == ("Reply", 1, b"null", None)
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":1,"result":null,"error":null}')) == ("Reply", 1, b"null", None)
 
 
 def test_beside_an_error_a_null_result_is_absent() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}'
-    assert shown(wire.decode(body)) == ("Reply", 1, None, (1, "x", b"null"))
+    assert shown(envelope.decode(body)) == ("Reply", 1, None, (1, "x", b"null"))
 
 
 def test_extra_keys_of_an_error_object_are_ignored() -> None:
     body = b'{"jsonrpc":"2.0","id":1,"error":{"message":"x","stack":[],"code":5}}'
-    assert shown(wire.decode(body)) == ("Reply", 1, None, (5, "x", b"null"))
+    assert shown(envelope.decode(body)) == ("Reply", 1, None, (5, "x", b"null"))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_extra_keys_of_an_error_object_are_ignored() -> None:
 )
 def test_json_that_is_no_valid_message_is_32600_with_the_id_if_usable(body: bytes, id: int | str | None, is_reply: bool, why: str) -> None:
     with pytest.raises(InvalidMessage) as caught:
-        wire.decode(body)
+        envelope.decode(body)
     error = caught.value
     assert (error.code, error.id, error.is_reply, error.why) == (ErrorCode.INVALID_REQUEST, id, is_reply, why)
     assert error.code == -32600
@@ -197,7 +197,7 @@ def test_json_that_is_no_valid_message_is_32600_with_the_id_if_usable(body: byte
 )
 def test_what_is_no_json(body: bytes, why: str) -> None:
     with pytest.raises(NotJson) as caught:
-        wire.decode(body)
+        envelope.decode(body)
     assert caught.value.why == why
 
 
@@ -213,7 +213,7 @@ def test_what_is_no_json(body: bytes, why: str) -> None:
 )
 def test_utf8_only_everywhere_in_the_body(body: bytes, byte: int) -> None:
     with pytest.raises(NotJson) as caught:
-        wire.decode(body)
+        envelope.decode(body)
     assert caught.value.why == f"not UTF-8 (byte {byte})"
 
 
@@ -225,7 +225,7 @@ def test_no_lone_surrogates(text: bytes) -> None:
         b'{"jsonrpc":"2.0","method":"%b"}',
     ):
         with pytest.raises(NotJson):
-            wire.decode(body % text)
+            envelope.decode(body % text)
 
 
 def nested(levels: int, inside: bytes = b"") -> bytes:
@@ -234,20 +234,20 @@ def nested(levels: int, inside: bytes = b"") -> bytes:
 
 
 def test_nesting_of_128_is_the_limit_and_the_message_is_the_first_level() -> None:
-    assert isinstance(wire.decode(nested(128)), Notification)
+    assert isinstance(envelope.decode(nested(128)), Notification)
     with pytest.raises(TooDeep, match="nested over 128 levels deep"):
-        wire.decode(nested(129))
+        envelope.decode(nested(129))
     with pytest.raises(TooDeep):
-        wire.decode(nested(100_000))
+        envelope.decode(nested(100_000))
 
 
 def test_objects_count_as_arrays_do() -> None:
     def deep(levels: int) -> bytes:
         return b'{"jsonrpc":"2.0","id":1,"result":' + b'{"a":[' * (levels // 2) + b"]}" * (levels // 2) + b"}"
 
-    assert isinstance(wire.decode(deep(126)), Reply)
+    assert isinstance(envelope.decode(deep(126)), Reply)
     with pytest.raises(TooDeep):
-        wire.decode(deep(128))
+        envelope.decode(deep(128))
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_objects_count_as_arrays_do() -> None:
     ],
 )
 def test_brackets_in_strings_and_side_by_side_are_not_depth(inside: bytes) -> None:
-    assert isinstance(wire.decode(nested(120, inside)), Notification)
+    assert isinstance(envelope.decode(nested(120, inside)), Notification)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_brackets_in_strings_and_side_by_side_are_not_depth(inside: bytes) -> No
 def test_a_hostile_body_of_8_mb_takes_no_seconds(body: bytes) -> None:
     start = time.perf_counter()
     with pytest.raises((NotJson, TooDeep)):
-        wire.decode(body)
+        envelope.decode(body)
     assert time.perf_counter() - start < 5  # about half a second, with room for a busy machine
 
 
@@ -307,7 +307,7 @@ def test_a_hostile_body_of_8_mb_takes_no_seconds(body: bytes) -> None:
     ],
 )
 def test_what_encode_promises(value: Any, body: bytes) -> None:
-    assert wire.encode(value) == body
+    assert envelope.encode(value) == body
 
 
 class Renamed(msgspec.Struct, omit_defaults=True):
@@ -328,11 +328,11 @@ class Renamed(msgspec.Struct, omit_defaults=True):
     ],
 )
 def test_a_lone_surrogate_is_replaced(value: Any, body: str) -> None:
-    assert wire.encode(value) == body.encode()
+    assert envelope.encode(value) == body.encode()
 
 
 def test_a_raw_part_brings_no_newline() -> None:
-    assert wire.encode({"a": msgspec.Raw(b'{\n  "b": "x\\ny"\r\n}')}) == b'{"a":{"b":"x\\ny"}}'
+    assert envelope.encode({"a": msgspec.Raw(b'{\n  "b": "x\\ny"\r\n}')}) == b'{"a":{"b":"x\\ny"}}'
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_a_raw_part_brings_no_newline() -> None:
 )
 def test_what_has_no_form_in_json_is_a_type_error_that_names_it(value: Any, says: str) -> None:
     with pytest.raises(TypeError, match=says):
-        wire.encode(value)
+        envelope.encode(value)
 
 
 def test_what_contains_itself_is_a_type_error() -> None:
@@ -357,7 +357,7 @@ def test_what_contains_itself_is_a_type_error() -> None:
     loop.append(loop)
     for value in (loop, loop[1:]):
         with pytest.raises(TypeError, match="list cannot be encoded: it is nested too deep, or contains itself"):
-            wire.encode(value)
+            envelope.encode(value)
 
 
 JSON = st.recursive(
@@ -375,7 +375,7 @@ ESCAPES = {rb"\\", rb"\"", rb"\b", rb"\f", rb"\n", rb"\r", rb"\t"} | {b"\\u%04x"
 @example(["/\0\x1f\x7f\u2028"])
 @example({"a b": ["c: d", ", "]})
 def test_any_json_comes_back_and_is_compact(value: Any) -> None:
-    body = wire.encode(value)
+    body = envelope.encode(value)
     assert json.loads(body) == value
     strings = re.compile(rb'"(?:[^"\\]|\\.)*"')
     assert not re.search(rb"\s", strings.sub(b"", body))
@@ -385,14 +385,14 @@ def test_any_json_comes_back_and_is_compact(value: Any) -> None:
 
 @given(st.integers() | st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
 def test_any_request_comes_back(id: int | str, method: str, params: dict[str, Any]) -> None:
-    message = wire.decode(wire.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    message = envelope.decode(envelope.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
     assert isinstance(message, Request)
     assert (message.id, message.method, json.loads(bytes(message.params))) == (id, method, params)
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_any_text_can_be_encoded(text: str) -> None:
-    assert len(json.loads(wire.encode([text]))[0]) == len(text)
+    assert len(json.loads(envelope.encode([text]))[0]) == len(text)
 
 
 VALID = (
@@ -407,7 +407,7 @@ def test_mutated_messages_raise_only_ours(body: bytes, edits: list[tuple[int, in
     for at, removed, inserted in edits:
         body = body[:at] + inserted + body[at + removed :]
     try:
-        message = wire.decode(body)
+        message = envelope.decode(body)
     except (NotJson, InvalidMessage):
         return
     assert isinstance(message, Request | Notification | Reply)
@@ -416,4 +416,4 @@ def test_mutated_messages_raise_only_ours(body: bytes, edits: list[tuple[int, in
 @given(st.binary(max_size=60))
 def test_arbitrary_bytes_raise_only_ours(body: bytes) -> None:
     with pytest.raises((NotJson, InvalidMessage)):
-        wire.decode(body)
+        envelope.decode(body)

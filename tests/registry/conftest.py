@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sliphook import places
-from sliphook.cli import consent
 from sliphook.cli.main import main
+from sliphook.cli.plugins import consent
+from sliphook.files import paths
 from tests.ran import Ran
 
 Run = Callable[..., Ran]
@@ -75,5 +75,5 @@ def make(tmp_path: Path) -> MakePlugin:
 
 def stored() -> dict[str, bytes]:
     """Every file of the registry, whole."""
-    folder = places.data_home() / "plugins"
+    folder = paths.data_home() / "plugins"
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"} if folder.exists() else {}

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sliphook import places
-from sliphook.cli import trust
-from sliphook.cli.install import meet
+from sliphook.cli.plugins import trust
+from sliphook.cli.plugins.install import meet
+from sliphook.files import paths
 from sliphook.registry import Registry
 
 from .conftest import MakePlugin, Run, stored
@@ -71,7 +71,7 @@ def test_what_a_person_is_shown_and_asked(run: Run, make: MakePlugin, tmp_path: 
     ]
     plugin = Registry().get("guard")
     assert (plugin.grants, plugin.env, plugin.sha256, plugin.path) == (frozenset({"inject"}), ("DEPLOY_TOKEN",), sha256(path), path)
-    assert not (places.data_home() / "data").exists()
+    assert not (paths.data_home() / "data").exists()
 
 
 @pytest.mark.parametrize("answers", [[False], [True, False]])
@@ -128,7 +128,7 @@ def test_the_whole_life_of_one(run: Run, make: MakePlugin) -> None:
         "     hooks     pre_tool_call (closed)",
         "     tools     deploy",
     ]
-    assert run("uninstall", "guard").out == f"uninstalled guard; its data is still in {places.data_home()}/data/guard\n"
+    assert run("uninstall", "guard").out == f"uninstalled guard; its data is still in {paths.data_home()}/data/guard\n"
     assert (stored(), path.exists()) == ({}, True)
     assert run("list").out == "no plugin is installed; `sliphook install PATH` does that, `sliphook list --available` shows some\n"
 
@@ -266,7 +266,7 @@ def test_what_is_no_utf8_is_told_in_utf8(run: Run, make: MakePlugin, tmp_path: P
     )
     ran = run("config", "guard", "odd\udcff=1")
     assert (ran.status, ran.err) == (2, "sliphook: odd\\xff: it is no UTF-8 (see: sliphook config --help)\n")
-    (places.data_home() / "plugins" / "odd\udcff.toml").write_text("")
+    (paths.data_home() / "plugins" / "odd\udcff.toml").write_text("")
     assert [row["file"][-13:] for row in run("list", "--json").json()["plugins"] if "file" in row] == ["odd\\udcff.toml"[-13:]]
 
 
@@ -358,7 +358,7 @@ def busy_home(run: Run, make: MakePlugin, tmp_path: Path) -> Path:
     for name in ("guard", "gone"):
         assert run("install", make(name), "--yes").status == 0
     (tmp_path / "gone").unlink()
-    (places.data_home() / "plugins" / "broken.toml").write_text('enabled = "yes"\n')
+    (paths.data_home() / "plugins" / "broken.toml").write_text('enabled = "yes"\n')
     make("other")
     make("strict", **SCHEMA)
     make("open").chmod(0o777)

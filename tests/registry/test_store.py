@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from sliphook import filechange
-from sliphook.filechange import locked
+from sliphook.files import atomic
+from sliphook.files.atomic import locked
+from sliphook.plugin.spec import Override
 from sliphook.registry import Broken, Registered, Registry, RegistryError
-from sliphook.spec import Override
 from sliphook_sdk.protocol import Manifest, Subscription, ToolSpec
 
 
@@ -194,7 +194,7 @@ def test_what_a_killed_writer_has_left_is_cleared_away(registry: Registry, monke
 
 def test_who_does_not_let_go_is_not_waited_for_long(registry: Registry) -> None:
     registry.add(plugin())
-    busy = pytest.raises(filechange.Busy, match=r"another program has been changing .* for 0\.05 s; try again when it is done")
+    busy = pytest.raises(atomic.Busy, match=r"another program has been changing .* for 0\.05 s; try again when it is done")
     with locked(registry.folder), busy, locked(registry.folder, wait_s=0.05):
         raise AssertionError("there were two at once")
     registry.remove("guard")

@@ -13,8 +13,8 @@ import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sliphook.files.toml import TomlError, change_toml, line_of, parse_toml, read_toml
 from sliphook.registry.keys import PluginKeys, check_plugin_keys
-from sliphook.tomlfile import TomlError, change_toml, line_of, parse_toml, read_toml
 
 RECORDED = f"""\
 [recorded]

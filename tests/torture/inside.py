@@ -12,9 +12,9 @@ from pathlib import Path
 import trio
 
 from sliphook import PluginHost
-from sliphook.reader import READ_BYTES
-from sliphook.stderr import LINE_CHARS, TAIL_LINES
+from sliphook.process.stderr import LINE_CHARS, TAIL_LINES
 from sliphook.trace.record import TraceRecord
+from sliphook.transport.reader import READ_BYTES
 from sliphook_sdk.protocol.limits import MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, QUEUE_BYTES, QUEUE_MESSAGES
 
 MOST: dict[str, int] = {

@@ -13,7 +13,7 @@ import trio
 import trio.testing
 
 from sliphook import PluginHost, PluginStatus, Session
-from sliphook.outcome import Outcome
+from sliphook.dispatch.outcome import Outcome
 from tests.torture.case import Case, Make, Skip, Verdict, Workshop, python
 from tests.torture.inside import Bounds, Sightings, comes, living
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from sliphook.trace.lines import encode_line
+from sliphook.trace.line_format import encode_line
 from sliphook.trace.record import Kind, TraceRecord
 
 

@@ -10,10 +10,10 @@ import pytest
 import trio
 
 from sliphook import PluginHost
-from sliphook.confidential import secret_values
-from sliphook.spec import PluginSpec
+from sliphook.plugin.secrets import secret_values
+from sliphook.plugin.spec import PluginSpec
 from sliphook.testing import FakePlugin
-from sliphook.trace.file import FileTrace
+from sliphook.trace.file_sink import FileTrace
 from sliphook_sdk.protocol import EnvWant, Manifest
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sliphook.trace.file import FileTrace
-from sliphook.trace.lines import decode_line
+from sliphook.trace.file_sink import FileTrace
+from sliphook.trace.line_format import decode_line
 from sliphook.trace.record import Tee, TraceRecord
 
 WAIT_S = 10.0
@@ -71,7 +71,7 @@ def test_a_line_torn_by_a_full_disk_spoils_no_other(tmp_path: Path, monkeypatch:
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(fd, data)
 
-    monkeypatch.setattr("sliphook.trace.file.os.write", full_once)
+    monkeypatch.setattr("sliphook.trace.file_sink.os.write", full_once)
     assert trace._write([record(1), record(2)]) == 1  # pyright: ignore[reportPrivateUsage]
     assert trace._write([record(3)]) == 0  # pyright: ignore[reportPrivateUsage]
     assert trace.close(WAIT_S) is None
@@ -176,7 +176,7 @@ def test_without_a_descriptor_for_a_new_file_the_old_one_goes_on(tmp_path: Path,
         raise OSError(errno.EMFILE, "Too many open files")
 
     with monkeypatch.context() as patch:
-        patch.setattr("sliphook.trace.file.os.open", no_more)
+        patch.setattr("sliphook.trace.file_sink.os.open", no_more)
         write_batches(trace, [2], [3])
     write_batches(trace, [4])
     assert trace.close(WAIT_S) is None
@@ -196,7 +196,7 @@ def test_what_was_lost_stands_in_the_file_where_it_is_missing(tmp_path: Path, mo
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(fd, data)
 
-    monkeypatch.setattr("sliphook.trace.file.os.write", sometimes_full)
+    monkeypatch.setattr("sliphook.trace.file_sink.os.write", sometimes_full)
     full.set()
     trace.record(record(1))
     trace.record(record(2))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.trace.lines import decode_line, encode_line
+from sliphook.trace.line_format import decode_line, encode_line
 from sliphook.trace.record import KINDS, Kind, TraceRecord
 
 

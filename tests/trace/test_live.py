@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from sliphook.cli.tracing import Tracing
 from sliphook.trace.filter import parse_filter
-from sliphook.trace.live import LiveTrace
+from sliphook.trace.live_sink import LiveTrace
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import Style, duration, render_body, render_line, size
 

@@ -17,9 +17,9 @@ from opentelemetry.trace import SpanContext
 from trio.testing import MockClock
 
 from sliphook import PluginHost
-from sliphook.session import Session
+from sliphook.otel import OtelSpans
+from sliphook.session.session import Session
 from sliphook.testing import CRASHES, HANGS, FakePlugin
-from sliphook.trace.otel import OtelSpans
 from sliphook_sdk.protocol import Message, Usage
 
 from .made import Kept

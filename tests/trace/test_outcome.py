@@ -8,12 +8,12 @@ import msgspec
 import trio
 
 from sliphook import PluginHost
-from sliphook.session import Session
+from sliphook.session.session import Session
 from sliphook.testing import HANGS, After, FakePlugin
 from sliphook.trace.filter import Sieve, parse_filter
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import Style, render_line
-from sliphook.trace.story import story_of
+from sliphook.trace.views.story import story_of
 
 from .made import Kept
 

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sliphook.check.replay.script import plugins_of, script_of
 from sliphook.trace import reading
 from sliphook.trace.filter import Sieve, parse_filter
-from sliphook.trace.following import follow
-from sliphook.trace.lines import encode_line
-from sliphook.trace.perfetto import to_perfetto
+from sliphook.trace.follow import follow
+from sliphook.trace.line_format import encode_line
+from sliphook.trace.one_turn import only_turn, turn_named
 from sliphook.trace.reading import NotATrace, TraceReader, records_of
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import Style, render_body, render_line
-from sliphook.trace.script import plugins_of, script_of
-from sliphook.trace.summary import Summary
-from sliphook.trace.timeline import draw_svg
-from sliphook.trace.turns import only_turn, turn_named
+from sliphook.trace.views.perfetto import to_perfetto
+from sliphook.trace.views.summary import Summary
+from sliphook.trace.views.timeline import draw_svg
 
 from .made import asked, life, record
 

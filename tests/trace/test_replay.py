@@ -12,9 +12,9 @@ import msgspec
 import pytest
 import trio
 
-from sliphook.trace.differences import ReplayReport
-from sliphook.trace.replay import replay
-from sliphook.trace.script import script_of
+from sliphook.check.replay.differences import ReplayReport
+from sliphook.check.replay.replay import replay
+from sliphook.check.replay.script import script_of
 
 from .made import answered, asked, life, record, settled, told
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from sliphook.trace.differences import ABSENT, Verdicts, differences, values_differ
-from sliphook.trace.script import Ask, Ending, Expect, Fault, Tell, Wait, plugins_of, script_of
+from sliphook.check.replay.differences import ABSENT, Verdicts, differences, values_differ
+from sliphook.check.replay.script import Ask, Ending, Expect, Fault, Tell, Wait, plugins_of, script_of
 
 from .made import answered, asked, life, record, settled, told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sliphook.trace.summary import PluginSummary, Row, Summary, TraceSummary
+from sliphook.trace.views.summary import PluginSummary, Row, Summary, TraceSummary
 
 from .made import answered, asked, life, record, settled, told
 

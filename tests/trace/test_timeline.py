@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sliphook.trace.perfetto import to_perfetto
 from sliphook.trace.record import TraceRecord
-from sliphook.trace.story import story_of
-from sliphook.trace.timeline import draw_page, draw_svg
-from sliphook.trace.timeline.picture import picture_of
-from sliphook.trace.timeline.scale import Stretch, scale_of, ticks
+from sliphook.trace.views.perfetto import to_perfetto
+from sliphook.trace.views.story import story_of
+from sliphook.trace.views.timeline import draw_page, draw_svg
+from sliphook.trace.views.timeline.picture import picture_of
+from sliphook.trace.views.timeline.scale import Stretch, scale_of, ticks
 
 from .made import answered, asked, life, record, settled, told
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from sliphook.trace import writer as writer_module
+from sliphook.trace import writer_thread as writer_module
 from sliphook.trace.record import TraceRecord
-from sliphook.trace.writer import RecordWriter
+from sliphook.trace.writer_thread import RecordWriter
 
 WAIT_S = 10.0
 

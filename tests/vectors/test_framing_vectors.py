@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from sliphook.framing import Body, FrameReader, FramingError, Stray
-from sliphook.wire import InvalidMessage
+from sliphook.wire.envelope import InvalidMessage
+from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
 from sliphook_sdk.framing import FrameSplitter
 
 HERE = Path(__file__).resolve().parent

@@ -10,7 +10,7 @@ import msgspec
 from sliphook_sdk.protocol import Message, ToolCallRequest
 
 if TYPE_CHECKING:
-    from sliphook.outcome import Context
+    from sliphook.dispatch.outcome import Context
 
 INTERRUPTED: Final = "interrupted before it had finished"
 """What the model reads in the place of a result that never came: every call must be answered, or servers refuse the conversation."""

@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 import trio
 
+from sliphook.agent.ui.display import Display
 from sliphook_sdk.protocol import ToolResult
 
-from .agent_turn import AgentTool, AgentTurn, Ending
 from .conversation import Conversation
-from .display import Display
+from .turn import AgentTool, AgentTurn, Ending
 
 DELEGATE: Final = "delegate"
 

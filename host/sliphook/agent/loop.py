@@ -13,24 +13,23 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from sliphook.agent.models.base import MAX_QUOTED_CHARS, Model
+from sliphook.agent.ui.display import Display, PlainDisplay
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ToolResult
 
-from .agent_turn import AgentTool, AgentTurn, Ending
 from .conversation import Conversation
 from .delegate import DELEGATE, delegate, delegate_tool
-from .display import Display, PlainDisplay
-from .model import MAX_QUOTED_CHARS, Model
+from .loop_detection import TIMES, Repeats
 from .model_call import next_answer
-from .repeats import TIMES, Repeats
 from .tool_calls import call_tools
+from .turn import AgentTool, AgentTurn, Ending
 
 if TYPE_CHECKING:
-    from sliphook.host import PluginHost
-    from sliphook.session import Session
-    from sliphook.turn import Turn, TurnOutcome
-
-    from .person import Person
+    from sliphook.agent.ui.person import Person
+    from sliphook.host.host import PluginHost
+    from sliphook.session.session import Session
+    from sliphook.session.turn import Turn, TurnOutcome
 
 __all__ = ["MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS", "Agent", "AgentTool"]
 

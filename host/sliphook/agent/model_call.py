@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import trio
 
+from sliphook.agent.models.base import Finish, ModelError, TextDelta, ToolCall
 from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
 
-from .agent_turn import AgentTurn, Ending
 from .conversation import with_context
-from .model import Finish, ModelError, TextDelta, ToolCall
+from .turn import AgentTurn, Ending
 
 if TYPE_CHECKING:
-    from sliphook.turn import LlmGate
+    from sliphook.session.turn import LlmGate
 
 MAX_ATTEMPTS: Final = 3
 FIRST_RETRY_S: Final = 0.5

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import trio
 
+from sliphook.agent.models.base import MAX_QUOTED_CHARS
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ToolCallRequest, nearest
 
-from .agent_turn import AgentTurn
-from .model import MAX_QUOTED_CHARS
 from .model_call import Answer
+from .turn import AgentTurn
 
 
 async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]) -> list[str | None]:

@@ -7,17 +7,17 @@ from typing import Final
 
 import msgspec
 
-from sliphook import wire
-from sliphook.dispatch import AnswerError, check_answer, read_answer
-from sliphook.manifest import PluginTool, Route
+from sliphook.dispatch.policy import AnswerError, check_answer, read_answer
+from sliphook.plugin.manifest import PluginTool, Route
 from sliphook.quoting import quote
+from sliphook.wire import envelope
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, CommandSpec, ErrorCode, Subscription, ToolCallParams, ToolResult
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
-from .bench import Bench
 from .child import Child
 from .finding import Fault, Skip
 from .samples import arguments_for, message, sample, sample_for, wrong_arguments_for
+from .session import Bench
 
 CANCEL_S: Final = 1.0
 """How soon a cancelled request is to be answered."""
@@ -97,7 +97,7 @@ class ToolRule:
         """Call it: a result, or an error that the model can read."""
         child = await bench.ready()
         arguments = arguments_for(self.tool.input_schema)
-        shown = f"tool/call {self.tool.name} {quote(wire.encode(arguments), 60)}"
+        shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
         id = child.next_id()
         await child.write(self.message(id, arguments))
         note = _tool_note(await _answer(child, id, self.tool.timeout_s, shown, "answer in time"), shown)
@@ -107,7 +107,7 @@ class ToolRule:
         """Call it with wrong arguments: it may refuse them, and must live on."""
         child = await bench.pinged()
         arguments = wrong_arguments_for(self.tool.input_schema)
-        shown = f"tool/call {self.tool.name} {quote(wire.encode(arguments), 60)}"
+        shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
         id = child.next_id()
         await child.write(self.message(id, arguments))
         reply = await _answer(child, id, self.tool.timeout_s, shown, "answer wrong arguments with is_error or an error, and live on")
@@ -178,7 +178,7 @@ async def cancelled_hook(bench: Bench, rule: HookRule) -> str:
     return await _cancel(bench, rule.message, f"hook/{rule.route.entry.name}")
 
 
-async def _answer(child: Child, id: int, timeout_s: float, sent: str, advice: str) -> wire.Reply:
+async def _answer(child: Child, id: int, timeout_s: float, sent: str, advice: str) -> envelope.Reply:
     """The reply to a request that may take its time; where that is more than the suite has, it is not judged."""
     try:
         return await child.reply(id, min(timeout_s, LONGEST_S), sent=sent, advice=advice)
@@ -200,7 +200,7 @@ async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> s
     return f"settled {how} after {1000 * child.took_s(id):.1f} ms"
 
 
-def _tool_note(reply: wire.Reply, sent: str) -> str:
+def _tool_note(reply: envelope.Reply, sent: str) -> str:
     if reply.error is not None:
         if reply.error.code == int(ErrorCode.METHOD_NOT_FOUND):
             raise Fault(sent, f"the error {reply.error.code}: {quote(reply.error.message)}", "answer tool/call: it is in the manifest")

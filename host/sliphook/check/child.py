@@ -13,20 +13,20 @@ from typing import Any, Final
 import msgspec
 import trio
 
-from sliphook import wire
-from sliphook.environment import plugin_environment
-from sliphook.framing import FrameReader, FramingError, Stray
-from sliphook.process import describe_exit
+from sliphook.process.child import describe_exit
+from sliphook.process.environment import plugin_environment
+from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
-from sliphook.stderr import StderrTail
-from sliphook.undecodable import UNDECODABLE
+from sliphook.wire import envelope
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.framing import FrameReader, FramingError, Stray
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
 from .finding import Fault
 from .samples import message
-from .watched import Watched
+from .traced import Watched
 
 ANSWER_S: Final = 5.0
 """How long a plugin may take for what needs no work."""
@@ -54,7 +54,7 @@ class Child:
         self._breach = breach
         self._watched = watched
         self._news = trio.lowlevel.ParkingLot()
-        self._replies: dict[int, tuple[wire.Reply, float]] = {}
+        self._replies: dict[int, tuple[envelope.Reply, float]] = {}
         self._sent: dict[int, float] = {}
         self._last_id = 0
         self._tail = StderrTail()
@@ -107,7 +107,7 @@ class Child:
         """Send a notification."""
         await self.write(message(method, params))
 
-    async def ask(self, method: str, params: Any, within_s: float | None = None) -> wire.Reply:
+    async def ask(self, method: str, params: Any, within_s: float | None = None) -> envelope.Reply:
         """Send a request and wait for the reply.
 
         Raises:
@@ -117,7 +117,7 @@ class Child:
         await self.write(message(method, params, id))
         return await self.reply(id, within_s, sent=method)
 
-    async def reply(self, id: int, within_s: float | None = None, *, sent: str, advice: str = "") -> wire.Reply:
+    async def reply(self, id: int, within_s: float | None = None, *, sent: str, advice: str = "") -> envelope.Reply:
         """Wait for the reply to a request, `ANSWER_S` where nothing else is said.
 
         Raises:
@@ -222,15 +222,15 @@ class Child:
                 self._breach("stdout", piece.why)
                 continue
             match piece.message:
-                case wire.InvalidMessage() as invalid:
+                case envelope.InvalidMessage() as invalid:
                     self._breach("stdout", f"no valid message: {invalid.why}")
-                case wire.Reply() as reply:
+                case envelope.Reply() as reply:
                     self._settle(reply)
-                case wire.Request() | wire.Notification() as asked:
+                case envelope.Request() | envelope.Notification() as asked:
                     await self._unasked(asked, piece.data)
         self._news.unpark_all()
 
-    def _settle(self, reply: wire.Reply) -> None:
+    def _settle(self, reply: envelope.Reply) -> None:
         id = reply.id
         if not isinstance(id, int) or id not in self._sent:
             self._breach("replies", f"a reply to the id {quote(str(id), 40)}, which was never sent")
@@ -239,23 +239,23 @@ class Child:
         else:
             self._replies[id] = (reply, trio.current_time())
 
-    async def _unasked(self, asked: wire.Request | wire.Notification, data: bytes) -> None:
+    async def _unasked(self, asked: envelope.Request | envelope.Notification, data: bytes) -> None:
         why = self._why_not(asked)
         if why is not None:
             self._breach("unasked", f"{why}: {quote(data)}")
-        if isinstance(asked, wire.Request):
+        if isinstance(asked, envelope.Request):
             body: dict[str, Any] = {"result": _GRANTED.get(asked.method, {})}
             if why is not None:
                 body = {"error": {"code": int(ErrorCode.INVALID_REQUEST), "message": why}}
-            await self.write(frame(wire.encode({"jsonrpc": "2.0", "id": asked.id, **body})))
+            await self.write(frame(envelope.encode({"jsonrpc": "2.0", "id": asked.id, **body})))
 
-    def _why_not(self, asked: wire.Request | wire.Notification) -> str | None:
+    def _why_not(self, asked: envelope.Request | envelope.Notification) -> str | None:
         method = METHOD_BY_NAME.get(asked.method)
         if method is None or method.by != "plugin":
             return "a method that the host does not know"
         if not self.ready and method.name != "host/log":
             return "sent before the manifest, where only host/log counts"
-        if isinstance(asked, wire.Request) != (method.kind == "request"):
+        if isinstance(asked, envelope.Request) != (method.kind == "request"):
             return f"{method.name} is a {method.kind}"
         if method.grant is not None and method.grant not in self.uses:
             return f"{method.name} needs {method.grant} in the manifest's uses"

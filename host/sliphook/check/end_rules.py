@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sliphook.process import describe_exit
+from sliphook.process.child import describe_exit
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
 
-from .bench import Bench
 from .child import Child
 from .finding import Fault, Lapse
+from .session import Bench
 
 
 async def shutdown(bench: Bench) -> str:

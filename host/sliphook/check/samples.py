@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 import msgspec
 
-from sliphook import wire
-from sliphook.manifest import Route
+from sliphook.plugin.manifest import Route
+from sliphook.wire import envelope
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CATALOGUE, InitializeParams, Payload
 from sliphook_sdk.protocol.describe import example_of
@@ -24,8 +24,8 @@ _DEEPEST = 8
 
 def message(method: str, params: Any, id: int | None = None) -> bytes:
     """One message as the host frames it; without an id a notification."""
-    envelope = {"jsonrpc": "2.0", **({} if id is None else {"id": id}), "method": method, "params": params}
-    return frame(wire.encode(envelope))
+    request = {"jsonrpc": "2.0", **({} if id is None else {"id": id}), "method": method, "params": params}
+    return frame(envelope.encode(request))
 
 
 def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str, Any]:

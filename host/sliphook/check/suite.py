@@ -10,14 +10,14 @@ from typing import Final, NamedTuple
 
 import trio
 
-from sliphook.diagnose import why_not_startable
-from sliphook.manifest import ReadManifest, Route
+from sliphook.plugin.manifest import ReadManifest, Route
+from sliphook.process.diagnosis import why_not_startable
 from sliphook.trace.record import TraceSink
 
 from . import call_rules, end_rules, wire_rules
-from .bench import Bench
 from .call_rules import CommandRule, EventRule, HookRule, ToolRule
 from .finding import Fault, Finding, Lapse, Report, Skip, Verdict
+from .session import Bench
 
 CHECK_S: Final = 60.0
 """No check takes longer; the waits in it are shorter, so this is a fault of the suite's own."""

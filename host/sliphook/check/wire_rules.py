@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from sliphook import wire
 from sliphook.quoting import quote
+from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, PROTOCOL_VERSIONS
 
-from .bench import Bench
 from .finding import Fault
 from .samples import MISLEADING, initialize_params, message
+from .session import Bench
 
 _MANY = 200
 _LARGE_BYTES = 256 * 1024
@@ -135,7 +135,7 @@ async def unknown_notification(bench: Bench) -> str:
     return "ignored"
 
 
-def _shown(reply: wire.Reply) -> str:
+def _shown(reply: envelope.Reply) -> str:
     if reply.error is not None:
         return f"the error {reply.error.code}: {quote(reply.error.message)}"
     return f"the result {quote(bytes(reply.result or b'null'))}"

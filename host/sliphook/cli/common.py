@@ -79,7 +79,7 @@ def refuse_what_others_could_change(path: Path) -> None:
     Raises:
         Failed: somebody else could have written it.
     """
-    from sliphook.ownership import why_unsafe
+    from sliphook.files.ownership import why_unsafe
 
     why = why_unsafe(path)
     if why is not None:
@@ -131,7 +131,7 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
     """
     import msgspec
 
-    from sliphook.undecodable import UNDECODABLE
+    from sliphook.wire.decoding import UNDECODABLE
 
     if given is None:
         return {}

@@ -11,7 +11,7 @@ from .common import EXIT_FAILED, EXIT_OK, json_option, print_json
 
 if TYPE_CHECKING:
     from sliphook.doctor import Finding
-    from sliphook.host import PluginHost
+    from sliphook.host.host import PluginHost
 
 _WORDS: Final = {"ok": "ok", "note": "note", "problem": "PROBLEM"}
 _ABOUT_CHARS: Final = 20

@@ -9,7 +9,7 @@ import click
 from sliphook.quoting import quote
 
 if TYPE_CHECKING:
-    from sliphook.spec import PluginStatus
+    from sliphook.plugin.spec import PluginStatus
 
 __all__ = ["AS_IT_SHOULD", "FAILED_TO_START", "in_the_report", "log_to_stderr", "says", "why_not_started"]
 

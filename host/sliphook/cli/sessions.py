@@ -10,12 +10,12 @@ from typing import Final
 import click
 import msgspec
 
-from sliphook.agent.transcripts import Line, SessionRow, TranscriptError, Transcripts, default_file
+from sliphook.agent.transcripts.store import Line, SessionRow, TranscriptError, Transcripts, default_file
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import Message
 
 from .common import EXIT_OK, Failed, json_option, print_json
-from .names import session_ids
+from .completions import session_ids
 
 _PROMPT_CHARS: Final = 60
 _LINE_CHARS: Final = 10_000

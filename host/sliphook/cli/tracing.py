@@ -86,8 +86,8 @@ class Tracing:
         if not self.live and self.file is None:
             yield None
             return
-        from sliphook.trace.file import FileTrace
-        from sliphook.trace.live import LiveTrace
+        from sliphook.trace.file_sink import FileTrace
+        from sliphook.trace.live_sink import LiveTrace
         from sliphook.trace.record import Tee
 
         sinks: list[FileTrace | LiveTrace] = []

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
+from sliphook.files.toml import TomlError
 from sliphook.registry import Broken, Registered, Registry, RegistryError
 from sliphook.settings import Settings, read_settings, settings_file, with_settings
-from sliphook.tomlfile import TomlError
 
 from . import files, rules, system
 from .finding import Finding, Rule, Scene
 from .trial import start_all
 
 if TYPE_CHECKING:
-    from sliphook.host import PluginHost
+    from sliphook.host.host import PluginHost
 
 _AT_THE_MACHINE: Final[tuple[Rule, ...]] = (*files.RULES, system.sandbox, system.keeper)
 

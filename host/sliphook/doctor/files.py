@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sliphook import places
-from sliphook.diagnose import interpreter_of
-from sliphook.integrity import Unreadable, sha256_of
-from sliphook.ownership import why_unsafe
+from sliphook.files import paths
+from sliphook.files.held_file import Unreadable, sha256_of
+from sliphook.files.ownership import why_unsafe
+from sliphook.process.diagnosis import interpreter_of
 from sliphook.quoting import quote
 from sliphook.registry import Registered
 
@@ -40,7 +40,7 @@ def executables(scene: Scene) -> Iterator[Finding]:
 def data_of_nobody(scene: Scene) -> Iterator[Finding]:
     """Data directories of plugins that are not installed. An empty one, as a plugin leaves that was only tried, is nothing to speak of."""
     known = {plugin.name for plugin in scene.plugins} | {broken.name for broken in scene.broken}
-    home = places.plugin_data()
+    home = paths.plugin_data()
     try:
         stale = sorted(path for path in home.iterdir() if path.name not in known and path.is_dir() and _holds_something(path))
     except OSError:

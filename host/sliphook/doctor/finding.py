@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from sliphook.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.spec import PluginStatus
 from sliphook.registry import Broken, Registered
 from sliphook.settings import Settings
-from sliphook.spec import PluginStatus
 
 Area = Literal["plugins", "files", "settings", "system"]
 Level = Literal["ok", "note", "problem"]

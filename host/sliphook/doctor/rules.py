@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from sliphook.environment import is_given_to_all
-from sliphook.manifest import ReadManifest, Route
+from sliphook.plugin.manifest import ReadManifest, Route
+from sliphook.process.environment import is_given_to_all
 from sliphook.quoting import quote
 from sliphook.registry import Registered
 from sliphook.settings import for_nobody, with_settings

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sliphook.keeper import SCRIPT
-from sliphook.sandbox import why_no_sandbox
+from sliphook.process.reaper import SCRIPT
+from sliphook.process.sandbox import why_no_sandbox
 
 from .finding import Finding, Scene
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sliphook.host import PluginHost
+from sliphook.host.host import PluginHost
 
 from .finding import Started
 
 if TYPE_CHECKING:
-    from sliphook.hostcalls import Progress
-    from sliphook.spec import PluginSpec
+    from sliphook.plugin.spec import PluginSpec
+    from sliphook.session.plugin_requests import Progress
     from sliphook.trace.record import TraceRecord
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sliphook.diagnose import interpreter_of, why_not_startable
-from sliphook.integrity import Unreadable, sha256_of
-from sliphook.ownership import why_unsafe
+from sliphook.files.held_file import Unreadable, sha256_of
+from sliphook.files.ownership import why_unsafe
+from sliphook.process.diagnosis import interpreter_of, why_not_startable
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sliphook.environment import why_not_granted
+from sliphook.files.toml import BadKey
+from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
-from sliphook.tomlfile import BadKey
-from sliphook.undecodable import UNDECODABLE
+from sliphook.wire.decoding import UNDECODABLE
 from sliphook_sdk.protocol import CATALOGUE, Manifest, OnFailure, Uses, nearest
 from sliphook_sdk.protocol.describe import doc
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S

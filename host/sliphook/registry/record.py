@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from sliphook.spec import Override, PluginSpec
+from sliphook.plugin.spec import Override, PluginSpec
 from sliphook_sdk.protocol import Manifest, Uses
 
 from .keys import HookKeys, PluginKeys, RecordedKeys

@@ -10,12 +10,12 @@ from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Final
 
-from sliphook import places
-from sliphook.filechange import Busy, locked
-from sliphook.ownership import why_unsafe
+from sliphook.files import paths
+from sliphook.files.atomic import Busy, locked
+from sliphook.files.ownership import why_unsafe
+from sliphook.files.toml import TomlError, change_toml, parse_toml, same_json, text_of
+from sliphook.plugin.spec import PluginSpec
 from sliphook.quoting import quote
-from sliphook.spec import PluginSpec
-from sliphook.tomlfile import TomlError, change_toml, parse_toml, same_json, text_of
 from sliphook_sdk.protocol import NAME_PATTERNS, nearest
 
 from .keys import PluginKeys, check_plugin_keys
@@ -35,7 +35,7 @@ class Registry:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self.folder = folder or places.plugin_files()
+        self.folder = folder or paths.plugin_files()
 
     def file_of(self, name: str) -> Path:
         """The plugin's file, be it there or not.

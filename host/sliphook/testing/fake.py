@@ -11,12 +11,12 @@ from typing import Any
 import msgspec
 import trio
 
-from sliphook.spec import Override, PluginSpec
+from sliphook.plugin.spec import Override, PluginSpec
 from sliphook_sdk.protocol import CATALOGUE, ErrorCode, Manifest
 
+from .host_stream import Stream
 from .process import FakeProcess
 from .replies import CRASHES, HANGS, After, Fails, Handler, Raw, Reply
-from .wire import Stream
 
 
 class HostRefused(Exception):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import trio
 
-from sliphook import pipes
+from sliphook.transport import descriptors
 
 
 class FakeProcess:
@@ -50,7 +50,7 @@ class FakeProcess:
             self.returncode = returncode
             self.life.cancel()
             for descriptor in (self.reads, self.writes, self._complaints):
-                pipes.close(descriptor)
+                descriptors.close(descriptor)
             self._ended.set()
 
     def write(self, data: bytes) -> bytes:
@@ -73,7 +73,7 @@ class FakeProcess:
 def _pipe() -> tuple[int, int]:
     """A pipe: where to read, where to write; both ends as the host has its own."""
     ends = os.pipe()
-    taken = pipes.take(ends[0]), pipes.take(ends[1])
+    taken = descriptors.take(ends[0]), descriptors.take(ends[1])
     for descriptor in ends:
         os.close(descriptor)
     return taken

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from sliphook.undecodable import UNDECODABLE
+from sliphook.wire.decoding import UNDECODABLE
 
 from .record import TraceRecord
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from sliphook.undecodable import UNDECODABLE
+from sliphook.wire.decoding import UNDECODABLE
 from sliphook_sdk.protocol import CATALOGUE, nearest
 from sliphook_sdk.protocol.globs import Globs
 

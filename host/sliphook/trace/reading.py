@@ -8,10 +8,10 @@ from typing import Final
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.undecodable import UNDECODABLE
+from sliphook.wire.decoding import UNDECODABLE
 
 from .bodies import Header
-from .lines import FORMAT, UnknownKind, decode_line
+from .line_format import FORMAT, UnknownKind, decode_line
 from .record import TraceRecord
 
 __all__ = ["MAX_LINE_BYTES", "NotATrace", "TraceReader", "Trouble", "records_of"]

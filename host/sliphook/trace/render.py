@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.undecodable import UNDECODABLE
+from sliphook.wire.decoding import UNDECODABLE
 
 from .bodies import Header, Lost, OutcomeBody
 from .exchanges import confirms_cancel

@@ -8,7 +8,7 @@ from typing import Final
 import click
 import msgspec
 
-from sliphook.agent.display import LineDisplay
+from sliphook.agent.ui.display import LineDisplay
 from sliphook.quoting import quote
 from sliphook.trace.render import duration
 from sliphook_sdk.protocol import AlertLevel, ToolCallRequest

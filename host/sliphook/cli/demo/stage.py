@@ -37,7 +37,7 @@ def set_stage() -> Generator[Stage]:
 
 def _write(folder: Path, name: str) -> Path:
     source = folder / f"{name}.py"
-    source.write_bytes(resources.files("sliphook").joinpath("demo_plugins", source.name).read_bytes())
+    source.write_bytes(resources.files("sliphook.cli.demo").joinpath("plugins", source.name).read_bytes())
     path = folder / name
     # Not Python's own `#!` line: the kernel takes no path with a space there, and no long one.
     path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(source))} "$@"\n', encoding="utf-8")

@@ -11,8 +11,8 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.agent.loop import Agent, AgentTool
-from sliphook.agent.script import Reply, ScriptedCall
-from sliphook.agent.scripted import ScriptedModel
+from sliphook.agent.models.script import Reply, ScriptedCall
+from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.cli.running import Running
 from sliphook.trace.record import Tee, TraceSink
 from sliphook.trace.render import duration
@@ -23,7 +23,7 @@ from .timeline import Story
 from .wire import Wire
 
 if TYPE_CHECKING:
-    from sliphook.session import Session
+    from sliphook.session.session import Session
 
 __all__ = ["play"]
 

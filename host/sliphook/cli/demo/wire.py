@@ -7,7 +7,7 @@ from typing import Final
 
 import trio
 
-from sliphook.trace.complete import complete
+from sliphook.trace.from_body import complete
 from sliphook.trace.record import TraceRecord
 
 __all__ = ["Wire"]

@@ -1,0 +1,119 @@
+"""Slash commands: the agent's own, written down once, and those of the plugins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sliphook.errors import HostError
+from sliphook.quoting import quote
+from sliphook_sdk.protocol import NAME_PATTERNS
+
+if TYPE_CHECKING:
+    from sliphook.host.host import PluginHost
+    from sliphook.session.session import Session
+
+COMMANDS: Final = {
+    "help": "these commands",
+    "stop": "interrupt the turn, and drop the messages that wait",
+    "new": "begin a new session, which remembers nothing of this one",
+    "reset": "the same as /new",
+    "plugins": "the plugins, and how they are",
+}
+"""The commands of a gateway. Give them to the host as `reserved_commands`, so that no plugin has one."""
+
+RELOAD: Final = {"plugins reload": "take up what was installed, removed or changed"}
+"""Of an agent whose plugins may change while it runs."""
+
+LEAVING: Final = {"quit": "leave", "exit": "the same as /quit"}
+"""The commands of a program that can be left."""
+
+ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("help", "plugins")}
+"""Those that mean something where there is one prompt only."""
+
+_SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
+_LINE_CHARS: Final = 2_000
+_MAX_LINES: Final = 500
+"""Of a plugin's reply; it is a screen's text, not a file."""
+_COLUMN_CHARS: Final = 24
+"""How far a long name moves the others' second column."""
+
+
+class Slash(NamedTuple):
+    """A slash command as it was typed.
+
+    Attributes:
+        name: without the slash.
+        arguments: what stands behind it, without white space around it.
+    """
+
+    name: str
+    arguments: str
+
+
+def parse_slash(text: str) -> Slash | None:
+    """What the user typed as a command; None where it is a message, such as one that begins with a path."""
+    typed = _SLASH.fullmatch(text.strip())
+    return Slash(typed[1], (typed[2] or "").strip()) if typed is not None else None
+
+
+async def run_slash(
+    host: PluginHost,
+    session: Session,
+    slash: Slash,
+    own: Mapping[str, str] = ONE_PROMPT,
+    reload: Callable[[], Awaitable[object]] | None = None,
+) -> str:
+    """Run a command that changes nothing of the conversation: `/help`, `/plugins` or a plugin's.
+
+    Args:
+        host: the plugins.
+        session: where a plugin's command runs.
+        slash: what was typed.
+        own: the agent's own commands, for `/help`.
+        reload: takes up other plugins, for `/plugins reload`; None: the program's plugins do not change.
+
+    Returns:
+        What the user reads, each line safe for a terminal.
+
+    Raises:
+        HostError: there is no such command, or its plugin failed; str() is one line.
+    """
+    if slash.name == "help":
+        return help_text(host, own)
+    if slash.name == "plugins":
+        if slash.arguments == "reload" and reload is not None:
+            await reload()
+        elif slash.arguments:
+            raise HostError(f"there is /plugins{' and /plugins reload' if reload is not None else ', and nothing goes behind it'}")
+        return plugins_text(host)
+    return _harmless(await session.run_command(slash.name, slash.arguments))
+
+
+def _harmless(text: str) -> str:
+    """A plugin's lines, none of which steers a terminal, and not so many that they push everything else from it."""
+    lines = text.splitlines()
+    more = len(lines) - _MAX_LINES
+    shown = [quote(line, _LINE_CHARS) for line in lines[:_MAX_LINES]]
+    return "\n".join([*shown, f"… and {more:,} more lines"] if more > 0 else shown)
+
+
+def help_text(host: PluginHost, own: Mapping[str, str]) -> str:
+    """The commands that there are, one a line, those of plugins with the plugin's name."""
+    rows = list(own.items())
+    for offer in sorted(host.commands(), key=lambda offer: offer.name):
+        rows.append((offer.name, f"{quote(offer.description, 100)}{' ' if offer.description else ''}({offer.plugin})"))
+    return _columns((f"/{name}", does) for name, does in rows)
+
+
+def plugins_text(host: PluginHost) -> str:
+    """The plugins, one a line: the name, the state, and why it is not ready."""
+    rows = ((quote(plugin.name, 64), f"{plugin.state}{f': {quote(plugin.why, 300)}' if plugin.why else ''}") for plugin in host.plugins)
+    return _columns(rows) or "there are no plugins"
+
+
+def _columns(rows: Iterable[tuple[str, str]]) -> str:
+    rows = list(rows)
+    width = min(max((len(first) for first, _ in rows), default=0), _COLUMN_CHARS)
+    return "\n".join(f"{first:<{width}}  {second}" for first, second in rows)

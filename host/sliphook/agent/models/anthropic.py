@@ -1,0 +1,73 @@
+"""A model behind any server that speaks Anthropic's messages API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from sliphook_sdk.protocol import Message, ModelTool
+
+from .anthropic_request import message_request
+from .anthropic_stream import MessageAssembler
+from .base import ModelError, Piece
+from .http import ModelServer, usable_key
+
+ANTHROPIC_BASE_URL: Final = "https://api.anthropic.com/v1"
+KEY_NAMES: Final = "SLIPHOOK_API_KEY or ANTHROPIC_API_KEY"
+
+API_VERSION: Final = "2023-06-01"
+
+MAX_TOKENS: Final = 32_000
+"""The length of an answer, which the API wants to be told. Every model of today takes it; one that does not says what it takes."""
+
+_OVER_THE_LIMIT: Final = re.compile(r"max_tokens: \d+ > (\d+)")
+
+
+class AnthropicModel(ModelServer):
+    """A server of the messages API. It holds one pool of connections: make one a conversation, and `aclose()` it.
+
+    Attributes:
+        name: the model that is asked unless a call says otherwise.
+        provider: `anthropic`, whoever runs the server.
+        base_url: where the server is, with `/v1` at the end.
+    """
+
+    def __init__(self, name: str, *, base_url: str = ANTHROPIC_BASE_URL, api_key: str | None = None) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            name: the model.
+            base_url: with `/v1` or without; the server's `/v1/messages` is below it.
+            api_key: sent as `x-api-key`; None sends none.
+
+        Raises:
+            ModelError: the key cannot be used at all. The caller's fault.
+        """
+        self.name = name
+        self.provider = "anthropic"
+        self.base_url = base_url.strip().rstrip("/").removesuffix("/messages").removesuffix("/v1") + "/v1"
+        self._max_tokens = MAX_TOKENS
+        key = usable_key(api_key, KEY_NAMES)
+        headers = {"anthropic-version": API_VERSION} | ({"x-api-key": key} if key else {})
+        super().__init__(self.base_url, headers=headers, key=key, key_names=KEY_NAMES)
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
+    ) -> AsyncGenerator[AsyncIterator[Piece]]:
+        """See `sliphook.agent.model.Model.stream`."""
+
+        def body() -> dict[str, Any]:
+            return message_request(model or self.name, messages, tools, max_tokens=self._max_tokens)
+
+        def amend(refusal: ModelError) -> dict[str, Any] | None:
+            limit = _OVER_THE_LIMIT.search(refusal.message)
+            if limit is None:
+                return None
+            self._max_tokens = int(limit[1])
+            return body()
+
+        async with self.ask("/messages", body(), MessageAssembler(), amend=amend) as pieces:
+            yield pieces

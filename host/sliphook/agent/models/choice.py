@@ -1,0 +1,89 @@
+"""Which model is meant by what a user typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from .anthropic import ANTHROPIC_BASE_URL, AnthropicModel
+from .base import Model, ModelError
+from .openai import OPENAI_BASE_URL, OpenAIModel
+from .scripted import ScriptedModel
+
+SCRIPTED: Final = "scripted"
+ANTHROPIC: Final = "anthropic/"
+"""What the name of a model of Anthropic's begins with."""
+
+_MAX_LISTED: Final = 8
+
+
+async def choose_model(name: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
+    """The model for `--model` and `--base-url`, or for the same two settings.
+
+    Nothing at all, or `scripted`, is the scripted model without a script; a path to a file, or anything that ends in `.json`, is a
+    script; `anthropic/NAME` is one of Anthropic's; every other name is a model of OpenAI's. With an address, the name is a model of
+    that server, whatever it looks like; without a name, the server is asked what it has. The address tells which API it speaks:
+    Anthropic's, where its path ends in `/anthropic` or `/messages` or it is Anthropic's own; OpenAI's else.
+
+    Args:
+        name: the name or path, or None.
+        base_url: the server's address, or None: then `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` of the environment count.
+        environ: holds the key, `SLIPHOOK_API_KEY` or else `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
+
+    Raises:
+        ModelError: the server, the address or the key cannot be used; the user's or the server's fault.
+        ScriptError: the script cannot be used; the fault of who wrote it.
+    """
+    if base_url is None and name in (None, SCRIPTED):
+        return ScriptedModel()
+    if base_url is None and name is not None and _is_script(name):
+        return ScriptedModel.from_file(Path(name))
+    model = _of_a_server(name or "", base_url, environ)
+    if not name:
+        try:
+            model.name = _the_only(await model.offered(), model.base_url)
+        except BaseException:
+            await model.aclose()
+            raise
+    return model
+
+
+def says_where(name: str) -> bool:
+    """The name alone says where the model is, whatever server is set: the scripted one, a script, one of Anthropic's."""
+    return name == SCRIPTED or name.startswith(ANTHROPIC) or _is_script(name)
+
+
+def _of_a_server(name: str, base_url: str | None, environ: Mapping[str, str]) -> OpenAIModel | AnthropicModel:
+    if base_url is None and name.startswith(ANTHROPIC):
+        address, name = environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_BASE_URL, name.removeprefix(ANTHROPIC)
+        return AnthropicModel(name, base_url=address, api_key=_key(name, address, environ, "ANTHROPIC_API_KEY"))
+    if base_url is not None and _speaks_anthropic(base_url):
+        return AnthropicModel(name, base_url=base_url, api_key=_key(name, base_url, environ, "ANTHROPIC_API_KEY"))
+    address = base_url or environ.get("OPENAI_BASE_URL") or OPENAI_BASE_URL
+    return OpenAIModel(name, base_url=address, api_key=_key(name, address, environ, "OPENAI_API_KEY"))
+
+
+def _key(name: str, address: str, environ: Mapping[str, str], variable: str) -> str | None:
+    key = environ.get("SLIPHOOK_API_KEY") or environ.get(variable)
+    if not key and address in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
+        message = f"model {name!r} at {address} needs a key: set SLIPHOOK_API_KEY or {variable}, or name another server with --base-url"
+        raise ModelError("refused", message)
+    return key
+
+
+def _speaks_anthropic(address: str) -> bool:
+    host, _, path = address.partition("://")[2].partition("/")
+    return host == "api.anthropic.com" or f"/{path}".rstrip("/").endswith(("/anthropic", "/anthropic/v1", "/messages"))
+
+
+def _is_script(name: str) -> bool:
+    return name.endswith(".json") or Path(name).is_file()
+
+
+def _the_only(offered: list[str], address: str) -> str:
+    if len(offered) == 1:
+        return offered[0]
+    listed = ", ".join(offered[:_MAX_LISTED]) + (", …" if len(offered) > _MAX_LISTED else "")
+    has = f"the server at {address} offers {listed}" if offered else f"the server at {address} does not say which models it offers"
+    raise ModelError("http", f"{has}; say which with --model NAME")

@@ -1,0 +1,119 @@
+"""What it means when a model server does not answer 200, or does not answer: one line for people, and whether to try again."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+import httpx
+
+from sliphook.quoting import quote
+
+from .base import MAX_QUOTED_CHARS, ModelError
+from .openai_wire import ErrorDetail, decode_chunk
+
+_NEVER_HEALS: Final = ("insufficient_quota", "billing_hard_limit_reached")
+"""Codes that OpenAI sends with 429 for an account that is out of money: waiting does not help."""
+
+SECRET_CHARS: Final = 12
+"""A key of fewer characters is none."""
+
+
+def failure_of_status(status: int, headers: Mapping[str, str], body: bytes, *, url: str, model: str, key_names: str) -> ModelError:
+    """The error for an answer that is not 200.
+
+    Args:
+        status: the HTTP status.
+        headers: the answer's headers; looked up in lower case.
+        body: the body.
+        url: the server's base URL.
+        model: the model that was asked for.
+        key_names: the variables that the user may set the key in.
+    """
+    chunk = decode_chunk(body)
+    failure = (chunk.failure if chunk else None) or ErrorDetail(message=_plain(body))
+    said = f"{status}: {quote(failure.message, MAX_QUOTED_CHARS)}" if failure.message else f"{status}"
+    retry_after_s = _milliseconds(headers.get("retry-after-ms")) or retry_after(headers.get("retry-after"), now=time.time())
+    if status in (401, 403):
+        message = f"the model server at {url} refused the key ({said}); set {key_names}"
+        return ModelError("refused", message, status=status)
+    if status == 404:
+        return ModelError("http", f"no model {model!r} at {url} ({said}); check --model and --base-url", status=status)
+    if status == 429:
+        transient = failure.code not in _NEVER_HEALS
+        message = f"the model server is busy ({said})" if transient else f"the account at {url} is used up ({said}); check its billing"
+        return ModelError("rate_limited", message, status=status, retry_after_s=retry_after_s, transient=transient)
+    if 300 <= status < 400:
+        target = quote(headers.get("location", "nowhere"), MAX_QUOTED_CHARS)
+        return ModelError("http", f"{url} has moved to {target} ({status}); set --base-url to the new place", status=status)
+    if status in (408, 409) or status >= 500:
+        return ModelError("http", f"the model server failed ({said})", status=status, retry_after_s=retry_after_s, transient=True)
+    return ModelError("http", f"the model server at {url} did not take the request ({said}); check --model and --base-url", status=status)
+
+
+def failure_of_transport(error: httpx.HTTPError | httpx.InvalidURL, *, url: str, answering: bool, known: bool) -> ModelError:
+    """The error for a call that broke below HTTP.
+
+    Args:
+        error: what httpx raised.
+        url: the server's base URL.
+        answering: the answer had begun: it broke off, and what came of it is not whole.
+        known: the server has answered before. One that has not is rather not there than in a bad moment: no use in asking again.
+    """
+    detail = quote(str(error), MAX_QUOTED_CHARS) or type(error).__name__
+    if isinstance(error, httpx.ConnectTimeout):
+        return ModelError("timeout", f"the model server at {url} took no connection in time; is --base-url right?", transient=known)
+    if isinstance(error, httpx.TimeoutException):
+        return ModelError("timeout", f"the model server at {url} has been silent for too long", transient=True)
+    if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
+        return ModelError(
+            "connection", f"{url!r} is no address of a model server ({detail}); --base-url looks like http://127.0.0.1:8080/v1"
+        )
+    if isinstance(error, httpx.DecodingError):
+        return ModelError("malformed", f"the model server at {url} sent bytes that cannot be decoded ({detail})")
+    if answering:
+        return ModelError("stream", f"the model's answer broke off ({detail})", transient=True)
+    message = f"cannot reach the model server at {url} ({detail}); is it running, and is --base-url right?"
+    return ModelError("connection", message, transient=known or not isinstance(error, httpx.ConnectError))
+
+
+def hide_key(error: ModelError, key: str) -> None:
+    """Take `key` out of what `error` says, for some servers send it back; also the beginning of one that was cut."""
+    if len(key) < SECRET_CHARS:
+        return  # a word such as `none`, which a local server does not look at
+    for end in range(len(key), SECRET_CHARS - 1, -1):
+        error.message = error.message.replace(key[:end], "[key]")
+    error.args = (error.message,)
+
+
+def _plain(body: bytes) -> str | None:
+    """What a server says that knows no JSON; a page of HTML says nothing."""
+    text = body[: 4 * MAX_QUOTED_CHARS].decode("utf-8", "replace").strip()
+    return text if text and text[0] not in "<{[" else None
+
+
+def _milliseconds(value: str | None) -> float | None:
+    """The finer header that OpenAI and Azure send beside Retry-After, in seconds."""
+    return int(value) / 1000 if value and value.isascii() and value.isdigit() else None
+
+
+def retry_after(value: str | None, *, now: float) -> float | None:
+    """Seconds that a Retry-After header asks for, or None.
+
+    Args:
+        value: the header: seconds, or a date of HTTP.
+        now: the time of day as seconds since 1970, to compare a date with.
+    """
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(value.strip()).timestamp() - now
+        except (ValueError, OverflowError):
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

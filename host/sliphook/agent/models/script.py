@@ -1,0 +1,118 @@
+"""The file of replies that a scripted model answers from. `docs/scripted-model.md` describes it for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook_sdk.protocol import Usage
+
+from .base import FailureKind, ModelError
+
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]
+
+_RETRIED: Final = ("connection", "timeout", "rate_limited", "stream")
+"""Kinds of failure that a script means as passing, unless it says otherwise."""
+
+
+class ScriptError(Exception):
+    """A script file cannot be used; `str()` is one line that names the file, the place and what to do."""
+
+
+class ScriptedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One tool call of a reply.
+
+    Attributes:
+        name: the tool.
+        arguments: an object; a string stands for what the model wrote, which may then be no JSON.
+        call_id: the model's id of the call; made up where it is None.
+    """
+
+    name: str
+    arguments: dict[str, Any] | str = msgspec.field(default_factory=dict[str, Any])
+    call_id: str | None = None
+
+
+class ScriptedFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a reply fails, after its text where it has any.
+
+    Attributes:
+        kind: the word that `llm_call_failed` will say.
+        message: what the user reads.
+        status: an HTTP status.
+        retry_after_s: how long the loop shall wait before it tries again.
+        transient: whether it shall try again; None goes by the kind and the status.
+    """
+
+    kind: FailureKind
+    message: str = "the script says so"
+    status: int | None = None
+    retry_after_s: Seconds | None = None
+    transient: bool | None = None
+
+    def error(self) -> ModelError:
+        """The error to raise."""
+        passing = self.kind in _RETRIED or (self.status is not None and self.status >= 500)
+        transient = passing if self.transient is None else self.transient
+        return ModelError(self.kind, self.message, status=self.status, retry_after_s=self.retry_after_s, transient=transient)
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the model does in one attempt of one call: wait, speak, then fail, or call tools, or be done.
+
+    Attributes:
+        wait_s: silence before the first word.
+        text: what it says.
+        over_s: seconds that the text takes, word by word; None gives it at once.
+        calls: the tools that it calls.
+        fail: fail in place of ending.
+        finish_reason: None is `tool_calls` where it calls any, else `stop`.
+        usage: the tokens that it claims.
+    """
+
+    wait_s: Seconds | None = None
+    text: str | None = None
+    over_s: Seconds | None = None
+    calls: list[ScriptedCall] = msgspec.field(default_factory=list[ScriptedCall])
+    fail: ScriptedFailure | None = None
+    finish_reason: str | None = None
+    usage: Usage = Usage()
+
+
+class _Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    replies: list[Reply]
+
+
+def load_script(path: Path) -> list[Reply]:
+    """The replies in a script file.
+
+    Raises:
+        ScriptError: the file cannot be read or is no script; the fault of who wrote it.
+    """
+    try:
+        written = path.read_bytes()
+    except OSError as error:
+        raise ScriptError(f"{path}: cannot read the script ({error.strerror}); check the path") from error
+    try:
+        return msgspec.json.decode(written, type=_Script).replies
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at ")
+        where = place.strip("`").removeprefix("$").removeprefix(".") or "the top"
+        raise ScriptError(f"{path}: at {where}: {what[:1].lower()}{what[1:]}; docs/scripted-model.md has the format") from error
+    except UNDECODABLE as error:
+        raise ScriptError(f'{path}: {_break_in(written) or error}; a script is JSON: {{"replies": [...]}}') from error
+
+
+def _break_in(written: bytes) -> str | None:
+    """Where the JSON breaks, by line and column: msgspec counts bytes, which no editor shows."""
+    try:
+        json.loads(written)
+    except json.JSONDecodeError as broken:
+        return f"line {broken.lineno}, column {broken.colno}: {broken.msg}"
+    except (ValueError, RecursionError):
+        return None
+    return None

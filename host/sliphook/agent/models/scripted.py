@@ -1,0 +1,139 @@
+"""A model without a model: it answers from a script or, without one, by a few rules of its own. It needs no network and no key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Final, cast
+
+import trio
+
+from sliphook_sdk.protocol import Message, ModelTool
+
+from .base import Finish, ModelError, Piece, TextDelta, ToolCall
+from .script import Reply, ScriptedCall, load_script
+from .tool_arguments import read_call
+
+
+class ScriptedModel:
+    """Answers from replies, one for each attempt, or by `improvise`.
+
+    Attributes:
+        name: `scripted`, or the name of the script.
+        provider: `scripted`.
+        attempts: how many answers were asked for.
+    """
+
+    def __init__(self, replies: Sequence[Reply] | None = None, *, name: str = "scripted") -> None:
+        """Take the replies in their order; None improvises."""
+        self.name = name
+        self.provider = "scripted"
+        self.attempts = 0
+        self._replies = replies
+
+    @classmethod
+    def from_file(cls, path: Path) -> ScriptedModel:
+        """The model that a script file describes.
+
+        Raises:
+            ScriptError: the file cannot be read or is no script; the fault of who wrote it.
+        """
+        return cls(load_script(path), name=path.name)
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
+    ) -> AsyncGenerator[AsyncIterator[Piece]]:
+        """See `sliphook.agent.model.Model.stream`; another model's name changes nothing."""
+        self.attempts += 1
+        reply = improvise(messages, tools) if self._replies is None else self._reply(self._replies)
+        async with aclosing(_perform(reply, f"call_{self.attempts}", self.name)) as pieces:
+            yield pieces
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+    def _reply(self, replies: Sequence[Reply]) -> Reply:
+        if self.attempts > len(replies):
+            raise ModelError("malformed", f"the script {self.name} has no reply for call {self.attempts}; add one")
+        return replies[self.attempts - 1]
+
+
+async def _perform(reply: Reply, call_id: str, model: str) -> AsyncGenerator[Piece]:
+    """Do what `reply` says; calls that have no id get one that begins with `call_id`."""
+    await trio.sleep(reply.wait_s or 0.0)
+    text = reply.text or ""
+    words = re.findall(r"^\s+|\S+\s*", text) if reply.over_s else [text] if text else []
+    for word in words:
+        yield TextDelta(word)
+        await trio.sleep((reply.over_s or 0.0) / len(words))
+    if reply.fail is not None:
+        raise reply.fail.error()
+    for number, call in enumerate(reply.calls, 1):
+        yield _call(call, call.call_id or f"{call_id}_{number}")
+    yield Finish(reason=reply.finish_reason or ("tool_calls" if reply.calls else "stop"), usage=reply.usage, model=model)
+
+
+def _call(call: ScriptedCall, call_id: str) -> ToolCall:
+    if isinstance(call.arguments, str):
+        return read_call(call_id, call.name, call.arguments)
+    return ToolCall(call_id=call_id, name=call.name, arguments=call.arguments)
+
+
+_DIRECTIVE: Final = re.compile(r"\b(TOOL|[Cc]all) ([A-Za-z0-9_-]{1,64})")
+
+
+def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Reply:
+    """The answer of the model that has no script: it does what the prompt spells out, and says what it is.
+
+    `TOOL name {json}` calls that tool, `call name {json}` calls it where it is on offer; several are called one after the other.
+    """
+    asked = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
+    prompt = (messages[asked].content or "") if asked >= 0 else ""
+    since = messages[asked + 1 :]
+    wanted = list(_directives(prompt, {tool.name for tool in tools}))
+    called = sum(len(message.tool_calls or ()) for message in since)
+    if called < len(wanted):
+        return Reply(calls=[wanted[called]])
+    results = [message.content or "" for message in since if message.role == "tool"]
+    if results:
+        return Reply(text="\n".join(f"{call.name}: {result}" for call, result in zip(wanted, results, strict=False)))
+    return Reply(text=_greeting(prompt, tools))
+
+
+def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
+    """The calls that a prompt spells out. What begins like JSON and is none is passed on as it stands, up to the end of its line."""
+    at = 0
+    while (match := _DIRECTIVE.search(prompt, at)) is not None:
+        at = match.end()
+        word, name = match.groups()
+        if word != "TOOL" and name not in on_offer:
+            continue
+        rest = prompt[at:].lstrip(" ")
+        if not rest.startswith("{"):
+            yield ScriptedCall(name=name)
+            continue
+        try:
+            _, end = json.JSONDecoder().raw_decode(rest)
+        except (ValueError, RecursionError):
+            end = len(rest.partition("\n")[0])
+        yield ScriptedCall(name=name, arguments=rest[:end])
+        at = len(prompt) - len(rest) + end  # what a call passes on may spell out calls, too: a child agent's goal
+
+
+def _greeting(prompt: str, tools: Sequence[ModelTool]) -> str:
+    offer = "No tools are on offer; --plugin PATH adds some."
+    if tools:
+        names = ", ".join(tool.name for tool in tools)
+        offer = f"On offer: {names}; --plugin PATH adds more. Write `TOOL {tools[0].name} {_sample(tools[0])}` and I call it."
+    return f"Hello. I am the scripted model: no network, no key, no ideas of my own. {offer}\nYou said: {prompt}"
+
+
+def _sample(tool: ModelTool) -> str:
+    """Arguments to begin with: all that the tool requires."""
+    required = tool.input_schema.get("required")  # a plugin's: it may be anything
+    names = cast("list[object]", required) if isinstance(required, list) else []
+    return json.dumps({str(name): "..." for name in names})

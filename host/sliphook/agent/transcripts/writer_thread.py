@@ -1,0 +1,126 @@
+"""What is said is written as it is said, by a thread of its own: no lock and no disk can hold the agent."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from .database import BUSY_TIMEOUT_S, broken
+
+MAX_WAITING: Final = 10_000
+"""Steps that wait for the disk at most; beyond that the record is given up."""
+PATIENCE_S: Final = 0.25
+"""How long `settled` waits; not once more until the disk has caught up."""
+CLOSE_S: Final = 1.0
+"""How long `close` waits for the disk."""
+
+Step = Callable[[sqlite3.Connection], object]
+"""One thing to write, inside of a transaction. It runs in the writer's thread."""
+
+
+class TranscriptWriter:
+    """Writes steps in their order, as many in a transaction as wait. The first failure ends the record, and is told once."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, on_problem: Callable[[str], object]) -> None:
+        """Start the thread.
+
+        Args:
+            connection: to the file; the thread uses it alone from now on, and closes it.
+            path: the file, to name it.
+            on_problem: called with one line, at most once, by `put`, `settled` or `close`; never from the thread.
+        """
+        self._connection = connection
+        self._path = path
+        self._on_problem = on_problem
+        self._problem: str | None = None
+        self._told = False
+        self._behind = False
+        self._waiting: queue.Queue[Step | trio.Event | None] = queue.Queue(MAX_WAITING)
+        self._loop: trio.lowlevel.TrioToken | None = None
+        self._thread = threading.Thread(target=self._run, name="sliphook-transcripts", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._problem = f"the conversation goes unrecorded: {error}"
+
+    def put(self, step: Step) -> None:
+        """Have `step` written soon."""
+        self._put(step)
+        self._tell()
+
+    async def settled(self) -> None:
+        """Wait until all that was put is in the file, or cannot be; a disk that is slow is waited for once, for `PATIENCE_S`."""
+        if self._problem is None and not self._behind:
+            self._loop = trio.lowlevel.current_trio_token()
+            written = trio.Event()
+            self._put(written)
+            with trio.move_on_after(PATIENCE_S) as patience:
+                await written.wait()
+            self._behind = patience.cancelled_caught
+        self._tell()
+
+    def close(self) -> None:
+        """Write what waits, for `CLOSE_S` at most."""
+        self._put(None)
+        if self._thread.ident is not None:
+            self._thread.join(CLOSE_S)
+        if self._thread.is_alive():
+            self._problem = self._problem or f"the end of the conversation may be missing in {self._path}: it could not be written in time"
+        self._tell()
+
+    def _put(self, item: Step | trio.Event | None) -> None:
+        try:
+            self._waiting.put_nowait(item)
+        except queue.Full:
+            self._problem = self._problem or f"{self._path} cannot be written as fast as things are said; the rest goes unrecorded"
+
+    def _tell(self) -> None:
+        if self._problem is not None and not self._told:
+            self._told = True
+            self._on_problem(self._problem)
+
+    def _run(self) -> None:
+        going_on = True
+        while going_on:
+            items = [self._waiting.get()]
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    items.append(self._waiting.get_nowait())
+            if self._problem is None:
+                self._write([item for item in items if item is not None and not isinstance(item, trio.Event)])
+            self._caught_up([item for item in items if isinstance(item, trio.Event)])
+            going_on = None not in items
+        with contextlib.suppress(sqlite3.Error):  # what is in the file stays there; nobody is left to be told
+            self._connection.close()
+
+    def _write(self, steps: list[Step]) -> None:
+        try:
+            self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
+            self._connection.execute("BEGIN IMMEDIATE")
+            for step in steps:
+                step(self._connection)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._problem = f"{broken(self._path, error)}; the conversation goes on unrecorded"
+        except Exception as error:  # a message that cannot be written as JSON; the agent must not hear of it as an exception
+            self._problem = f"a message cannot be recorded in {self._path}: {error}; the conversation goes on unrecorded"
+        if self._connection.in_transaction:
+            with contextlib.suppress(sqlite3.Error):  # the first failure has been told, and ends the record
+                self._connection.execute("ROLLBACK")
+
+    def _caught_up(self, written: list[trio.Event]) -> None:
+        def wake() -> None:
+            self._behind = False
+            for event in written:
+                event.set()
+
+        if written and self._loop is not None:
+            with contextlib.suppress(trio.RunFinishedError):  # nobody waits any more
+                self._loop.run_sync_soon(wake)

@@ -1,0 +1,80 @@
+"""One agent's turn, with all that the loop needs in it; and the tools that are the agent's own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from sliphook.agent.models.base import Model
+from sliphook.agent.ui.display import Display
+from sliphook_sdk.protocol import AlertLevel, ModelTool, ToolResult
+
+from .conversation import Conversation
+
+if TYPE_CHECKING:
+    from sliphook.dispatch.outcome import Context
+    from sliphook.host.host import PluginHost
+    from sliphook.session.turn import Turn
+
+
+class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
+    """A tool of the agent's own; plugins guard it like any other.
+
+    Attributes:
+        name: as the model calls it.
+        description: what the model reads.
+        input_schema: JSON Schema of the arguments.
+        run: the tool: takes the arguments, gives the result or its text.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]]
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """Why a turn ends before the model is done.
+
+    Attributes:
+        outcome: in the words of `turn_end.outcome`.
+        why: one line for people, and for the parent of a child agent.
+    """
+
+    outcome: Literal["failed", "denied", "max_iterations", "loop_detected"]
+    why: str
+
+
+class AgentTurn(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn of the host, and the agent that works in it: the user's, or a child of it.
+
+    Attributes:
+        host: whose plugins' tools are on offer.
+        turn: the host's turn.
+        model: who is asked.
+        conversation: what the model reads.
+        system: texts of plugins for the system text.
+        display: where it is shown.
+        tools: the agent's own, by name.
+    """
+
+    host: PluginHost
+    turn: Turn
+    model: Model
+    conversation: Conversation
+    system: Sequence[Context]
+    display: Display
+    tools: Mapping[str, AgentTool]
+
+    def on_offer(self) -> list[ModelTool]:
+        """The tools that the model may call now: the plugins', then the agent's own, which keep their names."""
+        own = [ModelTool(name=tool.name, description=tool.description, input_schema=tool.input_schema) for tool in self.tools.values()]
+        offers = [offer for offer in self.host.tools(self.turn.session.session_id) if offer.name not in self.tools]
+        return [ModelTool(name=offer.name, description=offer.description, input_schema=offer.input_schema) for offer in offers] + own
+
+    def tell(self, level: AlertLevel, message: str) -> None:
+        """Show an error or a warning to the user, and tell the plugins that the user was shown it."""
+        self.display.notice(level, message)
+        self.turn.session.notification(level, message)

@@ -1,0 +1,175 @@
+"""Pure: what differs between what a plugin had answered and what it answers now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+import msgspec
+
+from sliphook.trace.redact import REDACTED
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook_sdk.protocol import ErrorCode
+
+from .script import Ending
+
+__all__ = ["ABSENT", "Compared", "Difference", "ReplayReport", "Verdicts", "differences", "values_differ"]
+
+ABSENT: Final = "(absent)"
+"""Stands for a field that is not there."""
+
+_UNKNOWN: Final = (ErrorCode.METHOD_NOT_FOUND, ErrorCode.INVALID_PARAMS)
+"""What a plugin answers that has no such method, tool or command."""
+
+_NOT_COMPARED: Final = {"hook": "_meta", "initialize": "version"}
+"""A field of the answer that may be another: it is the plugin's own, or is there to change."""
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is not as it was.
+
+    Attributes:
+        what: the request, as a person knows it: `hook/pre_tool_call`, `tool/call deploy`.
+        number: which of the script's requests, from 1; None where it is none of them.
+        field: `status`, a field of the answer (`result.decision`), `missing` or `extra`.
+        recorded: what the trace has.
+        now: what came.
+    """
+
+    what: str
+    number: int | None = None
+    field: str
+    recorded: Any = None
+    now: Any = None
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """One request, then and now; what is not known of it is None."""
+
+    number: int
+    what: str
+    same: bool
+    recorded: str | None
+    now: str
+    recorded_ms: float | None
+    now_ms: float | None
+
+
+class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a replay.
+
+    Attributes:
+        plugin: its name in the trace.
+        path: the executable that was tried.
+        same: nothing differs.
+        requests: all of them, in order.
+        differences: all of them, in order.
+    """
+
+    plugin: str
+    path: str
+    same: bool
+    requests: Sequence[Compared]
+    differences: Sequence[Difference]
+
+
+class Verdicts:
+    """Takes what comes, and keeps what differs."""
+
+    def __init__(self) -> None:
+        self._requests: list[Compared] = []
+        self._differences: list[Difference] = []
+
+    def compare(self, what: str, method: str, recorded: Ending | None, now: Ending) -> None:
+        """One request has ended again."""
+        number = len(self._requests) + 1
+        found = [] if recorded is None else list(differences(method, recorded, now))
+        for field, before, after in found:
+            self._differences.append(Difference(what=what, number=number, field=field, recorded=before, now=after))
+        self._requests.append(
+            Compared(
+                number=number,
+                what=what,
+                same=not found,
+                recorded=None if recorded is None else recorded.status,
+                now=now.status,
+                recorded_ms=None if recorded is None else recorded.elapsed_ms,
+                now_ms=now.elapsed_ms,
+            )
+        )
+
+    def differs(self, what: str, field: str, recorded: Any = None, now: Any = None) -> None:
+        """Something differs that is no request of the host's."""
+        self._differences.append(Difference(what=what, field=field, recorded=recorded, now=now))
+
+    def report(self, plugin: str, path: str) -> ReplayReport:
+        """All of it."""
+        return ReplayReport(plugin=plugin, path=path, same=not self._differences, requests=self._requests, differences=self._differences)
+
+
+def differences(method: str, recorded: Ending, now: Ending) -> Iterator[tuple[str, Any, Any]]:
+    """The fields in which two endings of one request differ, each with both values. Times are not compared.
+
+    A request that the host had withdrawn is as it was however it ends now, as the plugin may have been quicker than before; only where
+    the plugin has no such thing it could not have been withdrawn.
+    """
+    if recorded.status == "cancelled":
+        if now.fault is not None and now.fault.code in _UNKNOWN:
+            yield "status", _said(recorded), _said(now)
+        return
+    if recorded.status != now.status:
+        yield "status", _said(recorded), _said(now)
+        return
+    if recorded.fault is not None and now.fault is not None:
+        yield from values_differ("error", msgspec.to_builtins(recorded.fault), msgspec.to_builtins(now.fault))
+    elif recorded.status == "answered":
+        yield from values_differ("result", _plain(method, recorded.result), _plain(method, now.result))
+
+
+def values_differ(path: str, recorded: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Where two JSON values differ. What the trace had redacted is as it was, whatever it is now."""
+    if isinstance(recorded, dict) and isinstance(now, dict):
+        before, after = cast("dict[str, Any]", recorded), cast("dict[str, Any]", now)
+        for key in dict.fromkeys([*before, *after]):
+            yield from values_differ(f"{path}.{key}", before.get(key, ABSENT), after.get(key, ABSENT))
+    elif isinstance(recorded, list) and isinstance(now, list):
+        ones, others = _items(recorded), _items(now)
+        for index in range(max(len(ones), len(others))):
+            one, other = (values[index] if index < len(values) else ABSENT for values in (ones, others))
+            yield from values_differ(f"{path}[{index}]", one, other)
+    elif isinstance(recorded, str) and REDACTED in recorded:
+        pattern = ".*".join(re.escape(piece) for piece in recorded.split(REDACTED))
+        if not isinstance(now, str) or re.fullmatch(pattern, now, re.DOTALL) is None:
+            yield path, recorded, now
+    elif recorded != now or isinstance(recorded, bool) != isinstance(now, bool):
+        yield path, recorded, now
+
+
+def _items(value: Any) -> list[Any]:
+    items = cast("list[Any]", value)
+    return items if isinstance(value, list) else []
+
+
+def _said(ending: Ending) -> str:
+    """The status, and what a person has to know about an error."""
+    return ending.status if ending.fault is None else f"{ending.status} {ending.fault.code}: {ending.fault.message}"
+
+
+def _plain(method: str, result: msgspec.Raw) -> Any:
+    """An answer in the one form that means the same: what is null is absent, a bare string is a tool's content."""
+    try:
+        value: Any = msgspec.json.decode(result)
+    except UNDECODABLE:
+        return bytes(result).decode("utf-8", "replace")
+    if method == "tool/call" and isinstance(value, str):
+        value = {"content": value}
+    if method.startswith("hook/") and value is None:
+        value = {}
+    if not isinstance(value, dict):
+        return value
+    left_out = _NOT_COMPARED.get(method.partition("/")[0])
+    fields = {key: field for key, field in cast("dict[str, Any]", value).items() if field is not None and key != left_out}
+    if method == "tool/call" and fields.get("is_error") is False:
+        del fields["is_error"]
+    return fields

@@ -1,0 +1,243 @@
+"""Plays one life of a script against a living process: each step in the recorded order, as soon as the one before is done."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import trio
+
+from sliphook.plugin.instance import Instance
+from sliphook.process.shutdown import NO_PARAMS
+from sliphook.transport.call import Call
+from sliphook.transport.connection import Connection
+from sliphook.transport.deadlines import Deadlines
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.rpc import Handler, Refusal
+from sliphook_sdk.protocol import METHODS, ErrorCode
+from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
+
+from .differences import Verdicts, values_differ
+from .script import Ask, Ending, Expect, Fault, Life, Step, Tell, Wait
+
+__all__ = ["Player"]
+
+_CANCEL_AFTER_S: Final = 0.1
+"""A request that the host had withdrawn is left alone for so long at most: the plugin shall have begun with it."""
+
+_UNREAD: Final = 64
+_UNREAD_BYTES: Final = 128 * 1024
+"""So much is sent without waiting for anything; then a ping finds out whether the plugin has read it."""
+
+_DYING_S: Final = 1.0
+"""How long a process that had died by itself may take to do so again."""
+
+_GRANTED: Final[Mapping[str, Any]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": False}}
+"""What a request of the plugin's gets that was not in the trace."""
+
+
+class Player:
+    """Plays one life; to the process it is the plugin that owns it (see `InstanceOwner`).
+
+    Args:
+        name: the plugin's name in the trace.
+        life: the script.
+        verdicts: is told what came.
+        deadlines: the watchdog.
+        timeout_s: how long each answer may take; None: as long as the request itself says.
+        log: takes what the plugin has to say: level, message.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        life: Life,
+        verdicts: Verdicts,
+        deadlines: Deadlines,
+        *,
+        timeout_s: float | None,
+        log: Callable[[str, str], None],
+    ) -> None:
+        self.name = name
+        self._life = life
+        self._verdicts = verdicts
+        self._deadlines = deadlines
+        self._timeout_s = timeout_s
+        self._log = log
+        self._began_s = trio.current_time()
+        self._manifest: Ending | None = None
+        self._known = trio.Event()
+        self._over = trio.Event()
+        self._asked: dict[int, tuple[Call, trio.Event]] = {}
+        self._expected: dict[str, deque[Expect]] = {}
+        self._called: dict[int, trio.Event] = {}
+        self._missed: set[str] = set()
+        for step in life.steps:
+            if isinstance(step, Expect):
+                self._expected.setdefault(step.method, deque()).append(step)
+                self._called[id(step)] = trio.Event()
+        self._unread = 0
+        self._unread_bytes = 0
+
+    # -- its process (see InstanceOwner) -------------------------------------------------------------------------------
+
+    def accepts(self, manifest: msgspec.Raw) -> bool:
+        """The plugin has declared itself, however it looks."""
+        elapsed_ms = (trio.current_time() - self._began_s) * 1000
+        self._manifest = Ending(status="answered", result=msgspec.Raw(bytes(manifest)), elapsed_ms=elapsed_ms)
+        self._known.set()
+        return True
+
+    def file_changed(self, why: str) -> None:
+        """Its file was replaced meanwhile: what is tried is what was started."""
+
+    def log_line(self, level: str, message: str) -> None:
+        """A line of its log."""
+        self._log(level, message)
+
+    async def host(self, instance: Instance, initialize: msgspec.Raw) -> None:
+        """Its whole life."""
+        try:
+            await instance.run(initialize)
+        finally:
+            self._over.set()
+            self._known.set()
+            for called in self._called.values():  # nobody will call any more
+                called.set()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What the plugin may call: it is answered as it was."""
+        asks = {method.name: partial(self._answer, method.name) for method in METHODS if method.by == "plugin" and method.kind == "request"}
+        return {**asks, **{method.name: _ignore for method in METHODS if method.by == "plugin" and method.kind == "notification"}}
+
+    # -- the script ------------------------------------------------------------------------------------------------
+
+    async def play(self, instance: Instance) -> None:
+        """Take every step, and tell what differs."""
+        await self._known.wait()
+        before = self._life.manifest
+        had_failed = before is not None and before.status != "answered"
+        otherwise = before.status if before is not None and had_failed else "failed_to_start"
+        self._verdicts.compare("initialize", "initialize", before, self._manifest or Ending(status=otherwise))
+        if self._manifest is None:
+            if not had_failed:
+                self._verdicts.differs("the process", "start", "ready", instance.why)
+            return
+        for step in self._life.steps:
+            await self._take(step, instance.connection)
+        for call, ended in self._asked.values():  # the trace does not tell how the last ones ended, so nobody waits for them long
+            with trio.move_on_after(_CANCEL_AFTER_S):
+                await ended.wait()
+            instance.connection.cancel(call)
+            await ended.wait()
+        for waiting in self._expected.values():
+            for expect in waiting:
+                self._verdicts.differs(expect.method, "missing", _json(expect.params), None)
+        if self._life.died is not None:
+            with trio.move_on_after(_DYING_S):
+                await self._over.wait()
+        if (self._life.died is not None) != (instance.why is not None):
+            self._verdicts.differs("the process", "death", self._life.died, instance.why)
+
+    async def _take(self, step: Step, connection: Connection) -> None:
+        match step:
+            case Ask():
+                self._ask(step, connection)
+                await self._keep_pace(connection, step.params)
+            case Wait(ask):
+                await self._ended(ask, connection)
+            case Tell(method, params):
+                connection.notify(method, params)
+                await self._keep_pace(connection, params)
+            case Expect():
+                # what was not asked for once is hardly asked for again, and is not waited for as long
+                with trio.move_on_after(_CANCEL_AFTER_S if step.method in self._missed else self._patience_s()) as waiting:
+                    await self._called[id(step)].wait()
+                if waiting.cancelled_caught:
+                    self._missed.add(step.method)
+
+    def _patience_s(self, params: msgspec.Raw | None = None) -> float:
+        """How long an answer may take: what the user says, or else the request, or else the longest default."""
+        return self._timeout_s or (_timeout_of(params) if params is not None else None) or COMMAND_TIMEOUT_S
+
+    def _ask(self, ask: Ask, connection: Connection) -> None:
+        ended = trio.Event()
+
+        def settled(call: Call) -> None:
+            self._verdicts.compare(ask.label, ask.method, ask.ending, _ending(call))
+            ended.set()
+
+        call = Call(ask.method, self._patience_s(ask.params), settled, session_id=ask.session_id)
+        self._asked[id(ask)] = call, ended
+        call.start_clock(self._deadlines)
+        connection.call(call, ask.params)
+
+    async def _ended(self, ask: Ask, connection: Connection) -> None:
+        """Go on where the recording went on: when it has ended, or when the host withdrew it."""
+        call, ended = self._asked[id(ask)]
+        if ask.ending is not None and ask.ending.status == "cancelled":
+            with trio.move_on_after(_CANCEL_AFTER_S):
+                await ended.wait()
+            connection.cancel(call)
+        await ended.wait()
+        self._unread = self._unread_bytes = 0
+
+    async def _keep_pace(self, connection: Connection, params: msgspec.Raw) -> None:
+        """The trace's host had all the time in the world to write; a plugin that is only told must not drown."""
+        self._unread += 1
+        self._unread_bytes += len(bytes(params))
+        if self._unread < _UNREAD and self._unread_bytes < _UNREAD_BYTES:
+            return
+        self._unread = self._unread_bytes = 0
+        answered = trio.Event()
+        call = Call("ping", self._patience_s(), lambda _: answered.set())
+        call.start_clock(self._deadlines)
+        connection.call(call, NO_PARAMS)
+        await answered.wait()
+
+    def _answer(self, method: str, params: bytes | msgspec.Raw) -> Any:
+        waiting = self._expected.get(method)
+        if not waiting:
+            self._verdicts.differs(method, "extra", None, _json(params))
+            return _GRANTED.get(method, {})
+        expect = waiting.popleft()
+        self._called[id(expect)].set()
+        for field, before, after in values_differ("params", _json(expect.params), _json(params)):
+            self._verdicts.differs(method, field, before, after)
+        ending = expect.ending
+        if ending is not None and ending.fault is not None:
+            raise Refusal(_code(ending.fault.code), ending.fault.message)
+        return _GRANTED.get(method, {}) if ending is None else _json(ending.result)
+
+
+def _ignore(params: bytes | msgspec.Raw) -> None:
+    """A log line or how far it is: of no meaning for a comparison."""
+
+
+def _ending(call: Call) -> Ending:
+    fault = None if call.error is None else Fault(call.error.code, call.error.message)
+    result = msgspec.Raw(b"null" if call.result is None else bytes(call.result))
+    return Ending(status=str(call.status), result=result, fault=fault, elapsed_ms=call.elapsed_ms)
+
+
+class _Timeout(msgspec.Struct, frozen=True):
+    timeout_s: float | None = None
+
+
+def _timeout_of(params: msgspec.Raw) -> float | None:
+    try:
+        return msgspec.json.decode(params, type=_Timeout).timeout_s
+    except UNDECODABLE:
+        return None
+
+
+def _code(number: int) -> ErrorCode:
+    known: list[ErrorCode] = list(ErrorCode)
+    return next((code for code in known if int(code) == number), ErrorCode.INTERNAL_ERROR)
+
+
+def _json(data: bytes | msgspec.Raw) -> Any:
+    return msgspec.json.decode(data)

@@ -1,0 +1,103 @@
+"""Plays the host's side of a trace against a plugin, over the host's own process and connection, and compares what comes back."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import trio
+
+from sliphook.plugin.instance import Instance
+from sliphook.plugin.launch import introduction
+from sliphook.process.child import CannotStart, spawn
+from sliphook.process.environment import plugin_environment
+from sliphook.process.reaper import Keeper
+from sliphook.process.stderr import StderrTail
+from sliphook.trace.record import TraceSink
+from sliphook.trace.redact import REDACTED
+from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.recorder import Witness
+from sliphook.wire import envelope
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook_sdk.protocol import Manifest, PluginInfo
+
+from .differences import ReplayReport, Verdicts
+from .player import Player
+from .script import Life
+
+__all__ = ["replay"]
+
+
+async def replay(
+    path: Path,
+    name: str,
+    lives: Sequence[Life],
+    *,
+    timeout_s: float | None = None,
+    log: Callable[[str, str], None],
+    trace: TraceSink | None = None,
+) -> ReplayReport:
+    """Play a script, each life with a process of its own, in an empty folder. What the plugin does wrong is a difference.
+
+    Args:
+        path: The executable.
+        name: The plugin's name in the trace.
+        lives: The script.
+        timeout_s: How long each answer may take; None: as long as the request itself says.
+        log: Takes what the plugin has to say: level, message.
+        trace: Where the replay itself is traced, or None.
+    """
+    deadlines, keeper, verdicts = Deadlines(), Keeper(), Verdicts()
+    await trio.to_thread.run_sync(keeper.start)
+    try:
+        with tempfile.TemporaryDirectory(prefix="sliphook-replay-") as folder:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(deadlines.run)
+                for life in lives:
+                    env = plugin_environment(os.environ, _wanted(life))
+                    try:
+                        process = await spawn(path, cwd=Path(folder), env=env, keeper=keeper)
+                    except CannotStart as error:
+                        verdicts.differs("the process", "start", "started", str(error))
+                        break
+                    player = Player(name, life, verdicts, deadlines, timeout_s=timeout_s, log=log)
+                    witness = None if trace is None else Witness(trace, name)
+                    instance = Instance(process, player, deadlines, player.handlers(), StderrTail(), witness)
+                    async with trio.open_nursery() as living:
+                        living.start_soon(player.host, instance, _initialize(life, folder))
+                        await player.play(instance)
+                        instance.stop()
+                nursery.cancel_scope.cancel()
+    finally:
+        keeper.close()
+    return verdicts.report(name, str(path))
+
+
+def _wanted(life: Life) -> dict[str, str]:
+    """The environment that the manifest asked for, as far as it is here: the trace holds no values."""
+    try:
+        manifest = None if life.manifest is None else msgspec.json.decode(life.manifest.result, type=Manifest)
+    except UNDECODABLE:
+        manifest = None
+    wants = [] if manifest is None else manifest.env or []
+    return {want.name: os.environ[want.name] for want in wants if want.name in os.environ}
+
+
+def _initialize(life: Life, data_dir: str) -> msgspec.Raw:
+    """The params of the trace, but for the folder; where it has none that can be sent, such as any host would send.
+
+    Settings that were redacted as a whole are left out: no plugin reads a word in their place.
+    """
+    fields: Any = None if life.initialize is None else msgspec.json.decode(life.initialize)
+    plugin: Any = cast("dict[str, Any]", fields).get("plugin") if isinstance(fields, dict) else None
+    if not isinstance(plugin, dict):
+        return introduction(PluginInfo(name=None, data_dir=data_dir, config={}))
+    plugin = cast("dict[str, Any]", plugin)
+    plugin["data_dir"] = data_dir
+    if plugin.get("config") == REDACTED:
+        plugin["config"] = {}
+    return msgspec.Raw(envelope.encode(fields))

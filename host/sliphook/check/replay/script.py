@@ -1,0 +1,182 @@
+"""Pure: what the host said to one plugin in a trace, as a script that can be played again, and what the plugin had answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from sliphook.trace.exchanges import Exchanges, Names
+from sliphook.trace.record import TraceRecord
+from sliphook.wire.decoding import UNDECODABLE
+
+__all__ = ["Ask", "Ending", "Expect", "Life", "Step", "Tell", "Wait", "plugins_of", "script_of"]
+
+_NO_PARAMS: Final = msgspec.Raw(b"{}")
+_OUR_OWN: Final = frozenset({"initialize", "shutdown", "exit", "ping"})
+"""What is sent whenever a process begins, ends or seems to hang: it is no step, as whoever plays the script sends it too."""
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """An error object."""
+
+    code: int = 0
+    message: str = ""
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """How a request ended.
+
+    Attributes:
+        status: `answered`, `error`, or as the host settled it: `timed_out`, `cancelled`, `crashed` and so on.
+        result: what was answered, as JSON.
+        fault: the error that was answered.
+        elapsed_ms: how long it took, where that is known.
+    """
+
+    status: str
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    fault: Fault | None = None
+    elapsed_ms: float | None = None
+
+
+class Ask(msgspec.Struct, kw_only=True):
+    """The host sends a request. `ending` is None where the trace does not tell of one."""
+
+    label: str
+    method: str
+    params: msgspec.Raw
+    session_id: str | None = None
+    ending: Ending | None = None
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """This request had ended before the host went on; or the host had withdrawn it, as its `ending` says."""
+
+    ask: Ask
+
+
+class Tell(msgspec.Struct, frozen=True):
+    """The host sends a notification."""
+
+    method: str
+    params: msgspec.Raw
+
+
+class Expect(msgspec.Struct, kw_only=True):
+    """The plugin had sent a request of its own before the host went on; `ending` is what the host had answered."""
+
+    method: str
+    params: msgspec.Raw
+    ending: Ending | None = None
+
+
+Step = Ask | Wait | Tell | Expect
+
+
+class Life(msgspec.Struct, kw_only=True):
+    """One process of the plugin.
+
+    Attributes:
+        initialize: the params of its first message; None where the trace begins later.
+        manifest: how it had answered.
+        steps: what followed, in order.
+        died: why, where it ended without being asked to.
+    """
+
+    initialize: msgspec.Raw | None = None
+    manifest: Ending | None = None
+    steps: list[Step] = []
+    died: str | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    params: msgspec.Raw = _NO_PARAMS
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    error: Fault | None = None
+
+
+def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRecord]]:
+    """The records of each plugin of the trace, in order, by the name that it went by in the end."""
+    names = Names()
+    known: dict[str, list[tuple[int, TraceRecord]]] = {}
+    for index, record in enumerate(records):
+        if record.plugin:
+            names.take(record)
+            known.setdefault(record.plugin, []).append((index, record))
+    merged: dict[str, list[tuple[int, TraceRecord]]] = {}
+    for plugin, mine in known.items():
+        merged.setdefault(names[plugin], []).extend(mine)
+    return {plugin: [record for _, record in sorted(mine, key=lambda pair: pair[0])] for plugin, mine in merged.items()}
+
+
+def script_of(records: Iterable[TraceRecord]) -> list[Life]:
+    """The script of one plugin, a life a process."""
+    writer = _Writer()
+    for record in records:
+        writer.take(record)
+    return [life for life in writer.lives if life.steps or life.initialize is not None]
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lives: list[Life] = []
+        self._exchanges = Exchanges()
+        self._asked: dict[int, Ask] = {}  # by the identity of the request's record
+        self._called: dict[int, Expect] = {}
+
+    def take(self, record: TraceRecord) -> None:
+        step = self._exchanges.take(record)
+        if record.kind == "spawn" or not self.lives:
+            self.lives.append(Life())
+        life = self.lives[-1]
+        if record.kind == "lifecycle" and record.verdict == "restarting":
+            life.died = record.note or "it died"
+        message = _message_of(record)
+        if record.method == "initialize":
+            if step.part == "asked":
+                life.initialize = message.params
+            elif step.part in ("answered", "given_up"):
+                life.manifest = _ending(record, message)
+        elif record.method not in _OUR_OWN:
+            self._write(life, step.part, step.label, record, message, step.request)
+
+    def _write(self, life: Life, part: str, label: str, record: TraceRecord, message: _Message, request: TraceRecord | None) -> None:
+        match part:
+            case "asked":
+                ask = Ask(label=label, method=record.method or "", params=message.params, session_id=record.session_id)
+                self._asked[id(record)] = ask
+                life.steps.append(ask)
+            case "answered" | "given_up" if id(request) in self._asked:
+                ask = self._asked.pop(id(request))
+                ask.ending = _ending(record, message)
+                life.steps.append(Wait(ask))
+            case "told" if record.method == "$/cancelRequest":
+                pass  # that the request was given up is a record of its own
+            case "told":
+                life.steps.append(Tell(record.method or "", message.params))
+            case "called":
+                expect = Expect(method=record.method or "", params=message.params)
+                self._called[id(record)] = expect
+                life.steps.append(expect)
+            case "returned" if id(request) in self._called:
+                self._called.pop(id(request)).ending = _ending(record, message)
+            case _:
+                pass
+
+
+def _message_of(record: TraceRecord) -> _Message:
+    body = record.body or b"{}"
+    try:
+        msgspec.json.decode(body)  # what a message keeps as it was written is not looked at, and will be decoded by whoever plays it
+        return msgspec.json.decode(body, type=_Message)
+    except UNDECODABLE:
+        return _Message()
+
+
+def _ending(record: TraceRecord, message: _Message) -> Ending:
+    if record.kind == "settled":
+        return Ending(status=record.verdict or "settled", elapsed_ms=record.elapsed_ms)
+    status = "answered" if message.error is None else "error"
+    return Ending(status=status, result=message.result, fault=message.error, elapsed_ms=record.elapsed_ms)

@@ -1,0 +1,124 @@
+"""What the checks share: the plugin's path, its manifest once it has said it, and a process of it that is ready."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.quoting import quote
+from sliphook.trace.record import TraceSink
+from sliphook.wire import envelope
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
+
+from .child import Child
+from .finding import Fault, Skip
+from .samples import initialize_params
+from .traced import Watched
+
+
+class Bench:
+    """One executable under check.
+
+    Attributes:
+        path: the executable.
+        manifest: what it declared at its first start; set by the check of the handshake.
+        breaches: what it did unasked: which rule that breaks, and what it was, in order.
+        answers_ping: false once it did not; a ping is how most checks see that it lives and reads on.
+    """
+
+    def __init__(self, path: Path, data_dir: Path, nursery: trio.Nursery, trace: TraceSink | None = None) -> None:
+        self.path = path.absolute()  # the process starts in another folder
+        self.data_dir = data_dir
+        self.manifest: ReadManifest | None = None
+        self.breaches: list[tuple[str, str]] = []
+        self.answers_ping = True
+        self._nursery = nursery
+        self._trace = trace
+        self._spare: Child | None = None
+
+    @property
+    def declared(self) -> ReadManifest:
+        """The manifest; only for checks that come after the handshake."""
+        assert self.manifest is not None
+        return self.manifest
+
+    @asynccontextmanager
+    async def started(self) -> AsyncGenerator[Child]:
+        """A process of its own for one check, as it is before `initialize`."""
+        child = await self._start()
+        try:
+            yield child
+        finally:
+            await child.end()
+
+    async def initialize(self, child: Child, name: str | None, **more: Any) -> ReadManifest:
+        """The handshake.
+
+        Raises:
+            Fault: it fails.
+        """
+        params = initialize_params(name, str(self.data_dir), **more)
+        reply = await child.ask("initialize", params, INITIALIZE_TIMEOUT_S)
+        return self.accept(child, reply)
+
+    def accept(self, child: Child, reply: envelope.Reply) -> ReadManifest:
+        """Read the answer to `initialize` as the host does.
+
+        Raises:
+            Fault: it is no manifest.
+        """
+        if reply.error is not None:
+            raise Fault("initialize", f"the error {reply.error.code}: {quote(reply.error.message)}", "answer with the manifest")
+        assert reply.result is not None
+        try:
+            manifest = read_manifest(reply.result)
+        except ManifestError as error:
+            raise Fault("initialize", quote(bytes(reply.result)), str(error)) from None
+        child.ready = True
+        child.uses = manifest.uses
+        return manifest
+
+    async def ready(self) -> Child:
+        """A process that has been initialized and has done nothing wrong yet.
+
+        Raises:
+            Fault: it cannot be had.
+        """
+        if self._spare is None:
+            child = await self._start()
+            self._spare = child
+            await self.initialize(child, self.declared.name)
+        return self._spare
+
+    async def pinged(self) -> Child:
+        """A process as `ready` gives it, for a check that sends pings.
+
+        Raises:
+            Fault: it cannot be had.
+            Skip: the plugin does not answer pings, which is a finding of its own.
+        """
+        if not self.answers_ping:
+            raise Skip("it does not answer ping")
+        return await self.ready()
+
+    async def drop(self) -> None:
+        """Do not use that process again."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            await spare.end()
+
+    async def _start(self) -> Child:
+        name = self.manifest.name if self.manifest is not None else quote(self.path.stem, 64)
+        watched = Watched(self._trace, name) if self._trace is not None else None
+        try:
+            return await Child.start(self.path, self.data_dir, self._breach, self._nursery, watched)
+        except OSError as error:
+            raise Fault("nothing", f"it cannot be started: {error.strerror or error}", "make it a program that runs here") from None
+
+    def _breach(self, rule: str, what: str) -> None:
+        self.breaches.append((rule, what))

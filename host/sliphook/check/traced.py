@@ -1,0 +1,63 @@
+"""The trace of a check: what went over the pipes of one process, as the host would record it."""
+
+from __future__ import annotations
+
+from sliphook.trace.record import TraceSink
+from sliphook.transport.call import Call
+from sliphook.transport.recorder import Witness
+from sliphook.wire import envelope
+from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
+
+__all__ = ["Watched"]
+
+
+class Watched:
+    """Turns the bytes of a conversation into records. What a check writes on purpose wrong is recorded as it is.
+
+    Args:
+        sink: where the records go.
+        plugin: the plugin's name, or that of its file.
+    """
+
+    def __init__(self, sink: TraceSink, plugin: str) -> None:
+        self.witness = Witness(sink, plugin)
+        self._writing = FrameReader()
+        self._calls: dict[int | str, Call] = {}
+
+    def wrote(self, data: bytes) -> None:
+        """The check wrote these bytes; a message may come in several pieces."""
+        try:
+            self._writing.feed(data)
+            while (piece := self._writing.next()) is not None:
+                if isinstance(piece, Body):
+                    self._sent(piece)
+        except FramingError:
+            self._writing = FrameReader()
+
+    def read(self, piece: Body | Stray) -> None:
+        """The plugin wrote this."""
+        if isinstance(piece, Stray):
+            self.witness.oddity("stray", piece.data, piece.why)
+        elif isinstance(piece.message, envelope.InvalidMessage):
+            self.witness.oddity("refused", piece.data, piece.message.why)
+        else:
+            call = self._calls.pop(piece.message.id, None) if isinstance(piece.message, envelope.Reply) else None
+            self.witness.received(piece.data, piece.message, call)
+
+    def _sent(self, body: Body) -> None:
+        message = body.message
+        if isinstance(message, envelope.Request):
+            call = Call(message.method, 0.0, _ignore)
+            call.id = message.id if isinstance(message.id, int) else 0
+            self._calls[message.id] = call
+            self.witness.sent(body.data, message.method, message.id, call)
+        elif isinstance(message, envelope.Notification):
+            self.witness.sent(body.data, message.method, None, None)
+        elif isinstance(message, envelope.Reply):
+            self.witness.sent(body.data, "reply", message.id, None)
+        else:
+            self.witness.sent(body.data, "invalid", message.id, None)
+
+
+def _ignore(_: Call) -> None:
+    """Nobody waits for it."""

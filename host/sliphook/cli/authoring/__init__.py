@@ -1,0 +1,1 @@
+"""Commands for authors of plugins: new, check, fire, call, events."""

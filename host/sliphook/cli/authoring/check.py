@@ -1,0 +1,74 @@
+"""`sliphook check`: does an executable keep to the protocol?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sliphook.cli.common import EXIT_FAILED, EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
+from sliphook.cli.report import says
+from sliphook.cli.tracing import Tracing, trace_options
+
+if TYPE_CHECKING:
+    from sliphook.check import Finding
+
+_MARKS = {"passed": "ok", "warned": "warning", "failed": "FAILED", "skipped": "skipped", "broken": "BROKEN"}
+
+
+@click.command("check")
+@click.argument("path", type=click.Path(path_type=Path))
+@json_option
+@click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the findings to FILE as JUnit XML.")
+@trace_options
+def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> int:
+    """Check that the executable at PATH keeps to the protocol, whatever language it is written in.
+
+    Starts it several times, feeds it as a host would and as no host should have to, fires every hook and event it subscribes to
+    with sample payloads, and really calls every tool and command it offers, with sample arguments: do not check a plugin that
+    reaches something which must not change. Each finding names the section of protocol.md that asks for it.
+
+    Exit status: 0 it keeps to the protocol, 1 a check itself failed, 3 it does not keep to the protocol.
+    """
+    from sliphook.check import check_plugin
+    from sliphook.cli.running import Running, run_trio
+
+    async def check(running: Running) -> int:
+        show: Callable[[Finding], object] = _nothing if as_json else _show
+        with tracing.open() as sink:
+            report = await check_plugin(path, on_finding=show, trace=sink)
+        if junit is not None:
+            _write(junit, report.junit())
+        counts = {verdict: report.count(verdict) for verdict in ("passed", "warned", "failed", "skipped", "broken")}
+        if as_json:
+            print_json({"path": report.path, "name": report.name, "counts": counts, "findings": report.findings})
+        else:
+            told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+            click.echo(f"{says(report.name or report.path)}: {told}")
+        if counts["failed"]:
+            return EXIT_PLUGIN
+        return EXIT_FAILED if counts["broken"] else EXIT_OK
+
+    return run_trio(check)
+
+
+def _show(finding: Finding) -> None:
+    took = "" if finding.elapsed_ms is None else f"{finding.elapsed_ms:9.1f} ms"
+    click.echo(f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27} {says(finding.note)}".rstrip())
+    if finding.sent:
+        click.echo(f"           sent: {says(finding.sent)}")
+        click.echo(f"           came: {says(finding.came)}")
+        click.echo(f"           do:   {says(finding.advice)}  [protocol.md, {finding.section}]")
+
+
+def _nothing(finding: Finding) -> None:
+    pass
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Failed(f"cannot write {path}: {error.strerror or error}") from None

@@ -1,0 +1,100 @@
+"""`sliphook events`: the catalogue, for people."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import click
+import msgspec
+
+from sliphook.cli.common import EXIT_OK, find_entry, json_option, print_json
+from sliphook.cli.completions import event_names
+from sliphook_sdk.protocol import CATALOGUE, Entry
+from sliphook_sdk.protocol.describe import field_docs
+
+
+@click.command("events")
+@click.argument("name", required=False, shell_complete=event_names)
+@json_option
+def command(name: str | None, as_json: bool) -> int:
+    """Show the hooks and events there are, or all about the one called NAME.
+
+    A hook asks a plugin and waits for its answer; an event tells it.
+    """
+    if name is not None:
+        entry = find_entry(name)
+        if as_json:
+            print_json(_described(entry))
+        else:
+            click.echo(_page(entry))
+    elif as_json:
+        print_json([_described(entry) for entry in CATALOGUE.values()])
+    else:
+        click.echo("\n".join(_row(entry) for entry in CATALOGUE.values()))
+        click.echo("\n`sliphook events NAME` shows the payload and what an answer may do.")
+    return EXIT_OK
+
+
+def _row(entry: Entry) -> str:
+    return textwrap.fill(entry.fires, 100, initial_indent=f"{entry.name:<20} {entry.kind:<6} ", subsequent_indent=" " * 28)
+
+
+def _page(entry: Entry) -> str:
+    lines = [f"{entry.name}: {'a hook' if entry.kind == 'hook' else 'an event'}, fires {entry.fires.replace('`', '')}", "", "payload"]
+    for name, meta in field_docs(entry.payload).items():
+        example = _one_line_json(meta.examples[0] if meta.examples else None)
+        lines.append(textwrap.fill(f"{meta.description}; like {example}", 100, initial_indent=f"  {name:<22} ", subsequent_indent=" " * 25))
+    if entry.answer_fields:
+        lines += ["", "an answer may hold", *(f"  {field:<22} {_answer_words(entry, field)}" for field in entry.answer_fields)]
+        lines += [
+            "",
+            f"a failed answer counts as {'a deny' if entry.on_failure == 'closed' else 'no opinion'}, where the subscription does not say",
+        ]
+    if entry.heavy:
+        lines += ["", f"null unless the subscription includes it: {', '.join(entry.heavy)}"]
+    if entry.pair is not None:
+        lines += ["", f"what it begins ends with: {entry.pair}"]
+    return "\n".join(lines).replace("`", "")
+
+
+def _answer_words(entry: Entry, field: str) -> str:
+    match field:
+        case "decision":
+            return ", ".join(entry.decisions)
+        case "replace":
+            return f"an object with {', '.join(entry.replace)}"
+        case "substitute":
+            return f"an object with {', '.join(entry.substitute)}: it happens no more, this stands in for it"
+        case "context":
+            return f"a list of texts, which go {entry.context}"
+        case "continue_with":
+            return "go on, with this as the next message"
+        case _:
+            return "why, for people and for the model"
+
+
+def _described(entry: Entry) -> dict[str, Any]:
+    payload = {
+        name: {"description": meta.description, "example": meta.examples[0] if meta.examples else None}
+        for name, meta in field_docs(entry.payload).items()
+    }
+    return {
+        "name": entry.name,
+        "kind": entry.kind,
+        "fires": entry.fires,
+        "payload": payload,
+        "answer": list(entry.answer_fields),
+        "decisions": list(entry.decisions),
+        "replace": list(entry.replace),
+        "substitute": list(entry.substitute),
+        "context": entry.context or None,
+        "on_failure": entry.on_failure,
+        "heavy": list(entry.heavy),
+        "pair": entry.pair,
+        "subagents": entry.subagents,
+    }
+
+
+def _one_line_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode()

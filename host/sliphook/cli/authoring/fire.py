@@ -1,0 +1,140 @@
+"""`sliphook fire`: one hook or event, put to plugins by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from sliphook.cli.common import EXIT_OK, EXIT_PLUGIN, find_entry, json_option, plugin_option, print_json, read_object, timeout_option
+from sliphook.cli.completions import event_names
+from sliphook.cli.report import AS_IT_SHOULD, FAILED_TO_START, in_the_report, log_to_stderr, says, why_not_started
+from sliphook.cli.tracing import Tracing, trace_options
+from sliphook_sdk.protocol import Answer
+
+from .sample import sample
+
+if TYPE_CHECKING:
+    from sliphook.dispatch.outcome import Outcome, Part
+    from sliphook.plugin.spec import PluginStatus
+
+
+class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One plugin's part, as `--json` shows it."""
+
+    name: str
+    path: str
+    status: str
+    decision: str | None = None
+    reason: str | None = None
+    elapsed_ms: float | None = None
+    error: str | None = None
+    answer: Answer | None = None
+
+
+@click.command("fire")
+@click.argument("event", shell_complete=event_names)
+@click.option("--payload", metavar="JSON|@FILE", help="Some fields of the payload; the others get sample values.")
+@plugin_option
+@timeout_option
+@json_option
+@trace_options
+def command(event: str, payload: str | None, plugins: tuple[Path, ...], timeout_s: float | None, as_json: bool, tracing: Tracing) -> int:
+    """Fire the hook or event called EVENT at plugins, once, and see what they answer.
+
+    Starts only the plugins that are named here. `sliphook events EVENT` shows the fields of its payload.
+
+    A plugin's status is answered, told (of an event), not_subscribed, timed_out, crashed, protocol_error, refused_answer or
+    failed_to_start. Exit status: 0, or 3 if any is none of the first three.
+    """
+    entry = find_entry(event)
+    if not plugins:
+        raise click.UsageError("give at least one plugin: --plugin PATH")
+    full = sample(entry.payload, read_object(payload, "--payload"), of=entry.name, option="--payload")
+
+    from sliphook import PluginHost
+    from sliphook.cli.running import Running, run_trio
+
+    async def fire(running: Running) -> int:
+        with tracing.open() as sink:
+            running.host = host = PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink)
+            async with host:
+                statuses = host.plugins
+                outcome = await host.fire(entry.name, full, timeout_s=timeout_s)
+        reports = reports_of(statuses, outcome.parts)
+        if as_json:
+            print_json({"event": entry.name, "plugins": reports, "outcome": _outcome_json(outcome)})
+        else:
+            click.echo(_for_people(entry.name, reports, outcome))
+        return EXIT_OK if all(report.status in AS_IT_SHOULD for report in reports) else EXIT_PLUGIN
+
+    return run_trio(fire)
+
+
+def reports_of(plugins: Sequence[PluginStatus], parts: Sequence[Part]) -> list[PluginReport]:
+    """Every plugin's part in a fire, those that had none included, in the order in which they were given."""
+    by_name = {part.plugin: part for part in parts}
+    return [_report(plugin, by_name.get(plugin.name)) for plugin in plugins]
+
+
+def _report(plugin: PluginStatus, part: Part | None) -> PluginReport:
+    why = why_not_started(plugin)
+    if part is not None and why is None:  # one that was refused may have the name of one that was not
+        return PluginReport(
+            name=plugin.name,
+            path=str(plugin.path),
+            status=part.status,
+            decision=part.decision,
+            reason=part.reason,
+            elapsed_ms=part.elapsed_ms,
+            error=part.error,
+            answer=part.answer,
+        )
+    return PluginReport(name=plugin.name, path=str(plugin.path), status="not_subscribed" if why is None else FAILED_TO_START, error=why)
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "decision": outcome.decision,
+        "reasons": [reason.text for reason in outcome.reasons],
+        "payload": msgspec.to_builtins(outcome.payload),
+        "context": [context.labelled() for context in outcome.context],
+        "substitute": outcome.substitute,
+        "substituted_by": outcome.substituted_by,
+        "continue_with": outcome.continue_with,
+    }
+
+
+def _for_people(event: str, reports: Sequence[PluginReport], outcome: Outcome) -> str:
+    width = max(len(says(report.name)) for report in reports)
+    lines = [event, *(f"  {says(report.name):<{width}}  {_words(report)}" for report in reports)]
+    lines.append(f"outcome: {outcome.decision or 'no opinion'}")
+    lines += [f"  because: {says(reason.plugin)}: {says(reason.text)}" for reason in outcome.reasons]
+    lines += [f"  for the model: {says(context.labelled())}" for context in outcome.context]
+    if outcome.substituted_by is not None:
+        lines.append(f"  {says(outcome.substituted_by)} answers instead: {_shown(outcome.substitute)}")
+    if outcome.continue_with is not None:
+        lines.append(f"  goes on with: {says(outcome.continue_with)}")
+    replaced = sorted({name for report in reports if report.answer is not None for name in report.answer.replace or {}})
+    lines += [f"  {says(name)} is now {_shown(getattr(outcome.payload, name, None))}" for name in replaced]
+    return "\n".join(lines)
+
+
+def _words(report: PluginReport) -> str:
+    from sliphook.trace.render import duration
+
+    words = [f"{report.status:<15}", f"{'' if report.elapsed_ms is None else duration(report.elapsed_ms):>8}"]
+    if report.decision is not None:
+        words.append(report.decision)
+    if report.error is not None:
+        words.append(says(report.error))
+    elif report.reason is not None:
+        words.append(says(report.reason))
+    return "  ".join(words).rstrip()
+
+
+def _shown(value: Any) -> str:
+    return says(msgspec.json.encode(value).decode())

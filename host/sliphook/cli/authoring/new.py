@@ -1,0 +1,143 @@
+"""`sliphook new`: a small plugin that works, to begin with, and its test."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from importlib import resources
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import click
+
+from sliphook.cli.common import EXIT_OK, Failed
+
+_GUARD: Final = "It keeps an agent's shell from deleting whole trees: `rm -rf` is denied."
+_GATE: Final = "The agent may not stop before it has spoken of tests."
+_FIRE: Final = """ --payload '{"tool_name": "shell", "arguments": {"command": "rm -rf build"}}'"""
+_NO_SDK: Final = 'It needs no SDK; the section "Framing" of Sliphook\'s protocol.md says what such a small reader may rely on.'
+_SDK: Final = (
+    "The first `python3` on PATH runs the plugin and its test; it must have `sliphook-sdk`, "
+    "and for the test `pytest`: `python3 -m pip install pytest`."
+)
+_PYTEST: Final = "[pytest]\n# This file is here so that pytest takes no settings from the folders above.\n"
+_CASES: Final = """\
+expect 'trees stay' '"decision":"deny"' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"rm -rf build"}}'
+expect 'the rest may run' '"result":null' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"ls"}}'"""
+_STOP_CASES: Final = """\
+expect 'no stop without tests' '"continue_with":' hook/stop '{"timeout_s":5.0,"stop_count":0,"last_assistant_message":"It works."}'
+expect 'tests were run' '"result":null' hook/stop '{"timeout_s":5.0,"stop_count":0,"last_assistant_message":"All tests pass."}'
+expect 'once is enough' '"result":null' hook/stop '{"timeout_s":5.0,"stop_count":1,"last_assistant_message":"It works."}'"""
+
+
+class _Language(NamedTuple):
+    """What differs between languages; `{0}` is the plugin's name.
+
+    Attributes:
+        suffix: of the plugin's file.
+        needs: the program that it is run or built with.
+        test_file: the name of its test.
+        test: how the test is run.
+        template: of the test.
+        build: how it is built, where it is.
+        fires: what it subscribes to.
+        payload: the rest of the `sliphook fire` that shows what it does.
+        does: what it does.
+        reads: how it speaks to the host.
+        cases: what a test in sh asks.
+    """
+
+    suffix: str
+    needs: str
+    test_file: str = "test.sh"
+    test: str = "sh test.sh"
+    template: str = "shell_test"
+    build: str = ""
+    fires: str = "pre_tool_call"
+    payload: str = _FIRE
+    does: str = _GUARD
+    reads: str = _NO_SDK
+    cases: str = _CASES
+
+
+_LANGUAGES: Final = {
+    "python": _Language(".py", "python3", "test_plugin.py", "python3 -m pytest", "python_test", reads=_SDK),
+    "node": _Language(".mjs", "node", "plugin.test.mjs", "node --test", "node_test"),
+    "sh": _Language(".sh", "sh"),
+    "c": _Language(".c", "cc", build="cc -O2 -o {0} {0}.c"),
+    "rust": _Language(".rs", "rustc", build="rustc -O -o {0} {0}.rs", fires="stop", payload="", does=_GATE, cases=_STOP_CASES),
+}
+
+
+@click.command("new")
+@click.argument("name")
+@click.option("--lang", "language", type=click.Choice(list(_LANGUAGES)), default="python", show_default=True, help="The language.")
+def command(name: str, language: str) -> int:
+    """Begin a plugin called NAME: a folder of that name with a plugin that works and passes `sliphook check`, its test and a README.
+
+    It is a guard that denies `rm -rf` in the agent's shell; in Rust it is one that does not let the agent stop before it has spoken of
+    tests. In Python it uses the SDK, in the other languages nothing but what the language brings along.
+    """
+    from sliphook_sdk.protocol import NAME_PATTERNS
+
+    if re.fullmatch(NAME_PATTERNS["plugin"], name) is None:
+        raise click.UsageError(f"{name!r} cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}")
+    chosen = _LANGUAGES[language]
+    texts = _texts(name, language, chosen)
+    folder = Path(name)
+    try:
+        folder.mkdir()
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8", newline="\n")
+            if text.startswith("#!"):
+                os.chmod(folder / file, 0o755)
+    except FileExistsError:
+        raise Failed(f"{folder} is there already; choose another name, or move it away") from None
+    except OSError as error:
+        raise Failed(f"cannot write {folder}: {error.strerror or error}") from None
+    click.echo(f"wrote {', '.join(f'{name}/{file}' for file in texts)}")
+    click.echo(chosen.does)
+    click.echo("\nTry it:")
+    for line in (f"cd {name}", *_tries(name, chosen), chosen.test):
+        click.echo(f"  {line}")
+    if language == "python":
+        click.echo(f"\n{_SDK}")
+    if shutil.which(chosen.needs) is None:
+        click.echo(f"\nIt needs {chosen.needs}, which is not on PATH.")
+    return EXIT_OK
+
+
+def _runs(name: str, chosen: _Language) -> str:
+    return name if chosen.build else f"{name}{chosen.suffix}"
+
+
+def _tries(name: str, chosen: _Language) -> list[str]:
+    runs = f"./{_runs(name, chosen)}"
+    build = [chosen.build.format(name)] if chosen.build else []
+    return [*build, f"sliphook check {runs}", f"sliphook fire {chosen.fires}{chosen.payload} --plugin {runs}"]
+
+
+def _texts(name: str, language: str, chosen: _Language) -> dict[str, str]:
+    """The files and what they hold."""
+    marks = {
+        "NAME": name,
+        "FILE": f"{name}{chosen.suffix}",
+        "TEST_FILE": chosen.test_file,
+        "RUNS": _runs(name, chosen),
+        "BUILD": f"{chosen.build.format(name)} || exit 1" if chosen.build else "",
+        "CASES": chosen.cases,
+        "DOES": chosen.does,
+        "READS": chosen.reads,
+        "FIRES": chosen.fires,
+        "TRY": "\n".join(f"$ {line}" for line in _tries(name, chosen)),
+        "TEST": f"$ {chosen.test}",
+    }
+    templates = {marks["FILE"]: language, chosen.test_file: chosen.template, "README.md": "readme"}
+    texts = {file: _filled(template, marks) for file, template in templates.items()}
+    return texts | ({"pytest.ini": _PYTEST} if language == "python" else {})
+
+
+def _filled(template: str, marks: dict[str, str]) -> str:
+    text = resources.files("sliphook.cli.authoring").joinpath("templates", f"{template}.txt").read_text(encoding="utf-8")
+    return re.sub("@([A-Z_]+)@", lambda mark: marks[mark[1]], text)

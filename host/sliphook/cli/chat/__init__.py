@@ -1,0 +1,1 @@
+"""`sliphook chat`: a conversation at a terminal or through a pipe."""

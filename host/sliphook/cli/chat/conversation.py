@@ -1,0 +1,251 @@
+"""The async part of `sliphook chat`: a host, a gateway with one conversation, the person, and every way out."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final, cast
+
+import trio
+
+from sliphook import PluginHost
+from sliphook.agent.chat.channel import Channel, stopped
+from sliphook.agent.chat.commands import COMMANDS, LEAVING, parse_slash
+from sliphook.agent.chat.gateway import Gateway
+from sliphook.agent.chat.replies import Pending
+from sliphook.agent.loop import Agent
+from sliphook.agent.models.base import Model
+from sliphook.agent.models.choice import choose_model
+from sliphook.agent.ui.questions import Question
+from sliphook.cli.chosen_plugins import look_who_is_there, take_up
+from sliphook.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
+from sliphook.cli.run.memory import Memory
+from sliphook.cli.run.setup import PLATFORM, Setup, Told, here
+from sliphook.quoting import quote
+from sliphook.signals import SignalWatch
+
+from .frontend import Face
+
+if TYPE_CHECKING:
+    from sliphook.session.session import EndReason
+    from sliphook.trace.record import TraceSink
+
+__all__ = ["chat"]
+
+EXIT_GONE: Final = 128 + signal.SIGHUP
+AGAIN_S: Final = 2.0
+"""A second Ctrl+C within this time means to leave, not to interrupt."""
+_OFFER_CHARS: Final = 100
+HURRY_S: Final = 0.25
+"""What plugins have to take in the end, where the person does not want to wait for them."""
+
+
+async def chat(setup: Setup, face: Face, memory: Memory, trace: TraceSink | None) -> int:
+    """Talk until the person leaves.
+
+    Returns:
+        The exit status: 0 the person left, 130 by Ctrl+C, 128 and the signal's number after another signal.
+
+    Raises:
+        ModelError: the model cannot be used.
+        ScriptError: the script cannot be used.
+        Failed: a plugin did not start.
+    """
+    async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
+        conversation = _Chat(setup, model, face, memory)
+        async with SignalWatch(conversation.signalled, conversation.kill) as signals:
+            with conversation.everything:
+                await conversation.run(trace)
+    return conversation.status if signals.exit_status is None else signals.exit_status
+
+
+class _Chat:
+    """One run of the command. It is the `Listener` of its face.
+
+    Attributes:
+        everything: cancelled where a signal comes before there is a conversation.
+        status: the exit status, where no signal ended it.
+    """
+
+    def __init__(self, setup: Setup, model: Model, face: Face, memory: Memory) -> None:
+        self.everything = trio.CancelScope()
+        self.status = EXIT_FAILED
+        self._setup = setup
+        self._model = model
+        self._face = face
+        self._memory = memory
+        self._told = Told(face.display, face.progress)
+        self._host: PluginHost | None = None
+        self._channel: Channel | None = None
+        self._nursery: trio.Nursery | None = None
+        self._left = trio.Event()
+        self._hurry = False
+        self._pressed_s: float | None = None
+
+    async def run(self, trace: TraceSink | None) -> None:
+        """Open everything, talk, and close everything again."""
+        told = self._told
+        gateway = Gateway(
+            self._agent_for,
+            ask=self._ask if self._face.asks else None,
+            new_message=self._setup.settings.new_message,
+            reload=self._reload,
+            more_commands=LEAVING,
+        )
+        approver = gateway.approve if self._face.asks else None
+        self._host = self._setup.host(told, approver=approver, commands=[*COMMANDS, *LEAVING], trace=trace)
+        async with self._host as host:
+            look_who_is_there(host, self._setup.chosen, told.missing)
+            told.from_now_on()
+            cwd, resumed = here(), self._memory.resumed
+            try:
+                async with gateway.open(host), trio.open_nursery() as nursery:
+                    self._nursery = nursery
+                    self._channel = gateway.channel(
+                        PLATFORM,
+                        "main",
+                        cwd=cwd,
+                        model=self._model.name,
+                        source="resume" if resumed else "startup",
+                        session_id=resumed.session_id if resumed else None,
+                    )
+                    self._offer()
+                    self._greet(host)
+                    nursery.start_soon(self._face.talk, self)
+                    await self._left.wait()
+                    nursery.cancel_scope.cancel()
+            except BaseExceptionGroup as group:
+                raise _one_of(group) from None
+            if self._hurry:
+                await trio.sleep(HURRY_S)
+                host.kill()
+
+    def _greet(self, host: PluginHost) -> None:
+        """Say what there is, to a person; in a pipe, what goes on alone."""
+        if self._face.asks:
+            states = Counter(plugin.state.replace("_", " ") for plugin in host.plugins)
+            plugins = ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
+            self._face.say(f"model: {quote(self._model.name, 64)}; plugins: {plugins}; /help lists the commands")
+        resumed = self._memory.resumed
+        if resumed is None:
+            return
+        self._face.say(f"going on after {resumed.messages} messages; it began with: {quote(resumed.prompt, 100)}")
+        if self._face.asks:
+            user, answer = self._memory.last_exchange()
+            self._face.say("\n".join(filter(None, (f"› {user}", answer))))
+
+    # -- what the person does (see Listener) -------------------------------------------------------------------------
+
+    def line(self, text: str) -> Pending | None:
+        """See `Listener`."""
+        slash = parse_slash(text)
+        if slash is not None and slash.name in LEAVING:
+            self._leave("exit", EXIT_OK)
+        if self._channel is None or self._nursery is None or self._left.is_set():
+            return None
+        message = self._channel.submit(text)
+        self._nursery.start_soon(self._reply, message)
+        self._face.working(self._channel.busy)
+        return message
+
+    def stop(self, dropped: int) -> None:
+        """See `Listener`."""
+        if self._channel is not None and not self._left.is_set():
+            self._face.say(self._channel.stop_command(dropped))
+            self._face.working(self._channel.busy)
+
+    def ctrl_c(self, *, typed: bool) -> None:
+        """See `Listener`."""
+        if self._left.is_set():
+            self.kill()
+            return
+        again = self._pressed_s is not None and trio.current_time() - self._pressed_s < AGAIN_S
+        dropped = self._channel.stop("signal", "sigint") if self._channel is not None and not again else None
+        if dropped is not None:
+            self._pressed_s = trio.current_time()
+            self._face.say(f"{stopped(dropped)}; Ctrl+C once more leaves at once")
+        elif not again and typed:
+            self._face.forget_typed()
+        else:
+            self._hurry = again
+            self._leave("signal", EXIT_INTERRUPTED, "sigint")
+
+    def end(self) -> None:
+        """See `Listener`."""
+        self._leave("exit", EXIT_OK)
+
+    def gone(self) -> None:
+        """See `Listener`."""
+        self._leave("signal", EXIT_GONE, "sighup")
+
+    # -- signals -------------------------------------------------------------------------------------------------------
+
+    def signalled(self, word: str) -> bool:
+        """A signal has come; returns whether the conversation goes on."""
+        if self._channel is None:
+            self.everything.cancel()
+        elif word == "sigint":
+            self.ctrl_c(typed=False)
+            return not self._left.is_set()
+        else:
+            self._leave("signal", EXIT_FAILED, word)
+        return False
+
+    def kill(self) -> None:
+        """The person does not want to wait for plugins."""
+        if self._host is not None:
+            self._host.kill()
+        self.everything.cancel()
+
+    def _leave(self, reason: EndReason, status: int, invalidation_reason: str | None = None) -> None:
+        if self._left.is_set():
+            return
+        self.status = status
+        if self._channel is not None:
+            self._channel.close(reason, invalidation_reason)
+            self._memory.end(self._channel.session.session_id, reason)
+        self._left.set()
+
+    # -- the agent's side --------------------------------------------------------------------------------------------
+
+    def _agent_for(self, channel: Channel) -> Agent:
+        conversation = self._memory.conversation(channel.session, self._model.name)
+        return Agent(
+            channel.host,
+            channel.session,
+            self._model,
+            display=self._face.display,
+            conversation=conversation,
+            max_model_calls=self._setup.max_model_calls,
+            person=channel.person,
+        )
+
+    async def _reload(self) -> None:
+        assert self._host is not None
+        await take_up(self._host, self._setup.chosen, self._told.missing)
+        self._offer()
+
+    def _ask(self, _channel: Channel, question: Question | None) -> None:
+        self._face.ask(question)
+
+    async def _reply(self, message: Pending) -> None:
+        reply = await message.wait()
+        if reply.text:
+            self._face.say(reply.text)
+        assert self._channel is not None
+        self._face.working(self._channel.busy)
+        self._offer()
+
+    def _offer(self) -> None:
+        assert self._host is not None
+        plugins = {offer.name: quote(offer.description, _OFFER_CHARS) or f"of {offer.plugin}" for offer in self._host.commands()}
+        self._face.offer({**COMMANDS, **LEAVING, **plugins})
+
+
+def _one_of(error: BaseException) -> BaseException:
+    """What the nurseries have put into groups, as it was raised; of several, the first."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    return _one_of(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])

@@ -1,0 +1,149 @@
+"""A chat without a terminal: each line of stdin is a message, the model's text is stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Final
+
+import trio
+
+from sliphook.agent.chat.replies import Pending
+from sliphook.agent.ui.display import PlainDisplay
+from sliphook.agent.ui.questions import Question
+
+from .frontend import Listener
+
+__all__ = ["Lines"]
+
+_AHEAD: Final = 16
+"""Lines that are read before their turn has come; `/stop` does not wait for its own, and drops those before it."""
+_READ_BYTES: Final = 65_536
+
+
+class Lines:
+    """See `Face`. Nobody is asked anything: who writes into a pipe does not read on the other side of it."""
+
+    asks = False
+    write = None
+
+    def __init__(self) -> None:
+        self.display = _Output()
+        self._ahead: deque[str] = deque()
+        self._room = trio.Semaphore(_AHEAD)
+        self._busy = False
+
+    async def talk(self, listener: Listener) -> None:
+        """Take the lines in their order, each when the one before has its reply; return at their end.
+
+        Raises:
+            OSError: stdout or stderr takes nothing any more; in a group.
+        """
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.display.raise_when_broken)
+            await self._take_lines(listener)
+            nursery.cancel_scope.cancel()
+        listener.end()
+
+    async def _take_lines(self, listener: Listener) -> None:
+        async with trio.open_nursery() as nursery, contextlib.aclosing(_lines()) as lines:
+            async for line in lines:
+                if line.strip() == "/stop":
+                    listener.stop(self._drop())
+                elif line.strip():
+                    await self._room.acquire()
+                    self._ahead.append(line)
+                    if not self._busy:
+                        self._busy = True
+                        nursery.start_soon(self._answer, listener, self._next(listener))
+
+    async def _answer(self, listener: Listener, message: Pending | None) -> None:
+        while True:
+            if message is not None:
+                await message.wait()
+            if not self._ahead:
+                self._busy = False
+                return
+            message = self._next(listener)
+
+    def _next(self, listener: Listener) -> Pending | None:
+        self._room.release()
+        return listener.line(self._ahead.popleft())
+
+    def _drop(self) -> int:
+        dropped = len(self._ahead)
+        self._ahead.clear()
+        for _ in range(dropped):
+            self._room.release()
+        return dropped
+
+    def say(self, text: str) -> None:
+        """See `Face`."""
+        self.display.text(f"{text}\n")
+
+    def ask(self, question: Question | None) -> None:
+        """See `Face`; never called."""
+
+    def working(self, busy: bool) -> None:
+        """See `Face`."""
+
+    def progress(self, line: str) -> None:
+        """See `Face`."""
+
+    def offer(self, commands: Mapping[str, str]) -> None:
+        """See `Face`."""
+
+    def forget_typed(self) -> None:
+        """See `Face`."""
+
+
+class _Output(PlainDisplay):
+    """Stdout and stderr. Where they take nothing any more, the conversation ends: it is no fault of the agent's, and not told as one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._broken = trio.Event()
+        self._error: OSError | None = None
+
+    async def raise_when_broken(self) -> None:
+        """Wait until nothing can be written any more, and raise why."""
+        await self._broken.wait()
+        assert self._error is not None
+        raise self._error
+
+    def text(self, delta: str) -> None:
+        """See `Display`."""
+        self._unless_broken(lambda: super(_Output, self).text(delta))
+
+    def _line(self, mark: str, text: str) -> None:
+        self._unless_broken(lambda: super(_Output, self)._line(mark, text))
+
+    def _unless_broken(self, write: Callable[[], None]) -> None:
+        if self._error is None:
+            try:
+                write()
+            except OSError as error:
+                self._error = error
+                self._broken.set()
+
+
+async def _lines() -> AsyncGenerator[str]:
+    """The lines of stdin, the last one also without its end."""
+    begun = b""
+    descriptor = sys.stdin.fileno()
+    while True:
+        try:
+            # a thread, for stdin may be a file; and not through `sys.stdin`, whose lock a reader would hold when the program ends
+            piece = await trio.to_thread.run_sync(os.read, descriptor, _READ_BYTES, abandon_on_cancel=True)
+        except OSError:
+            piece = b""
+        *whole, begun = (begun + piece).split(b"\n")
+        if not piece and begun:
+            whole.append(begun)
+        for line in whole:
+            yield line.decode("utf-8", "replace").rstrip("\r")
+        if not piece:
+            return

@@ -1,0 +1,321 @@
+"""The screen of a chat: what is said goes above, the prompt stays below, and neither tears the other.
+
+prompt_toolkit runs in a thread with an event loop of its own: a terminal that is slow, stopped or gone holds that thread, never the agent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import trio
+from prompt_toolkit import PromptSession
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.renderer import print_formatted_text
+from prompt_toolkit.styles import Style
+
+from sliphook.agent.ui.display import MAX_SHOWN_CHARS
+from sliphook.agent.ui.questions import Question
+from sliphook.quoting import quote
+
+from .frontend import Listener
+from .screen_display import STYLES, ScreenDisplay, without_controls, wrapped
+from .terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
+
+__all__ = ["Screen"]
+
+_MAX_WAITING: Final = 10_000
+"""Pieces that wait for a terminal that does not take them; what comes then is lost and counted."""
+_CLOSE_S: Final = 1.0
+"""How long the end waits for the terminal."""
+_PROMPT: Final = "› "
+_WORKING: Final = "/stop or Ctrl+C interrupts"
+
+
+class Screen:
+    """See `Face`."""
+
+    asks = True
+
+    def __init__(self, history: Path) -> None:
+        """Take the terminal of stdin and stdout; nothing is drawn yet.
+
+        Args:
+            history: where what was typed is kept.
+        """
+        self.display = ScreenDisplay(self._model_text, self._shown)
+        self._lock = threading.Lock()
+        self._above: deque[StyleAndTextTuples] = deque()
+        self._lost = 0
+        self._begun = ""
+        self._busy = False
+        self._progress = ""
+        self._question: Question | None = None
+        self._commands: Mapping[str, str] = {}
+        self._listener: Listener | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._news = asyncio.Event()
+        self._ended = trio.Event()
+        self._style = Style.from_dict(STYLES)
+        self._prompt: PromptSession[str] = PromptSession(
+            self._below,
+            completer=CommandCompleter(lambda: self._commands),
+            complete_while_typing=True,
+            reserve_space_for_menu=6,
+            erase_when_done=True,
+            history=History(history),
+            key_bindings=self._keys(),
+            input=Keyboard(sys.stdin),
+            style=self._style,
+        )
+        self._prompt.default_buffer.accept_handler = self._accepted
+
+    # -- see Face --------------------------------------------------------------------------------------------------
+
+    def write(self, text: str) -> None:
+        """See `Face`: lines that are coloured already."""
+        self.above(to_formatted_text(ANSI(text)))
+
+    def say(self, text: str) -> None:
+        """See `Face`."""
+        self.above([("", without_controls(text) + "\n")])
+
+    def ask(self, question: Question | None) -> None:
+        """See `Face`."""
+        self._question = question
+        if question is not None:
+            self.above([("class:question", f"  {line}\n") for line in question.about()])
+        self._wake()
+
+    def working(self, busy: bool) -> None:
+        """See `Face`."""
+        self._busy = busy
+        self._progress = ""
+        self._wake()
+
+    def progress(self, line: str) -> None:
+        """See `Face`."""
+        self._progress = quote(line, MAX_SHOWN_CHARS)
+        self._wake()
+
+    def offer(self, commands: Mapping[str, str]) -> None:
+        """See `Face`."""
+        self._commands = commands
+
+    def forget_typed(self) -> None:
+        """See `Face`."""
+        self._in_the_thread(self._prompt.default_buffer.reset)
+
+    async def talk(self, listener: Listener) -> None:
+        """See `Face`."""
+        self._listener = listener
+        self._token = trio.lowlevel.current_trio_token()
+        try:
+            with TerminalKept() as terminal, contextlib.redirect_stderr(Above(self.above)):
+                try:
+                    await self._until_it_leaves(terminal)
+                finally:
+                    await self._show_the_rest(terminal)
+        finally:
+            self._token = None
+            self._rest()
+
+    def _take(self, prompt: str, typed: str) -> None:
+        """Hand on what was typed, and show it; it looks otherwise where it has to wait for its turn."""
+        assert self._listener is not None
+        message = self._listener.line(typed)
+        shown = without_controls(typed).replace("\n", "\n  ")
+        waits = " (waits)" if message is not None and message.queued else ""
+        self.above([("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{waits}\n")])
+
+    # -- from any thread -------------------------------------------------------------------------------------------
+
+    def above(self, text: StyleAndTextTuples) -> None:
+        """Show whole lines above the prompt."""
+        with self._lock:
+            if len(self._above) < _MAX_WAITING:
+                self._above.append(text)
+            else:
+                self._lost += 1
+        self._wake()
+
+    def _shown(self, text: StyleAndTextTuples) -> None:
+        self._progress = ""
+        self.above(text)
+
+    def _model_text(self, delta: str | None) -> None:
+        """Some more of the model's text, or its end. A line that is not whole yet stands just above the prompt."""
+        with self._lock:
+            whole, newline, self._begun = (self._begun + ("\n" if delta is None else delta)).rpartition("\n")
+        if newline:
+            self.above([("", whole + "\n")])
+        else:
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._loop is not None:
+            self._in_the_thread(self._news.set)
+        elif self._token is None:
+            self._rest()
+
+    def _in_the_thread(self, function: Callable[[], object]) -> None:
+        loop = self._loop
+        if loop is not None:
+            with contextlib.suppress(RuntimeError):  # it has just ended
+                loop.call_soon_threadsafe(function)
+
+    def _tell(self, function: Callable[..., object], *args: object) -> None:
+        """Have something called in trio's loop."""
+        if self._token is not None:
+            with contextlib.suppress(trio.RunFinishedError):  # the chat is over
+                self._token.run_sync_soon(function, *args)
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    async def _until_it_leaves(self, terminal: TerminalKept) -> None:
+        try:
+            await trio.to_thread.run_sync(self._live, abandon_on_cancel=True)
+        except trio.Cancelled:
+            if not await self._leaves():
+                terminal.give_up()
+                await self._leaves()
+            raise
+
+    async def _show_the_rest(self, terminal: TerminalKept) -> None:
+        """What was not drawn any more. A terminal that takes nothing is not waited for, even where the thread got away in time."""
+        with trio.move_on_after(_CLOSE_S, shield=True) as waiting:
+            await terminal.write(self._undrawn())
+        if waiting.cancelled_caught:
+            terminal.give_up()
+
+    async def _leaves(self) -> bool:
+        """Have the thread end; returns whether it does."""
+        self._in_the_thread(self._exit)
+        with trio.move_on_after(_CLOSE_S, shield=True):
+            await self._ended.wait()
+        return self._ended.is_set()
+
+    def _exit(self) -> None:
+        if self._prompt.app.is_running and not self._prompt.app.is_done:
+            self._prompt.app.exit(result="")
+
+    def _rest(self) -> None:
+        """Where there is no prompt, lines go to the terminal as they are."""
+        with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or stdout is closed
+            sys.stdout.write(self._undrawn())
+            sys.stdout.flush()
+
+    def _undrawn(self) -> str:
+        with self._lock:
+            text = "".join(piece[1] for line in self._above for piece in line) + (f"{self._begun}\n" if self._begun else "")
+            self._above.clear()
+            self._begun = ""
+        return text
+
+    # -- in prompt_toolkit's thread --------------------------------------------------------------------------------
+
+    def _live(self) -> None:
+        asyncio.run(self._converse())
+
+    async def _converse(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._news.set()
+        try:
+            await self._prompt.prompt_async(
+                handle_sigint=False,
+                set_exception_handler=False,
+                pre_run=self._begin_to_draw,
+            )
+        except (EOFError, OSError):
+            assert self._listener is not None
+            self._tell(self._listener.gone)
+        finally:
+            self._loop = None
+            self._tell(self._ended.set)
+
+    def _begin_to_draw(self) -> None:
+        self._prompt.app.create_background_task(self._drawing())
+
+    async def _drawing(self) -> None:
+        """Draw what has come, as often as something has."""
+        renderer = self._prompt.app.renderer
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            # a terminal that has yet to say where its cursor is must not find it elsewhere
+            await renderer.wait_for_cpr_responses()
+            self._draw()
+
+    def _draw(self) -> None:
+        app = self._prompt.app
+        size = app.output.get_size()
+        with self._lock:
+            above, self._above = self._above, deque()
+            lost, self._lost = self._lost, 0
+            rows = wrapped(self._begun, size.columns)
+            if len(rows) > size.rows // 2:  # a long line does not push the prompt from the screen: it is cut where the terminal would
+                above.append([("", "\n".join(rows[:-1]) + "\n")])
+                self._begun = rows[-1]
+        if lost:
+            above.append([("class:warning", f"{lost} lines were not shown: the terminal is too slow\n")])
+        if above:
+            app.renderer.erase()
+            for text in above:
+                print_formatted_text(app.output, text, self._style, color_depth=app.color_depth)
+            app.renderer.request_absolute_cursor_position()
+        app.invalidate()
+
+    def _below(self) -> StyleAndTextTuples:
+        """What stands below: the line that is begun, what is under way, the prompt."""
+        text: StyleAndTextTuples = []
+        columns = self._prompt.app.output.get_size().columns
+        with self._lock:
+            begun = self._begun
+        if begun:
+            text.append(("", "\n".join(wrapped(begun, columns)) + "\n"))
+        if self._question is not None:
+            return [*text, ("class:question", f"{self._question.prompt} [y/N] ")]
+        if self._busy:
+            text.append(("class:status", f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"[: columns - 1] + "\n"))
+        return [*text, ("class:prompt", _PROMPT)]
+
+    def _accepted(self, buffer: Any) -> bool:
+        """A line was typed: the prompt is empty again."""
+        typed: str = buffer.text
+        if typed.strip() or self._question is not None:
+            self._tell(self._take, _PROMPT if self._question is None else f"{self._question.prompt} [y/N] ", typed)
+        return False
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+        is_empty = Condition(lambda: not self._prompt.default_buffer.text)
+
+        @keys.add("c-c")
+        def _ctrl_c(event: KeyPressEvent) -> None:
+            assert self._listener is not None
+            listener, typed = self._listener, bool(event.current_buffer.text)
+            self._tell(lambda: listener.ctrl_c(typed=typed))
+
+        @keys.add("c-d", filter=is_empty)
+        def _ctrl_d(event: KeyPressEvent) -> None:
+            assert self._listener is not None
+            self._tell(self._listener.end)
+
+        @keys.add("escape", "enter")
+        def _another_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        # they are there by being added
+        assert _ctrl_c is not None
+        assert _ctrl_d is not None
+        assert _another_line is not None
+        return keys

@@ -1,0 +1,150 @@
+"""What the screen of a chat is made of: the keyboard, the history, the completion, and what keeps the terminal whole."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+import termios
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import trio
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.input.vt100 import Vt100Input
+
+from .screen_display import without_controls
+
+__all__ = ["Above", "CommandCompleter", "History", "Keyboard", "TerminalKept"]
+
+
+class Keyboard(Vt100Input):
+    """Stdin; one whose terminal was closed is at its end, and does not go on being readable with nothing to read."""
+
+    def read_keys(self) -> Any:
+        """See `Input` of prompt_toolkit."""
+        keys = super().read_keys()
+        if not keys and not os.isatty(self.fileno()):
+            self.stdin_reader.closed = True
+        return keys
+
+
+class History(FileHistory):
+    """What was typed, for the user's eyes alone. Where it cannot be kept, it is not."""
+
+    def __init__(self, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
+        super().__init__(str(path))
+
+    def load_history_strings(self) -> Iterable[str]:
+        """See `History` of prompt_toolkit."""
+        try:
+            return list(super().load_history_strings())
+        except OSError:
+            return []
+
+    def store_string(self, string: str) -> None:
+        """See `History` of prompt_toolkit."""
+        with contextlib.suppress(OSError):
+            super().store_string(string)
+
+
+class CommandCompleter(Completer):
+    """Completes a slash command's name."""
+
+    def __init__(self, commands: Callable[[], Mapping[str, str]]) -> None:
+        self._commands = commands
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """See `Completer` of prompt_toolkit."""
+        typed = document.text_before_cursor
+        if typed.startswith("/") and " " not in typed:
+            for name, does in self._commands().items():
+                if name.startswith(typed[1:]):
+                    yield Completion(f"/{name}", start_position=-len(typed), display_meta=does)
+
+
+class Above(io.StringIO):
+    """Stands in for stderr: what a library writes there goes above the prompt, too."""
+
+    def __init__(self, above: Callable[[StyleAndTextTuples], None]) -> None:
+        super().__init__()
+        self._above = above
+        self._begun = ""
+
+    def write(self, text: str) -> int:
+        """Show the lines that are whole."""
+        whole, newline, self._begun = (self._begun + text).rpartition("\n")
+        if newline:
+            self._above([("class:log", without_controls(whole) + "\n")])
+        return len(text)
+
+
+class TerminalKept:
+    """The terminal of stdin and stdout, put back as it was at the end of the block, whatever becomes of the thread that draws on it.
+
+    Where it was closed, or takes nothing any more, what is still to be written goes nowhere: nothing may wait for it.
+    """
+
+    def __init__(self) -> None:
+        self._outputs = [output.fileno() for output in (sys.stdout, sys.stderr) if output.isatty()]
+        self._modes: list[Any] = []
+        self._given_up: list[int] = []
+
+    def __enter__(self) -> TerminalKept:
+        with contextlib.suppress(termios.error):  # closed a moment ago: the thread will find out
+            self._modes = termios.tcgetattr(sys.stdin.fileno())
+        return self
+
+    async def write(self, text: str) -> None:
+        """Write to stdout without ever waiting in it. One that takes nothing any more gets nothing."""
+        if self._given_up:
+            return
+        output = sys.stdout.fileno()
+        left = memoryview(text.encode(sys.stdout.encoding, "backslashreplace"))
+        os.set_blocking(output, False)
+        try:
+            with contextlib.suppress(OSError):  # it was closed
+                while left:
+                    try:
+                        left = left[os.write(output, left) :]
+                    except BlockingIOError:
+                        await trio.lowlevel.wait_writable(output)
+        finally:
+            os.set_blocking(output, True)
+
+    def give_up(self) -> None:
+        """It takes nothing: what is written from now on goes nowhere, and a write that waits for it fails."""
+        if self._given_up:
+            return
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for output in self._outputs:
+            terminal = os.dup(output)
+            # before anything else: whoever draws has his output block again before each write
+            os.dup2(nowhere, output)
+            with contextlib.suppress(OSError, termios.error):  # it was closed
+                os.set_blocking(terminal, False)
+                termios.tcflush(terminal, termios.TCOFLUSH)
+                for flow in (termios.TCOOFF, termios.TCOON):  # this wakes whoever waits in a write; room alone does not
+                    termios.tcflow(terminal, flow)
+            self._given_up.append(terminal)
+        os.close(nowhere)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        try:
+            if self._modes:
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._modes)
+        except termios.error:
+            self.give_up()  # it was closed
+        for terminal in self._given_up:
+            with contextlib.suppress(OSError):
+                os.set_blocking(terminal, True)  # others have it, too
+            os.close(terminal)

@@ -1,0 +1,1 @@
+"""Commands that manage installed plugins: install, uninstall, list, enable, disable, trust, config."""

@@ -1,0 +1,60 @@
+"""`sliphook uninstall`, `enable` and `disable`: what is done to an installed plugin by its name alone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import click
+
+from sliphook.cli.common import EXIT_OK, json_option, print_json
+from sliphook.cli.completions import plugin_names
+
+from .options import failing
+
+name_argument = click.argument("name", shell_complete=plugin_names)
+
+
+@click.command("uninstall")
+@name_argument
+@json_option
+def uninstall(name: str, as_json: bool) -> int:
+    """Forget the plugin NAME: its approval, grants and settings. Its executable and its own data stay where they are."""
+    from sliphook.files import paths
+    from sliphook.registry import Registry
+
+    with failing():
+        Registry().remove(name)
+    data = paths.plugin_data() / name
+    if as_json:
+        print_json({"name": name, "uninstalled": True})
+    else:
+        click.echo(f"uninstalled {name}{f'; its data is still in {data}' if data.is_dir() else ''}")
+    return EXIT_OK
+
+
+@click.command("enable")
+@name_argument
+@json_option
+def enable(name: str, as_json: bool) -> int:
+    """Start the plugin NAME from the next session on."""
+    return _switch(name, as_json, to=True)
+
+
+@click.command("disable")
+@name_argument
+@json_option
+def disable(name: str, as_json: bool) -> int:
+    """Do not start the plugin NAME any more; what it guards is not guarded then. Takes effect with the next session."""
+    return _switch(name, as_json, to=False)
+
+
+def _switch(name: str, as_json: bool, *, to: bool) -> int:
+    from sliphook.registry import Registry
+
+    with failing():
+        Registry().change(name, lambda plugin: dataclasses.replace(plugin, enabled=to))
+    if as_json:
+        print_json({"name": name, "enabled": to})
+    else:
+        click.echo(f"{'enabled' if to else 'disabled'} {name}")
+    return EXIT_OK

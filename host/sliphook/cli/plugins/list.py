@@ -1,0 +1,130 @@
+"""`sliphook list`: the installed plugins, and those that could be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from sliphook.cli.common import EXIT_OK, json_option, print_json
+from sliphook.cli.report import says
+
+from .options import failing, masked
+
+if TYPE_CHECKING:
+    from sliphook.registry import Broken, Registered
+
+
+@click.command("list")
+@click.option("--available", "show_available", is_flag=True, help="Show the plugins on PATH that could be installed by NAME.")
+@json_option
+def command(show_available: bool, as_json: bool) -> int:
+    """List the installed plugins in their order: state, hooks, tools, grants. Runs nothing."""
+    if show_available:
+        return _available(as_json)
+    from sliphook.registry import Registered, Registry
+
+    with failing():
+        found = Registry().read()
+    rows = [describe(one) if isinstance(one, Registered) else _broken(one) for one in found]
+    if as_json:
+        print_json({"plugins": rows})
+    elif not rows:
+        click.echo("no plugin is installed; `sliphook install PATH` does that, `sliphook list --available` shows some")
+    else:
+        click.echo("\n".join(line for row in rows for line in _lines(row)))
+    return EXIT_OK
+
+
+def describe(plugin: Registered) -> dict[str, Any]:
+    """One installed plugin for programs; secrets are hidden."""
+    from sliphook.plugin.overrides import recorded_manifest
+    from sliphook.plugin.secrets import secret_values
+    from sliphook.registry.executables import state_of
+
+    state, why = state_of(plugin)
+    spec = plugin.spec({})
+    read, broken = recorded_manifest(spec)
+    hooks = [
+        {"event": name, "mode": route.mode, "on_failure": route.on_failure, "priority": route.priority, "replaces": route.replaces}
+        for name, routes in (read.routes.items() if read is not None else ())
+        for route in routes
+    ]
+    manifest = plugin.manifest
+    return {
+        "name": plugin.name,
+        "state": "broken" if broken is not None else state,
+        "why": broken or why,
+        "order": plugin.order,
+        "version": manifest.version,
+        "description": manifest.description,
+        "path": str(plugin.path),
+        "sha256": plugin.sha256,
+        "interpreter": plugin.interpreter,
+        "installed": plugin.installed.isoformat(),
+        "hooks": hooks,
+        "tools": [tool.name for tool in manifest.tools or ()],
+        "commands": [one.name for one in manifest.commands or ()],
+        "uses": sorted(manifest.uses or ()),
+        "grants": sorted(plugin.grants),
+        "env": list(plugin.env),
+        "timeout_cap_s": plugin.timeout_cap_s,
+        "sandbox": plugin.sandbox,
+        "config": masked(dict(plugin.config), frozenset(secret_values(spec, manifest))),
+        "overrides": {name: msgspec.to_builtins(override) for name, override in plugin.overrides.items()},
+    }
+
+
+def _broken(broken: Broken) -> dict[str, Any]:
+    return {"name": broken.name, "state": "broken", "why": broken.why, "file": str(broken.file)}
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    head = f"{row.get('order', '-'):>3}  {row['name']}  {says(row.get('version') or '')}".rstrip() + f"  {row['state']}"
+    lines = [head]
+    if row["why"]:
+        lines.append(f"     {says(row['why'])}")
+    if "path" in row:
+        hooks = ", ".join(dict.fromkeys(_hook(hook) for hook in row["hooks"]))
+        shown = {
+            "path": row["path"],
+            "hooks": hooks,
+            "tools": ", ".join(row["tools"]),
+            "commands": ", ".join(f"/{one}" for one in row["commands"]),
+            "grants": ", ".join([*row["grants"], *(f"${name}" for name in row["env"])]),
+        }
+        lines += [f"     {what:<9} {says(text)}" for what, text in shown.items() if text]
+    return lines
+
+
+def _hook(hook: dict[str, Any]) -> str:
+    notes = [
+        note
+        for note, holds in (
+            ("told", hook["mode"] == "event"),
+            ("closed", hook["on_failure"] == "closed" and hook["mode"] == "hook"),
+            ("replaces", hook["replaces"]),
+            (f"priority {hook['priority']}", hook["priority"]),
+        )
+        if holds
+    ]
+    return f"{hook['event']} ({', '.join(notes)})" if notes else str(hook["event"])
+
+
+def _available(as_json: bool) -> int:
+    from sliphook.registry import Registered, Registry
+    from sliphook.registry.executables import available
+
+    with failing():
+        paths = {one.path for one in Registry().read() if isinstance(one, Registered)}
+    rows = [{"name": name, "path": str(path), "installed": path.resolve() in paths} for name, path in available().items()]
+    if as_json:
+        print_json({"available": rows})
+    elif not rows:
+        click.echo("no executable on PATH is called sliphook-plugin-NAME")
+    else:
+        width = max(len(str(row["name"])) for row in rows)
+        for row in rows:
+            click.echo(f"{row['name']:<{width}}  {says(str(row['path']))}{'  (installed)' if row['installed'] else ''}")
+    return EXIT_OK

@@ -1,0 +1,53 @@
+"""`sliphook run`: an agent on one prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sliphook.cli.common import Failed, plugin_option
+from sliphook.cli.tracing import Tracing, trace_options
+
+from .model_options import model_options
+
+
+@click.command("run")
+@click.argument("prompt")
+@model_options
+@plugin_option
+@trace_options
+def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], tracing: Tracing) -> int:
+    """Give PROMPT to an agent and print what the model says.
+
+    Every plugin that is installed and enabled is started, and those of --plugin. Without --model and settings it is the scripted
+    model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the environment, or else OPENAI_API_KEY or
+    ANTHROPIC_API_KEY.
+
+    What is said is recorded (see: sliphook sessions), and `sliphook chat --resume` goes on with it.
+
+    The model's text goes to stdout; tool calls, their progress, denials and notices go to stderr. Ctrl+C interrupts the turn, a second
+    one leaves at once. Exit status: 0 the turn was completed, 1 it was not, 130 after Ctrl+C.
+    """
+    if not prompt.strip():
+        raise click.UsageError("the prompt is empty")
+    try:
+        prompt.encode()
+    except UnicodeEncodeError:
+        raise Failed("the prompt is no UTF-8 text; check the encoding of the terminal") from None
+
+    import trio
+
+    from sliphook import HostError
+    from sliphook.agent.models.base import ModelError
+    from sliphook.agent.models.script import ScriptError
+
+    from .one_turn import run_one_turn
+    from .setup import set_up
+
+    setup = set_up(model, base_url, plugins)
+    with tracing.open() as sink:
+        try:
+            return trio.run(run_one_turn, prompt, setup, sink, tracing.live)
+        except (HostError, ModelError, ScriptError) as error:
+            raise Failed(str(error)) from None

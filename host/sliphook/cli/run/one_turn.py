@@ -1,0 +1,153 @@
+"""The async part of `sliphook run`: a host, a session, one turn, and signals that interrupt it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Final
+
+import click
+import trio
+
+from sliphook import HostError, PluginHost, Session
+from sliphook.agent.chat.commands import COMMANDS, parse_slash, run_slash
+from sliphook.agent.loop import Agent
+from sliphook.agent.models.base import Model
+from sliphook.agent.models.choice import choose_model
+from sliphook.agent.ui.display import PlainDisplay
+from sliphook.agent.ui.terminal_person import person_at_the_terminal
+from sliphook.cli.chosen_plugins import look_who_is_there
+from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed
+from sliphook.signals import SignalWatch
+from sliphook.trace.record import TraceSink
+
+from .memory import Memory
+from .setup import PLATFORM, Setup, Told, here
+
+if TYPE_CHECKING:
+    from sliphook.session.turn import TurnOutcome
+
+PROGRESS_S: Final = 1.0
+PIPED_PROGRESS_S: Final = 10.0
+"""How often the progress of one call is shown where nobody may be watching. What is written there cannot be taken back."""
+
+
+async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows_trace: bool = False) -> int:
+    """Run an agent on one prompt.
+
+    Args:
+        prompt: what the user says.
+        setup: what the user wants.
+        trace: where it is traced, or None.
+        shows_trace: the trace is written to stderr as it comes.
+
+    Returns:
+        The exit status: 0 the turn was completed, 1 it was not, 128 and the signal's number after a signal.
+
+    Raises:
+        ModelError: the model cannot be used.
+        ScriptError: the script cannot be used.
+        Failed: a plugin did not start.
+    """
+    status = EXIT_FAILED
+    display = _display(whole=shows_trace and sys.stdout.isatty())
+    with Memory(None, lambda line: display.notice("warning", line)) as memory:
+        async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
+            run = _Run(model, display, memory, shows_progress=not shows_trace)
+            async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
+                with run.everything:
+                    status = await run.turn(prompt, setup, trace)
+    return status if signals.exit_status is None else signals.exit_status
+
+
+class _Run:
+    """One run.
+
+    Attributes:
+        everything: cancelled where a signal comes and no turn is open.
+    """
+
+    def __init__(self, model: Model, display: PlainDisplay, memory: Memory, *, shows_progress: bool) -> None:
+        self.everything = trio.CancelScope()
+        self._model = model
+        self._display = display
+        self._memory = memory
+        self._signalled = False
+        self._shows_progress = shows_progress
+        self._person = person_at_the_terminal()
+        self._host: PluginHost | None = None
+        self._session: Session | None = None
+
+    def interrupt(self, reason: str) -> None:
+        """The first signal interrupts the turn, or ends the run where none is open."""
+        self._signalled = True
+        if self._session is not None and self._session.interrupt("signal", reason):
+            self._session.end("signal")
+            self._display.notice("warning", "interrupted; once more to leave at once")
+        else:
+            self.everything.cancel()
+
+    def leave_at_once(self) -> None:
+        """The next one does not wait for plugins either."""
+        if self._host is not None:
+            self._display.notice("warning", "leaving at once")
+            self._host.kill()
+        self.everything.cancel()
+
+    async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
+        """Open the host, run the turn, and close everything again."""
+        told = Told(self._display, self._progress, progress_every_s=PROGRESS_S if sys.stderr.isatty() else PIPED_PROGRESS_S)
+        approver = self._person.approve if self._person is not None else None
+        self._host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
+        async with self._host as host:
+            look_who_is_there(host, setup.chosen, told.missing)
+            told.from_now_on()
+            async with host.session(platform=PLATFORM, cwd=here(), model=self._model.name) as session:
+                self._session = session
+                if await self._command(host, session, prompt):
+                    return EXIT_OK
+                outcome = await self._agent_turn(host, session, prompt, setup.max_model_calls)
+        return EXIT_OK if outcome == "completed" else EXIT_FAILED
+
+    async def _agent_turn(self, host: PluginHost, session: Session, prompt: str, max_model_calls: int) -> TurnOutcome:
+        agent = Agent(
+            host,
+            session,
+            self._model,
+            display=self._display,
+            conversation=self._memory.conversation(session, self._model.name),
+            max_model_calls=max_model_calls,
+            person=self._person,
+        )
+        reason = "error"
+        try:
+            outcome = await agent.run(prompt)
+            reason = "exit"
+        finally:
+            self._memory.end(session.session_id, "signal" if self._signalled else reason)
+        return outcome
+
+    def _progress(self, line: str) -> None:
+        # the trace shows it already, and a question must stay the last line
+        if self._shows_progress and not (self._person is not None and self._person.is_asking):
+            self._display.progress(line)
+
+    async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:
+        """Run the prompt as a slash command, if it is one."""
+        slash = parse_slash(prompt)
+        if slash is None:
+            return False
+        try:
+            click.echo(await run_slash(host, session, slash))
+        except HostError as error:
+            raise Failed(str(error)) from None
+        return True
+
+
+def _display(*, whole: bool) -> PlainDisplay:
+    if not sys.stderr.isatty():
+        return PlainDisplay()
+    from sliphook.agent.ui.rich_display import TerminalDisplay  # rich only where there is a terminal
+
+    return TerminalDisplay(whole=whole)

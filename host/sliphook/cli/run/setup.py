@@ -1,0 +1,139 @@
+"""What `run` and `chat` share: what the user wants, a host for it, what is told of the plugins, and the folder where they all are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+import trio
+
+from sliphook import PluginHost
+from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
+from sliphook.cli.chosen_plugins import Chosen, choose, model_of, user_settings
+from sliphook.cli.common import Failed
+
+if TYPE_CHECKING:
+    from sliphook import Progress
+    from sliphook.agent.ui.display import LineDisplay
+    from sliphook.session.tool_call import Approver
+    from sliphook.settings import Settings
+    from sliphook.trace.record import TraceSink
+    from sliphook_sdk.protocol import AlertLevel
+
+__all__ = ["PLATFORM", "Setup", "Told", "here", "set_up"]
+
+
+PLATFORM: Final = "cli"
+"""Where the user is, as sessions and transcripts have it."""
+
+
+class Told:
+    """The host's callbacks, for a display."""
+
+    def __init__(self, display: LineDisplay, progress: Callable[[str], None], *, progress_every_s: float = 0.0) -> None:
+        """Show things to the user.
+
+        Args:
+            display: takes the lines.
+            progress: takes a few words of how far a plugin has come.
+            progress_every_s: a call's progress is shown once in this time; what comes between is not.
+        """
+        self._display = display
+        self._progress = progress
+        self._progress_every_s = progress_every_s
+        self._progress_again_s: dict[tuple[str, str | None], float] = {}
+        self._begun = False
+
+    def from_now_on(self) -> None:
+        """The plugins have started; one that had not is what ended the command, and told there."""
+        self._begun = True
+
+    def notify(self, plugin: str, level: str, message: str) -> None:
+        """See `PluginHost`."""
+        self._display.notice(cast("AlertLevel", level), f"{plugin}: {message}")
+
+    def problem(self, plugin: str, message: str) -> None:
+        """See `PluginHost`."""
+        if self._begun:
+            self._display.notice("warning", f"{plugin}: {message}")
+
+    def missing(self, line: str) -> None:
+        """An installed plugin is not there."""
+        self._display.notice("warning", line)
+
+    def progress(self, progress: Progress) -> None:
+        """See `PluginHost`."""
+        now_s, call = trio.current_time(), (progress.plugin, progress.call_id)
+        if now_s < self._progress_again_s.get(call, now_s):
+            return
+        if self._progress_every_s:
+            self._progress_again_s[call] = now_s + self._progress_every_s
+        how_far = f"{progress.fraction:.0%}" if progress.fraction is not None else ""
+        self._progress(f"{progress.plugin}: {' '.join(part for part in (how_far, progress.message or '') if part)}")
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the user wants, by the command line and by the settings.
+
+    Attributes:
+        model, base_url: see `choose_model`.
+        chosen: the plugins.
+        settings: the rest.
+    """
+
+    model: str | None
+    base_url: str | None
+    chosen: Chosen
+    settings: Settings
+
+    @property
+    def max_model_calls(self) -> int:
+        """In one turn."""
+        return self.settings.max_model_calls or MAX_MODEL_CALLS
+
+    def host(self, told: Told, *, approver: Approver | None, commands: Iterable[str], trace: TraceSink | None) -> PluginHost:
+        """A host for the chosen plugins, which is not open yet.
+
+        Args:
+            told: shows what plugins have to say.
+            approver: asks the user, or None where nobody can be asked.
+            commands: the agent's own.
+            trace: where the messages are recorded, or None.
+        """
+        return PluginHost(
+            self.chosen.specs,
+            approver=approver,
+            on_notify=told.notify,
+            on_progress=told.progress,
+            on_problem=told.problem,
+            reserved_tools=RESERVED_TOOLS,
+            reserved_commands=commands,
+            timeout_cap_s=self.settings.timeout_cap_s,
+            trace=trace,
+        )
+
+
+def set_up(model: str | None, base_url: str | None, plugins: Sequence[Path]) -> Setup:
+    """Bring the options and the settings together.
+
+    Raises:
+        Failed: the settings break a rule.
+    """
+    settings = user_settings()
+    name, address = model_of(model, base_url, settings)
+    return Setup(name, address, choose(plugins, settings), settings)
+
+
+def here() -> Path:
+    """The current folder.
+
+    Raises:
+        Failed: it does not exist any more.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise Failed("the current folder does not exist any more; change to another one") from None

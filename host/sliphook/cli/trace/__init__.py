@@ -1,0 +1,1 @@
+"""`sliphook trace`: read, draw and replay a trace file."""

@@ -1,0 +1,103 @@
+"""The trace file of a command: which of its records are wanted, and how people are told of what is no record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from sliphook.cli.common import Failed
+from sliphook.quoting import quote
+
+if TYPE_CHECKING:
+    from sliphook.trace.filter import TraceFilter
+    from sliphook.trace.reading import Trouble
+    from sliphook.trace.record import TraceRecord
+
+__all__ = ["TraceFile"]
+
+_NAMED: Final = 10
+"""So many lines that are no records are named; of the rest only the number is told."""
+
+_PIECE_BYTES: Final = 256 * 1024
+
+
+class TraceFile:
+    """A trace file.
+
+    Args:
+        path: Where it is.
+        wanted: What of it is wanted; None: all.
+        turn: The number of a turn, from 1, or the beginning of its id; None: all of them.
+    """
+
+    def __init__(self, path: Path, wanted: TraceFilter | None = None, turn: str | None = None) -> None:
+        self.path = path
+        self._wanted = wanted
+        self._turn = turn
+        self._strange = 0
+
+    def records(self) -> Iterator[TraceRecord]:
+        """The records that are wanted, in their order. Read as they are asked for.
+
+        Raises:
+            Failed: the file cannot be read, is no trace, or has no such turn.
+        """
+        records = self._read(self._name_line)
+        if self._turn is not None:
+            from sliphook.trace.one_turn import only_turn, turn_named
+
+            try:
+                records = only_turn(records, turn_named(self._turn, self._read(lambda line, why: None)))
+            except LookupError as error:
+                raise Failed(f"{self.path}: {error.args[0]}") from None
+        yield from self._sift(records)
+        if self._strange > _NAMED:
+            click.echo(f"sliphook: {self.path}: {self._strange - _NAMED:,} more lines are no records", err=True)
+
+    def follow(self) -> Iterator[TraceRecord]:
+        """The same, and what is added later; never ends by itself.
+
+        Raises:
+            Failed: the file is there and cannot be read.
+        """
+        from sliphook.trace.follow import follow
+        from sliphook.trace.reading import NotATrace
+
+        def missing() -> None:
+            click.echo(f"sliphook: {self.path} is not there yet: waiting for it", err=True)
+
+        try:
+            yield from self._sift(follow(self.path, self._name_line, missing))
+        except NotATrace as error:
+            raise Failed(f"{self.path} {error}") from None
+        except OSError as error:
+            raise Failed(f"cannot read {self.path}: {error.strerror or error}") from None
+
+    def _read(self, trouble: Trouble) -> Iterator[TraceRecord]:
+        from sliphook.trace.reading import NotATrace, records_of
+
+        try:
+            with self.path.open("rb") as file:
+                yield from records_of(iter(lambda: file.read(_PIECE_BYTES), b""), trouble)
+        except NotATrace as error:
+            raise Failed(f"{self.path} {error}") from None
+        except OSError as error:
+            raise Failed(f"cannot read {self.path}: {error.strerror or error}") from None
+
+    def _sift(self, records: Iterable[TraceRecord]) -> Iterator[TraceRecord]:
+        if self._wanted is None:
+            yield from records
+            return
+        from sliphook.trace.filter import Sieve
+
+        sieve = Sieve(self._wanted)
+        for record in records:
+            yield from sieve.sift(record)
+
+    def _name_line(self, line: int, why: str) -> None:
+        self._strange += 1
+        if self._strange <= _NAMED:
+            click.echo(f"sliphook: {self.path}, line {line}: {quote(why, 200)}; passed over", err=True)

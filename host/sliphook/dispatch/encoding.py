@@ -1,0 +1,80 @@
+"""Pure: one payload in the forms in which it is sent: heavy fields cut for those who did not ask for them, encoded once a form."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sliphook.wire import envelope
+from sliphook.wire.rpc import Rpc
+from sliphook_sdk.protocol import Entry, Payload
+from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES
+
+_ENVELOPE_BYTES = 256
+"""Room for the header, the method and the id around the params."""
+
+
+class PayloadTooLarge(Exception):
+    """The message would be over the protocol's size even without its heavy fields."""
+
+
+class Delivery:
+    """Encodes the payloads of one fire; plugins with the same wishes share the bytes.
+
+    Args:
+        entry: the hook or event.
+        traceparent: the span that plugins which are told may continue, or None.
+    """
+
+    def __init__(self, entry: Entry, traceparent: str | None = None) -> None:
+        self._entry = entry
+        self._traceparent = traceparent
+        self._payload: Payload | None = None
+        self._forms: dict[tuple[frozenset[str], float | None], msgspec.Raw] = {}
+        self._events: dict[frozenset[str], bytes] = {}
+
+    def params(self, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
+        """The params for a plugin.
+
+        Args:
+            payload: the payload; heavy fields are filled in.
+            include: heavy fields that the plugin asked for.
+            timeout_s: what is left to answer, or None where it is only told.
+
+        Raises:
+            PayloadTooLarge: it does not fit, even without what `include` names.
+        """
+        if payload is not self._payload:
+            self._payload = payload
+            self._forms.clear()
+            self._events.clear()
+        form = (include, timeout_s)
+        params = self._forms.get(form)
+        if params is None:
+            params = self._forms[form] = encode_params(self._entry, payload, include, timeout_s)
+        return params
+
+    def event(self, payload: Payload, include: frozenset[str]) -> bytes:
+        """The whole message to a plugin that is only told; arguments and errors are those of `params`."""
+        params = self.params(payload, include, None)
+        frame = self._events.get(include)
+        if frame is None:
+            frame = self._events[include] = Rpc.notify(f"event/{self._entry.name}", params, self._traceparent)
+        return frame
+
+
+def encode_params(entry: Entry, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
+    """The params for a plugin; arguments and errors are those of `Delivery.params`."""
+    changes: dict[str, object] = {name: None for name in entry.heavy if name not in include}
+    if timeout_s is not None:
+        changes["timeout_s"] = timeout_s
+    shaped = msgspec.structs.replace(payload, **changes) if changes else payload
+    body = envelope.encode(shaped)
+    if len(body) <= MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
+        return msgspec.Raw(body)
+    cut = [name for name in entry.heavy if getattr(shaped, name) is not None]
+    if cut:
+        shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
+        body = envelope.encode(shaped)
+    if len(body) > MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
+        raise PayloadTooLarge(f"{entry.name} is {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+    return msgspec.Raw(body)

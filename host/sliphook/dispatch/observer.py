@@ -1,0 +1,180 @@
+"""What looks on while hooks are fired. Where nobody does, the host has None instead of an `Observer` and pays nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+import msgspec
+import trio
+
+from sliphook.trace.bodies import OutcomeBody, PartBody
+from sliphook.trace.record import TraceRecord, TraceSink
+from sliphook.wire import envelope
+from sliphook_sdk.protocol import CATALOGUE, Payload
+
+from .outcome import Outcome, Part
+
+_encoder = msgspec.json.Encoder()
+
+
+class HookSpans(Protocol):
+    """The spans of one hook; no method may wait or raise."""
+
+    @property
+    def traceparent(self) -> str | None:
+        """The hook's own span, for those plugins that are only told."""
+        ...
+
+    def asked(self, plugin: str) -> str | None:
+        """A plugin is about to be asked; returns the span of its part."""
+        ...
+
+    def over(self, outcome: Outcome) -> None:
+        """All answers are there, or nobody waits for them any more."""
+        ...
+
+
+class Spans(Protocol):
+    """Makes spans of what happens (see `trace.otel`). Called from the host's own loop: no method may wait or raise."""
+
+    def hook(self, name: str, payload: Payload) -> HookSpans:
+        """A hook is about to be put to the plugins."""
+        ...
+
+    def told(self, name: str, payload: Payload) -> str | None:
+        """An event, or a hook that nobody may answer any more, is about to be told; returns the span that it belongs to."""
+        ...
+
+    def span_of(self, payload: Payload) -> str | None:
+        """The span that a tool call or a command belongs to."""
+        ...
+
+
+class HookWatch:
+    """Looks on while one hook is put to the plugins.
+
+    Args:
+        name: the hook.
+        payload: what it is about.
+        trace: where the outcome is recorded, or None.
+        spans: the hook's spans, or None.
+    """
+
+    __slots__ = ("_began_s", "_name", "_payload", "_spans", "_trace")
+
+    def __init__(self, name: str, payload: Payload, trace: TraceSink | None, spans: HookSpans | None) -> None:
+        self._name = name
+        self._payload = payload
+        self._trace = trace
+        self._spans = spans
+        self._began_s = time.perf_counter()
+
+    @property
+    def traceparent(self) -> str | None:
+        """The span that plugins which are only told may continue."""
+        return self._spans.traceparent if self._spans is not None else None
+
+    def asked(self, plugin: str) -> str | None:
+        """A plugin is about to be asked; returns the span that it may continue."""
+        return self._spans.asked(plugin) if self._spans is not None else None
+
+    def over(self, outcome: Outcome) -> None:
+        """All answers are there, or nobody waits for them any more."""
+        if self._spans is not None:
+            self._spans.over(outcome)
+        if self._trace is None:
+            return
+        if outcome.parts or outcome.cancelled:
+            _record_outcome(self._trace, self._name, self._payload, outcome, self._began_s)
+        else:
+            _record_unheard(self._trace, self._name, self._payload)
+
+
+class Observer:
+    """Makes a `HookWatch` for each hook, and hears of all that is told.
+
+    Args:
+        trace: where outcomes are recorded, or None.
+        spans: makes spans, or None.
+    """
+
+    def __init__(self, trace: TraceSink | None, spans: Spans | None) -> None:
+        self._trace = trace
+        self._spans = spans
+
+    def hook(self, name: str, payload: Payload) -> HookWatch:
+        """A hook is about to be put to the plugins."""
+        return HookWatch(name, payload, self._trace, self._spans.hook(name, payload) if self._spans is not None else None)
+
+    def told(self, name: str, payload: Payload) -> str | None:
+        """An event, or a hook that nobody may answer any more, is about to be told; returns the span that it belongs to."""
+        return self._spans.told(name, payload) if self._spans is not None else None
+
+    def span_of(self, payload: Payload) -> str | None:
+        """The span that a tool call or a command belongs to."""
+        return self._spans.span_of(payload) if self._spans is not None else None
+
+    def unheard(self, name: str, payload: Payload) -> None:
+        """An event, or a hook that was only to be told, reached no plugin."""
+        if self._trace is not None:
+            _record_unheard(self._trace, name, payload)
+
+
+def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
+    """Without it a trace would not tell of a turn that no plugin was told of."""
+    entry = CATALOGUE[name]
+    method = f"{entry.kind}/{name}"
+    try:
+        body = envelope.encode(
+            {"jsonrpc": "2.0", "method": method, "params": msgspec.structs.replace(payload, **dict.fromkeys(entry.heavy))}
+        )
+    except TypeError:  # what the agent put in has no form in JSON
+        body = None
+    trace.record(
+        TraceRecord(
+            kind="unheard",
+            wall_s=time.time(),
+            mono_s=trio.current_time(),
+            plugin="",
+            method=method,
+            body=body,
+            session_id=payload.session_id,
+            turn_id=payload.turn_id,
+            seq=payload.seq,
+        )
+    )
+
+
+def _record_outcome(trace: TraceSink, name: str, payload: Payload, outcome: Outcome, began_s: float) -> None:
+    trace.record(
+        TraceRecord(
+            kind="outcome",
+            wall_s=time.time(),
+            mono_s=trio.current_time(),
+            plugin="",
+            method=f"hook/{name}",
+            elapsed_ms=(time.perf_counter() - began_s) * 1000,
+            verdict="cancelled" if outcome.cancelled else outcome.decision,
+            body=_encoder.encode(_body(outcome)),
+            session_id=payload.session_id,
+            turn_id=payload.turn_id,
+            seq=payload.seq,
+        )
+    )
+
+
+def _body(outcome: Outcome) -> OutcomeBody:
+    return OutcomeBody(
+        parts=[_part(part) for part in outcome.parts],
+        decision=outcome.decision,
+        cancelled=outcome.cancelled,
+        substituted_by=outcome.substituted_by,
+        continue_with=outcome.continue_with,
+    )
+
+
+def _part(part: Part) -> PartBody:
+    return PartBody(
+        plugin=part.plugin, status=part.status, decision=part.decision, reason=part.reason, elapsed_ms=part.elapsed_ms, error=part.error
+    )

@@ -1,0 +1,350 @@
+"""Pure: which plugin is asked in what order, and how the answers merge.
+
+`dispatch` is a generator. It yields a `Round` (whom to ask at the same time, whom to tell), is sent the results in the order of
+the asks, and returns the `Outcome`. As it sees a round only when the round is complete, the outcome cannot depend on who answered first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+from sliphook.plugin.manifest import Route
+from sliphook.quoting import quote
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook_sdk.protocol import SUBSTITUTES, Answer, Decision, Entry, Payload, ToolResult, nearest
+from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS
+
+from .outcome import Context, Outcome, Part, Reason, Status
+
+
+class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
+    """One plugin that subscribed to the entry.
+
+    Attributes:
+        plugin: its name.
+        order: its place in the order of installation.
+        routes: its subscriptions to the entry, in the manifest's order.
+    """
+
+    plugin: str
+    order: int
+    routes: tuple[Route, ...]
+
+
+class Audience(tuple[Subscriber, ...]):
+    """All who subscribed to one entry. What every fire needs to know of them is worked out once."""
+
+    @cached_property
+    def in_turn(self) -> tuple[tuple[Route, Subscriber], ...]:
+        """Every subscription, by priority, then the order of installation, then the manifest's."""
+        pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
+        return tuple(sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index)))
+
+    @cached_property
+    def has_sequence(self) -> bool:
+        """Some are asked one after the other."""
+        return any(route.replaces for route, _ in self.in_turn)
+
+    @cached_property
+    def is_one_asked(self) -> bool:
+        """There is one subscription, it is asked, and it replaces nothing."""
+        return len(self.in_turn) == 1 and not self.has_sequence and self.in_turn[0][0].mode == "hook"
+
+    @cached_property
+    def longest_s(self) -> float:
+        """The largest timeout of those who are asked."""
+        return max((route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0)
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Ask this plugin; `payload` is what it shall see, heavy fields not yet cut."""
+
+    subscriber: Subscriber
+    route: Route
+    payload: Payload
+
+
+class Tell(msgspec.Struct, frozen=True):
+    """Tell this plugin, expect nothing."""
+
+    subscriber: Subscriber
+    route: Route
+    payload: Payload
+
+
+class Round(msgspec.Struct, frozen=True):
+    """What is to be done at the same time."""
+
+    asks: tuple[Ask, ...]
+    tells: tuple[Tell, ...] = ()
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """How one ask ended: JSON in `raw` where the status is `answered`, else an `error` line for people."""
+
+    status: Status
+    elapsed_ms: float | None = None
+    raw: bytes | msgspec.Raw | None = None
+    error: str | None = None
+
+
+Policy = Generator[Round, Sequence[Result], Outcome]
+
+
+class AnswerError(Exception):
+    """The answer is not acceptable here. The plugin's author is at fault; str() is one line."""
+
+
+_ANSWER = msgspec.json.Decoder(Answer | None)
+_ABSTAINED = Answer()
+_NULL = msgspec.Raw(b"null")
+
+
+def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) -> Policy:
+    """The two phases of a fire.
+
+    Phase 1 asks the subscriptions that replace, one after the other by priority and order of installation, each on the last
+    payload. Phase 2 asks all others at the same time on the final payload. A plugin takes part once, by the first of its
+    subscriptions that matches the payload at its turn.
+    """
+    audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
+    merge = _Merge(entry, payload)
+    done: set[str] = set()
+    for route, subscriber in audience.in_turn if audience.has_sequence else ():
+        if not route.replaces or subscriber.plugin in done or first_match(subscriber, merge.payload) is not route:
+            continue
+        done.add(subscriber.plugin)
+        results = yield Round((Ask(subscriber, route, merge.payload),))
+        merge.add(subscriber, route, results[0], replacing=True)
+        if merge.decision == "deny":
+            break
+    asks: list[Ask] = []
+    tells: list[Tell] = []
+    for route, subscriber in audience.in_turn:
+        if subscriber.plugin in done or first_match(subscriber, merge.payload) is not route:
+            continue
+        done.add(subscriber.plugin)
+        if route.mode == "event":
+            tells.append(Tell(subscriber, route, merge.payload))
+        elif merge.decision != "deny":
+            asks.append(Ask(subscriber, route, merge.payload))
+    if asks or tells:
+        results = yield Round(tuple(asks), tuple(tells))
+        for ask, result in zip(asks, results, strict=True):
+            merge.add(ask.subscriber, ask.route, result, replacing=False)
+        for tell in tells:
+            merge.parts.append(Part(plugin=tell.subscriber.plugin, status="told"))
+    return merge.outcome()
+
+
+def merge_one(entry: Entry, payload: Payload, subscriber: Subscriber, route: Route, result: Result) -> Outcome:
+    """The outcome where one plugin was asked, by a subscription that does not replace: what `dispatch` makes of it."""
+    if result.raw == _NULL:
+        return Outcome(payload=payload, parts=(_abstained(subscriber, result),))
+    merge = _Merge(entry, payload)
+    merge.add(subscriber, route, result, replacing=False)
+    return merge.outcome()
+
+
+def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
+    """The subscription by which the plugin hears of the payload, or None."""
+    child = payload.agent_depth > 0
+    for route in subscriber.routes:
+        if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
+            return route
+    return None
+
+
+def _abstained(subscriber: Subscriber, result: Result) -> Part:
+    """What most answers to most hooks come to; null needs no decoding."""
+    return Part(plugin=subscriber.plugin, status="answered", elapsed_ms=result.elapsed_ms)
+
+
+class _Merge:
+    """The answers so far."""
+
+    def __init__(self, entry: Entry, payload: Payload) -> None:
+        self.entry = entry
+        self.payload = payload
+        self.decision: Decision | None = None
+        self.parts: list[Part] = []
+        self.reasons: list[Reason] = []
+        self.context: list[Context] = []
+        self.substitute: Any = None
+        self.substituted_by: str | None = None
+        self.continues: list[str] = []
+
+    def add(self, subscriber: Subscriber, route: Route, result: Result, *, replacing: bool) -> None:
+        if result.raw == _NULL:
+            self.parts.append(_abstained(subscriber, result))
+            return
+        if result.status != "answered" or result.raw is None:
+            self._fail(subscriber, route, result, result.status, result.error or result.status)
+            return
+        try:
+            answer = read_answer(result.raw)
+            replaced, substituted = check_answer(self.entry, answer, replacing=replacing)
+        except AnswerError as error:
+            self._fail(subscriber, route, result, "refused_answer", str(error))
+            return
+        # a replacer's allow is no opinion on what the others make of it
+        decision = None if replacing and answer.decision == "allow" else answer.decision
+        self._count(decision)
+        plugin = subscriber.plugin
+        if answer.reason or decision == "deny":
+            self.reasons.append(Reason(plugin, answer.reason or "denied without a reason"))
+        if replaced:
+            self.payload = msgspec.structs.replace(self.payload, **replaced)
+        if substituted and self.substituted_by is None:
+            (self.substitute,) = substituted.values()
+            self.substituted_by = plugin
+        if answer.context:
+            self.context += cut_context(plugin, answer.context)
+        if answer.continue_with is not None:
+            self.continues.append(answer.continue_with)
+        self.parts.append(
+            Part(
+                plugin=plugin,
+                status="answered",
+                decision=decision,
+                reason=answer.reason,
+                elapsed_ms=result.elapsed_ms,
+                answer=None if answer is _ABSTAINED else answer,
+            )
+        )
+
+    def _fail(self, subscriber: Subscriber, route: Route, result: Result, status: Status, error: str) -> None:
+        closed = route.on_failure == "closed"
+        if closed:
+            self._count("deny")
+            self.reasons.append(Reason(subscriber.plugin, error))
+        self.parts.append(
+            Part(
+                plugin=subscriber.plugin,
+                status=status,
+                decision="deny" if closed else None,
+                reason=error if closed else None,
+                elapsed_ms=result.elapsed_ms,
+                error=error,
+            )
+        )
+
+    def _count(self, decision: Decision | None) -> None:
+        rank = {None: 0, "allow": 1, "ask": 2, "deny": 3}
+        if rank[decision] > rank[self.decision]:
+            self.decision = decision
+
+    def outcome(self) -> Outcome:
+        denied = self.decision == "deny"
+        return Outcome(
+            payload=self.payload,
+            decision=self.decision,
+            reasons=tuple(self.reasons),
+            context=() if denied else tuple(self.context),
+            substitute=None if denied else self.substitute,
+            substituted_by=None if denied else self.substituted_by,
+            continue_with="\n\n".join(self.continues) if self.continues else None,
+            parts=tuple(self.parts),
+        )
+
+
+def read_answer(raw: bytes | msgspec.Raw) -> Answer:
+    """Decode one answer strictly; null and `{}` abstain.
+
+    Raises:
+        AnswerError: it is no answer; an unknown field is named with the nearest right one.
+    """
+    try:
+        return _ANSWER.decode(raw) or _ABSTAINED
+    except UNDECODABLE as error:
+        raise AnswerError(_explain(raw, str(error))) from None
+
+
+def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
+    known = [field.encode_name for field in msgspec.structs.fields(Answer)]
+    try:
+        fields = msgspec.json.decode(raw)
+    except UNDECODABLE:
+        return f"the answer cannot be read: {quote(error, 200)}"
+    if not isinstance(fields, dict):
+        return f"the answer must be an object or null, not {type(fields).__name__}"
+    for name in fields:  # pyright: ignore[reportUnknownVariableType]
+        if name not in known:
+            close = nearest(str(name), known)  # pyright: ignore[reportUnknownArgumentType]
+            hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
+            return f"the answer has an unknown field '{quote(str(name), 40)}'; {hint}"  # pyright: ignore[reportUnknownArgumentType]
+    return f"the answer does not fit: {quote(error, 200)}"
+
+
+def check_answer(entry: Entry, answer: Answer, *, replacing: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Check that the catalogue allows the answer here; returns what it replaces and what it substitutes, typed.
+
+    Args:
+        entry: the hook.
+        answer: what the plugin sent.
+        replacing: it was asked in the first phase, where answers may replace and substitute.
+
+    Raises:
+        AnswerError: a field, a decision or a value is not allowed; the message names those that are.
+    """
+    if answer.decision is not None and answer.decision not in entry.decisions:
+        raise AnswerError(f"{entry.name} takes no decision '{answer.decision}'; {_allowed(entry)}")
+    if answer.context and not entry.context:
+        raise AnswerError(f"{entry.name} takes no context; {_allowed(entry)}")
+    if answer.continue_with is not None and not entry.continues:
+        raise AnswerError(f"{entry.name} takes no continue_with; {_allowed(entry)}")
+    return (
+        _check_values(entry, "replace", answer.replace, entry.replace, replacing=replacing),
+        _check_values(entry, "substitute", answer.substitute, entry.substitute, replacing=replacing),
+    )
+
+
+def _check_values(
+    entry: Entry, word: Literal["replace", "substitute"], values: dict[str, Any] | None, names: tuple[str, ...], *, replacing: bool
+) -> dict[str, Any]:
+    if not values:
+        return {}
+    if not names:
+        raise AnswerError(f"{entry.name} takes no {word}; {_allowed(entry)}")
+    for name in values:
+        if name not in names:
+            raise AnswerError(f"{word}.{quote(name, 40)} is not allowed in {entry.name}; there is {', '.join(names)}")
+    if not replacing:
+        raise AnswerError(f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before")
+    return {name: _typed(entry, word, name, value) for name, value in values.items() if value is not None}
+
+
+def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, value: Any) -> Any:
+    if word == "substitute":
+        shape: Any = SUBSTITUTES[name]
+        if shape is ToolResult and isinstance(value, str):
+            return ToolResult(content=value)
+    else:
+        shape = next(field.type for field in msgspec.structs.fields(entry.payload) if field.name == name)
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        raise AnswerError(f"{word}.{name} does not fit: {quote(str(error), 200)}") from None
+
+
+def _allowed(entry: Entry) -> str:
+    fields = [f"decision ({', '.join(entry.decisions)})" if name == "decision" else name for name in entry.answer_fields]
+    return f"allowed are {', '.join(fields)}" if fields else "nothing is"
+
+
+def cut_context(plugin: str, texts: Sequence[str]) -> list[Context]:
+    """The texts of one answer, cut to the protocol's size together; what was cut is said at the end."""
+    total = sum(map(len, texts))
+    left = MAX_CONTEXT_CHARS
+    kept: list[Context] = []
+    for text in texts:
+        if text[:left]:
+            kept.append(Context(plugin, text[:left]))
+        left = max(0, left - len(text))
+    if total > MAX_CONTEXT_CHARS:
+        kept[-1] = Context(plugin, f"{kept[-1].text} [cut: {total - MAX_CONTEXT_CHARS:,} of {total:,} characters]")
+    return kept

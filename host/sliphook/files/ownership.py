@@ -1,0 +1,114 @@
+"""Who else could change a file: it, and every folder and symbolic link on the way to it, must be the user's own or root's."""
+
+from __future__ import annotations
+
+import errno
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from sliphook.quoting import quote
+
+_MAX_LINKS: Final = 40
+_ROOT: Final = 0
+
+
+class Step(NamedTuple):
+    """One thing on the way from `/` to a file.
+
+    Attributes:
+        path: where it is, the symbolic links before it resolved.
+        mode: as `lstat` gives it, with the type.
+        owner: user id.
+        shared: its group has members besides the user and root.
+    """
+
+    path: str
+    mode: int
+    owner: int
+    shared: bool
+
+
+def why_others_could_change(steps: Sequence[Step], user: int) -> str | None:
+    """What is wrong with the first step that somebody else could change, in a line that says what to do; None: nothing is. Pure.
+
+    Each step must belong to the user or to root. None may be writable for others: for everybody, or for a group in which there is
+    somebody else. A folder with the sticky bit may, as there everybody can only change their own.
+    """
+    for step in steps:
+        shown = quote(step.path, 200)
+        if step.owner not in (user, _ROOT):
+            return f"{shown} belongs to {_name_of(step.owner)}, who could change it; it must belong to you ({_name_of(user)}) or to root"
+        if stat.S_ISLNK(step.mode) or (stat.S_ISDIR(step.mode) and step.mode & stat.S_ISVTX):
+            continue
+        if step.mode & stat.S_IWOTH:
+            return f"everybody may change {shown} ({stat.filemode(step.mode)}); run: chmod o-w {shown}"
+        if step.mode & stat.S_IWGRP and step.shared:
+            return f"others may change {shown} ({stat.filemode(step.mode)}, its group has other members); run: chmod g-w {shown}"
+    return None
+
+
+def why_unsafe(path: Path) -> str | None:
+    """`why_others_could_change` for a file of this system. A path that leads nowhere is told by whoever opens it."""
+    try:
+        return why_others_could_change(list(steps_to(path)), os.geteuid())
+    except (OSError, ValueError):
+        return None
+
+
+def steps_to(path: Path) -> Iterator[Step]:
+    """Everything on the way to `path`, from `/`, through every symbolic link.
+
+    Raises:
+        OSError: the path leads nowhere, or around in a circle.
+    """
+    here, links = "/", 0
+    ahead = list(reversed(path.absolute().parts[1:]))
+    yield _step(here)
+    while ahead:
+        name = ahead.pop()
+        if name == "..":
+            here = os.path.dirname(here)
+            continue
+        found = os.path.join(here, name)
+        step = _step(found)
+        yield step
+        if not stat.S_ISLNK(step.mode):
+            here = found
+            continue
+        links += 1
+        if links > _MAX_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        target = Path(os.readlink(found))
+        if target.is_absolute():
+            here = "/"
+        ahead += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+
+
+def _step(path: str) -> Step:
+    info = os.lstat(path)
+    return Step(path, info.st_mode, info.st_uid, bool(info.st_mode & stat.S_IWGRP) and _is_shared(info.st_gid, os.geteuid()))
+
+
+@cache
+def _is_shared(group: int, user: int) -> bool:
+    """The group has somebody in it who is neither the user nor root; the group that many systems make for each user has not."""
+    try:
+        names = {pwd.getpwuid(one).pw_name for one in (user, _ROOT)}
+        members = set(grp.getgrgid(group).gr_mem)
+        members |= {one.pw_name for one in pwd.getpwall() if one.pw_gid == group}
+    except KeyError:
+        return True
+    return not members <= names
+
+
+def _name_of(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

@@ -1,0 +1,4 @@
+"""`PluginHost` and its state: the plugins, the open sessions, which plugin may have which name.
+
+Public through `sliphook`: PluginHost.
+"""

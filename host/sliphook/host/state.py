@@ -1,0 +1,280 @@
+"""What sessions and plugins need of the host and agents never see: who is there, who has which name, who hears what."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from sliphook.dispatch.broadcast import Listeners, listeners_among, tell
+from sliphook.dispatch.observer import Observer, Spans
+from sliphook.dispatch.policy import Audience, Subscriber
+from sliphook.files.paths import plugin_data
+from sliphook.plugin.launch import introduction
+from sliphook.plugin.lifecycle import State
+from sliphook.plugin.manifest import PluginTool, ReadManifest
+from sliphook.plugin.tools import ToolTable
+from sliphook.process.log_files import PluginLogs, default_folder, safe_name
+from sliphook.process.reaper import Keeper
+from sliphook.session.plugin_calls import PluginWork
+from sliphook.session.plugin_requests import HostCalls, Progress
+from sliphook.trace.redact import Redactor
+from sliphook.transport.deadlines import Deadlines
+from sliphook.wire.rpc import Handler
+from sliphook_sdk.protocol import CATALOGUE, PluginInfo
+
+from .admission import clash, holder_by_manifest, keeps_its_names, lacks_in_environment, name_of, subscribers_by_name
+
+if TYPE_CHECKING:
+    from sliphook.dispatch.outcome import Outcome
+    from sliphook.plugin.supervision import Plugin
+    from sliphook.session.session import Session
+    from sliphook.session.tool_call import Approver
+    from sliphook.trace.record import TraceSink
+
+_log = logging.getLogger("sliphook")
+_UNNOTICED = frozenset({"timed_out", "refused_answer", "queue_full", "payload_too_large"})
+"""Ways for an answer to fail that leave the plugin alive, so nothing else tells of them."""
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """What the agent wants to be told (see `PluginHost`). One that raises is logged and harms nobody."""
+
+    on_notify: Callable[[str, str, str], None] | None
+    on_progress: Callable[[Progress], None] | None
+    on_log: Callable[[str, str, str], None] | None
+    on_problem: Callable[[str, str], None] | None
+
+    def call(self, callback: Callable[..., None] | None, *args: Any) -> bool:
+        """Call one of them; False where the agent gave none."""
+        if callback is None:
+            return False
+        try:
+            callback(*args)
+        except Exception:
+            _log.exception("a callback of the agent failed")
+        return True
+
+
+class Backstage:
+    """The shared state of one open host. Plain functions only; nothing here waits."""
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        callbacks: Callbacks,
+        approver: Approver | None,
+        reserved_tools: Iterable[str],
+        reserved_commands: Iterable[str],
+        timeout_cap_s: float | None,
+        trace: TraceSink | None,
+        spans: Spans | None,
+        data_home: Path | None,
+        log_dir: Path | None,
+    ) -> None:
+        self.trace = trace
+        self.secrets = Redactor()
+        self.observer = Observer(trace, spans) if trace is not None or spans is not None else None
+        self.timeout_cap_s = timeout_cap_s
+        self.deadlines = Deadlines()
+        self.keeper = Keeper()
+        self.logs = PluginLogs(log_dir or default_folder())
+        self.sessions: dict[str, Session] = {}
+        self._name = name
+        self._callbacks = callbacks
+        self._reserved_commands = frozenset(reserved_commands)
+        self._data_home = data_home
+        self._by_name: dict[str, Plugin] = {}
+        self._parted: list[Plugin] = []
+        self._subscribers: dict[str, Audience] = {}
+        self._listeners: dict[str, Sequence[Listeners]] = {}
+        self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver, self.observer)
+
+    # -- for sessions (see SessionHost) ------------------------------------------------------------------------------
+
+    @property
+    def plugins_by_name(self) -> Mapping[str, Plugin]:
+        """The plugins whose manifest is known: they have declared themselves, or it was recorded."""
+        return self._by_name
+
+    def everybody(self) -> Sequence[Plugin]:
+        """Those, and the ones that were removed and are still being ended."""
+        return [*self._by_name.values(), *(plugin for plugin in self._parted if not plugin.gone.is_set())]
+
+    def subscribers(self, name: str) -> Sequence[Subscriber]:
+        """Who hears a hook or event now; a closed guard that is not there is among them, and fails."""
+        return self._subscribers.get(name, ())
+
+    def listeners(self, name: str) -> Sequence[Listeners]:
+        """Those of them who are there to be told. Found once, until the state of a plugin changes."""
+        found = self._listeners.get(name)
+        if found is None:
+            found = self._listeners[name] = listeners_among(self.subscribers(name), self._by_name)
+        return found
+
+    def _find_subscribers(self) -> None:
+        """Work out anew who hears what: a plugin has come, gone or changed its state."""
+        self._subscribers = subscribers_by_name(self._by_name.values())
+        self._listeners.clear()
+
+    def session_opened(self, session: Session, old_id: str | None) -> None:
+        """A session lives under its id."""
+        if old_id is not None:
+            self.sessions.pop(old_id, None)
+            self.tool_host.table.end_session(old_id)
+        self.sessions[session.session_id] = session
+
+    def session_closed(self, session: Session) -> None:
+        """A session is over."""
+        self.sessions.pop(session.session_id, None)
+        self.tool_host.table.end_session(session.session_id)
+
+    # -- for plugins (see Supervisor and CalledHost) -------------------------------------------------------------------
+
+    def expect(self, plugins: Iterable[Plugin]) -> None:
+        """Plugins that will start: what is recorded of them counts from now on."""
+        for plugin in plugins:
+            if plugin.recorded is not None:
+                self._by_name.setdefault(plugin.name, plugin)
+        self._find_subscribers()
+
+    def part_with(self, plugins: Iterable[Plugin]) -> None:
+        """Plugins that the user does not want any more: from now on their hooks are lifted and their names are free."""
+        self._parted = [plugin for plugin in self._parted if not plugin.gone.is_set()]
+        for plugin in plugins:
+            self._parted.append(plugin)
+            if self._by_name.get(plugin.name) is plugin:
+                del self._by_name[plugin.name]
+            self.tool_host.table.remove(plugin.name)
+        self._find_subscribers()
+
+    def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
+        """The params of `initialize`."""
+        told = PluginInfo(name=plugin.spec.name, data_dir=str(self.data_dir(plugin)), config=dict(plugin.spec.config))
+        return introduction(told, host=self._name, sessions=[session.info() for session in self.sessions.values()])
+
+    def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
+        """What the plugin may call."""
+        return HostCalls(self, plugin).handlers()
+
+    def data_dir(self, plugin: Plugin) -> Path:
+        """A folder that is the plugin's own."""
+        home = self._data_home or plugin_data()
+        # a plugin that is only tried says its name when it starts; the folder must not move with that
+        return home / safe_name(plugin.spec.name or plugin.spec.path.stem)
+
+    def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
+        """Take the plugin's hooks, tools and commands in, or say who has a name of theirs. Of two, the one installed first keeps it."""
+        rivals: dict[Plugin, str] = {}
+        for other in self._by_name.values():
+            taken = clash(plugin, manifest, other) if other is not plugin else None
+            if taken is not None:
+                if keeps_its_names(other, plugin, manifest):
+                    return f"{taken} is taken by the plugin {other.name} ({other.spec.path})"
+                rivals[other] = taken
+        own = next((tool.name for tool in manifest.tools if self.tool_host.table.is_reserved(tool.name)), None)
+        if own is not None:
+            return f"the tool {own} is taken by the agent"
+        for tool in manifest.tools:
+            holder = self.tool_host.table.holder(tool.name, besides=plugin.name)
+            if holder is not None and all(holder != other.name for other in rivals):
+                return f"the tool {tool.name} is taken by {holder}"  # which took it while it ran
+        own = next((command.name for command in manifest.commands if command.name in self._reserved_commands), None)
+        if own is not None:
+            return f"the command /{own} is taken by the agent"
+        for other, taken in rivals.items():
+            why = f"{taken} is taken by the plugin {plugin.name}, which was installed before"
+            self.problem(other, f"{other.name} is left out: {why}")
+            self.tool_host.table.remove(other.name)
+            if other.recorded is None or other.name == plugin.name:
+                del self._by_name[other.name]
+            other.refuse(why)
+        lacks = lacks_in_environment(manifest, plugin)
+        if lacks is not None and not plugin.has_worked:
+            self.problem(plugin, f"{plugin.name} {lacks}")
+        self._by_name[name_of(plugin, manifest)] = plugin
+        self.tool_host.table.remove(plugin.name)  # what an earlier process of it had offered for a session too
+        self.tool_host.table.replace(plugin.name, None, manifest.tools)
+        return None
+
+    def state_changed(self, plugin: Plugin) -> None:
+        """Who hears what is worked out anew; a plugin that came back is told of the sessions that live."""
+        self._find_subscribers()
+        if not plugin.ready and not plugin.state.waits:
+            self.tool_host.table.remove(plugin.name)
+        if plugin.state is State.READY:
+            own = listeners_among([one for one in self.subscribers("session_start") if one.plugin == plugin.name], self._by_name)
+            for session in self.sessions.values():
+                first = plugin.waiting.first_of(session.session_id)
+                if first is None or first[0] != "hook/session_start":  # else it is told of the session all the same
+                    payload = session.reload_payload(before=first[1] if first is not None else None)
+                    span = self.observer.span_of(payload) if self.observer is not None else None
+                    tell(CATALOGUE["session_start"], payload, own, traceparent=span)
+
+    def hook_answered(self, name: str, outcome: Outcome) -> None:
+        """A failed answer that counts as none would go unnoticed; one that denies says so itself, and a death is told as such."""
+        for part in outcome.parts:
+            if part.error is None or part.decision is not None or part.status not in _UNNOTICED:
+                continue
+            plugin = self._by_name.get(part.plugin)
+            if plugin is not None:
+                self.problem(plugin, f"{part.plugin} did not answer {name}: {part.error}; it counts as no opinion")
+
+    def hide(self, secrets: Sequence[str]) -> None:
+        """From now on traces and logs may not show these."""
+        self.secrets.add(secrets)
+        if self.trace is not None:
+            self.trace.hide(secrets)
+
+    def problem(self, plugin: Plugin, message: str) -> None:
+        """Something that the user should read. The log gets the last lines on stderr with it, whatever the rate limit left out before."""
+        message = self.secrets.text(message)
+        self._write_log(plugin, "error", message)
+        for line in plugin.status().stderr_tail:
+            self._write_log(plugin, "error", f"  its stderr before: {line}")
+        if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
+            _log.warning("%s", message)
+
+    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
+        """A line of the plugin's log or stderr."""
+        message = self.secrets.text(message)
+        self._write_log(plugin, level, message)
+        if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
+            levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+            _log.log(levels.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
+
+    def _write_log(self, plugin: Plugin, level: str, message: str) -> None:
+        if plugin.spec.start is None:  # a plugin in memory leaves nothing on the disk
+            self.logs.write(plugin.name, level, message)
+
+    def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
+        """An alert for the user."""
+        message = self.secrets.text(message)
+        if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
+            self.log_line(plugin, level, message)
+
+    def show_progress(self, progress: Progress) -> None:
+        """How far a request has come."""
+        if progress.message is not None:
+            progress = msgspec.structs.replace(progress, message=self.secrets.text(progress.message))
+        self._callbacks.call(self._callbacks.on_progress, progress)
+
+    def session_by_id(self, session_id: str) -> Session | None:
+        """The living session."""
+        return self.sessions.get(session_id)
+
+    def replace_tools(self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]) -> str | None:
+        """Replace the plugin's tools of a scope, all or nothing; returns why not, or None."""
+        table = self.tool_host.table
+        for tool in tools:
+            holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(tool.name, self._by_name.values(), besides=plugin)
+            if holder is not None:
+                return f"the tool {tool.name} is taken by {holder}"
+        table.replace(plugin.name, session_id, tools)
+        return None

@@ -1,0 +1,311 @@
+"""Pure: a plugin's manifest, read strictly and resolved, so that nothing behind it has to ask what null means."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, Literal, get_args
+
+import msgspec
+
+from sliphook.process.environment import why_not_granted
+from sliphook.quoting import quote
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook_sdk.protocol import (
+    CATALOGUE,
+    NAME_PATTERNS,
+    RESERVED_COMMANDS,
+    CommandSpec,
+    Entry,
+    EnvWant,
+    Globs,
+    Kind,
+    Manifest,
+    OnFailure,
+    Payload,
+    Subscription,
+    ToolSpec,
+    Uses,
+    nearest,
+    string_fields,
+)
+from sliphook_sdk.protocol.limits import (
+    HOOK_TIMEOUT_S,
+    MAX_PATTERN_CHARS,
+    MAX_PATTERNS,
+    MAX_SCHEMA_BYTES,
+    MAX_SUBSCRIPTIONS,
+    MAX_TIMEOUT_S,
+    MAX_TOOLS,
+    MAX_VARIABLES,
+    MIN_TIMEOUT_S,
+    PROTOCOL_VERSIONS,
+    TOOL_TIMEOUT_S,
+)
+
+
+class ManifestError(Exception):
+    """The manifest is not acceptable. The plugin's author is at fault; str() is one line that says what and where."""
+
+
+class _Version(msgspec.Struct):
+    """All that is looked at before the version is known: another version may look otherwise."""
+
+    protocol_version: int
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """One field of a subscription's `match`: any of the patterns; `texts` are the same as they were declared."""
+
+    field: str
+    globs: Globs
+    texts: frozenset[str]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One subscription with every default filled in.
+
+    Attributes:
+        entry: the hook or event.
+        mode: asked or told.
+        patterns: all must match.
+        timeout_s: seconds to answer.
+        on_failure: what a failed answer counts as.
+        priority: high is asked first.
+        replaces: asked in the first phase.
+        include: heavy fields that are filled in.
+        subagents: hears child agents.
+        index: its place in the manifest.
+    """
+
+    entry: Entry
+    mode: Kind
+    patterns: tuple[Pattern, ...]
+    timeout_s: float
+    on_failure: OnFailure
+    priority: int
+    replaces: bool
+    include: frozenset[str]
+    subagents: bool
+    index: int
+
+    def matches(self, payload: Payload) -> bool:
+        """True where every pattern matches the payload as this subscription would see it; null never matches."""
+        for pattern in self.patterns:
+            if pattern.field in self.entry.heavy and pattern.field not in self.include:
+                return False
+            value = getattr(payload, pattern.field)
+            if not isinstance(value, str) or not pattern.globs.fits(value):
+                return False
+        return True
+
+
+class PluginTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool of a plugin with every default filled in."""
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    timeout_s: float
+
+
+class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A manifest that has been checked.
+
+    Attributes:
+        wire: what the plugin sent.
+        routes: its subscriptions, by the entry's name, in the manifest's order; optional unknown ones are left out.
+    """
+
+    wire: Manifest
+    routes: dict[str, tuple[Route, ...]]
+    tools: tuple[PluginTool, ...]
+    commands: tuple[CommandSpec, ...]
+    uses: frozenset[str]
+    env: tuple[EnvWant, ...]
+
+    @property
+    def name(self) -> str:
+        """The plugin's own name."""
+        return self.wire.name
+
+
+def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CATALOGUE)) -> ReadManifest:
+    """Read the result of `initialize`.
+
+    Args:
+        raw: the JSON of the result.
+        fires: the hooks and events that this host fires.
+
+    Raises:
+        ManifestError: it is no manifest, or declares what cannot be; the message names the nearest right word.
+    """
+    try:
+        version = msgspec.json.decode(raw, type=_Version).protocol_version
+        if version not in PROTOCOL_VERSIONS:
+            ours = ", ".join(map(str, PROTOCOL_VERSIONS))
+            raise ManifestError(f"it speaks version {version} of the protocol, this host speaks {ours}")
+        wire = msgspec.json.decode(raw, type=Manifest)
+    except UNDECODABLE as error:
+        raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
+    check_name("plugin", wire.name)
+    _check_counts(wire)
+    routes: dict[str, list[Route]] = {}
+    for index, subscription in enumerate(wire.subscriptions or ()):
+        route = _resolve(subscription, index, fires)
+        if route is not None:
+            routes.setdefault(route.entry.name, []).append(route)
+    commands = tuple(wire.commands or ())
+    for command in commands:
+        check_name("command", command.name)
+        if command.name in RESERVED_COMMANDS:
+            raise ManifestError(f"the command /{command.name} is the agent's own; give it another name")
+    _refuse_doubles("command", (command.name for command in commands))
+    if len(wire.env or ()) > MAX_VARIABLES:
+        raise ManifestError(f"it wants {len(wire.env or ()):,} environment variables; at most {MAX_VARIABLES} are allowed")
+    for want in wire.env or ():
+        if (why := why_not_granted(want.name)) is not None:
+            raise ManifestError(f"env: {why}")
+    _refuse_doubles("variable", (want.name for want in wire.env or ()))
+    return ReadManifest(
+        wire=wire,
+        routes={name: tuple(found) for name, found in routes.items()},
+        tools=read_tools(wire.tools or ()),
+        commands=commands,
+        uses=frozenset(wire.uses or ()),
+        env=tuple(wire.env or ()),
+    )
+
+
+def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
+    """Check a set of tools, from the manifest or `host/tools`.
+
+    Raises:
+        ManifestError: a name, a schema or a timeout is not acceptable, or a name stands twice.
+    """
+    if len(specs) > MAX_TOOLS:
+        raise ManifestError(f"it offers {len(specs):,} tools; at most {MAX_TOOLS} are allowed")
+    for spec in specs:
+        check_name("tool", spec.name)
+        if spec.input_schema is not None and spec.input_schema.get("type", "object") != "object":
+            raise ManifestError(f"the input_schema of the tool {spec.name} must describe an object")
+        size = len(msgspec.json.encode(spec.input_schema))
+        if size > MAX_SCHEMA_BYTES:
+            raise ManifestError(f"the input_schema of the tool {spec.name} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}")
+    _refuse_doubles("tool", (spec.name for spec in specs))
+    return tuple(
+        PluginTool(
+            name=spec.name,
+            description=spec.description or "",
+            input_schema={"type": "object", **(spec.input_schema or {})},
+            timeout_s=TOOL_TIMEOUT_S if spec.timeout_s is None else check_timeout(spec.timeout_s, f"the tool {spec.name}"),
+        )
+        for spec in specs
+    )
+
+
+def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
+    """Refuse a name that does not fit the protocol's pattern.
+
+    Raises:
+        ManifestError: it does not.
+    """
+    if re.fullmatch(NAME_PATTERNS[what], name) is None:
+        raise ManifestError(f"the {what}'s name '{quote(name, 40)}' does not fit {NAME_PATTERNS[what]}")
+
+
+def check_timeout(timeout_s: float, where: str, *, field: str = "timeout_s") -> float:
+    """Refuse a timeout that is out of range; nothing is clamped silently.
+
+    Raises:
+        ManifestError: zero, negative, no number, too short or too long.
+    """
+    if math.isnan(timeout_s) or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
+        raise ManifestError(f"{field} of {where} is {timeout_s}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}")
+    return timeout_s
+
+
+def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> Route | None:
+    name = subscription.event
+    where = f"subscription {index + 1} ({quote(name, 40)})"
+    entry = CATALOGUE.get(name)
+    if entry is None or name not in fires:
+        if subscription.optional:
+            return None
+        close = nearest(name, list(fires))
+        hint = f"; did you mean {close}?" if close else "; `sliphook events` lists them"
+        raise ManifestError(f"{where}: this host fires no such hook or event{hint}")
+    mode: Kind = subscription.mode or entry.kind
+    if mode == "hook" and entry.kind == "event":
+        raise ManifestError(f"{where}: {name} is an event, it is told and cannot be asked; leave out mode")
+    on_failure: OnFailure = subscription.on_failure or entry.on_failure or "open"
+    if on_failure == "closed" and "deny" not in entry.decisions:
+        raise ManifestError(f"{where}: on_failure closed needs a hook that can deny, and {name} cannot")
+    if subscription.replaces and (mode == "event" or not (entry.replace or entry.substitute)):
+        raise ManifestError(f"{where}: replaces needs a hook whose answer may replace, and {name} as {mode} may not")
+    for field in subscription.include or ():
+        if field not in entry.heavy:
+            known = ", ".join(entry.heavy) or "none"
+            raise ManifestError(f"{where}: include names '{quote(field, 40)}'; heavy fields there: {known}")
+    timeout_s = HOOK_TIMEOUT_S if subscription.timeout_s is None else check_timeout(subscription.timeout_s, where)
+    return Route(
+        entry=entry,
+        mode=mode,
+        patterns=tuple(_pattern(entry, field, globs, where) for field, globs in (subscription.match or {}).items() if globs is not None),
+        timeout_s=timeout_s,
+        on_failure=on_failure,
+        priority=subscription.priority or 0,
+        replaces=bool(subscription.replaces),
+        include=frozenset(subscription.include or ()),
+        subagents=entry.subagents if subscription.subagents is None else subscription.subagents,
+        index=index,
+    )
+
+
+def _check_counts(wire: Manifest) -> None:
+    """Refuse a manifest that would hold the agent only by being read, and every fire after."""
+    subscriptions = wire.subscriptions or ()
+    if len(subscriptions) > MAX_SUBSCRIPTIONS:
+        raise ManifestError(f"it has {len(subscriptions):,} subscriptions; at most {MAX_SUBSCRIPTIONS} are allowed")
+    matches = [globs for one in subscriptions for globs in (one.match or {}).values() if globs is not None]
+    patterns = [glob for globs in matches for glob in ([globs] if isinstance(globs, str) else globs)]
+    if len(patterns) > MAX_PATTERNS:
+        raise ManifestError(f"its subscriptions match by {len(patterns):,} patterns; at most {MAX_PATTERNS:,} are allowed")
+    chars = sum(map(len, patterns))
+    if chars > MAX_PATTERN_CHARS:
+        raise ManifestError(f"the patterns of its subscriptions have {chars:,} characters; at most {MAX_PATTERN_CHARS:,} are allowed")
+
+
+def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pattern:
+    known = string_fields(entry.payload)
+    if field not in known:
+        close = nearest(field, list(known))
+        hint = f"; did you mean {close}?" if close else f"; there are {', '.join(known)}"
+        raise ManifestError(f"{where}: match names '{quote(field, 40)}', which is no string field of {entry.name}{hint}")
+    alternatives = [globs] if isinstance(globs, str) else globs
+    if not alternatives:
+        raise ManifestError(f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern")
+    return Pattern(field, Globs(alternatives), frozenset(alternatives))
+
+
+def _refuse_doubles(what: str, names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ManifestError(f"the {what} {name} is declared twice")
+        seen.add(name)
+
+
+_WORDS: Final = {"mode": get_args(Kind), "on_failure": get_args(OnFailure), "uses": get_args(Uses)}
+
+
+def _explain(error: str) -> str:
+    hint = ""
+    if unknown := re.search(r"unknown field `([^`]*)`", error):
+        close = nearest(unknown[1], [field.encode_name for field in msgspec.structs.fields(Subscription)])
+        hint = f"; did you mean {close}?" if close else ""
+    elif error.startswith("Invalid enum value"):
+        field = error.rpartition(".")[2].partition("[")[0].rstrip("`")
+        hint = f"; there are {', '.join(_WORDS[field])}"
+    return quote(error, 300) + hint

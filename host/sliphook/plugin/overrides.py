@@ -1,0 +1,108 @@
+"""Pure: what the user's configuration makes of a plugin's subscriptions, and what is known of a plugin that has not started yet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from sliphook.quoting import quote
+from sliphook.wire import envelope
+from sliphook_sdk.protocol import CATALOGUE, nearest
+
+from .approval import asks_for_more
+from .manifest import ManifestError, ReadManifest, Route, check_timeout, read_manifest
+from .spec import Override, PluginSpec
+
+
+class AsksForMore(ManifestError):
+    """The plugin declares more than the user has approved."""
+
+
+def read_declared(raw: bytes, spec: PluginSpec, *, timeout_cap_s: float | None = None) -> ReadManifest:
+    """Read what a plugin declares, hold it against what was approved, and apply the user's word to it.
+
+    Args:
+        raw: the result of `initialize`.
+        spec: what the user's configuration says of the plugin.
+        timeout_cap_s: the cap for all plugins of the host.
+
+    Raises:
+        AsksForMore: it declares more than is recorded; str() lists exactly what is new.
+        ManifestError: it is no manifest, or the configuration cannot be applied to it.
+    """
+    declared = read_manifest(raw)
+    applied = apply_overrides(declared, spec, timeout_cap_s=timeout_cap_s)
+    if spec.recorded is not None:
+        more = asks_for_more(read_manifest(envelope.encode(spec.recorded)), declared)
+        if more:
+            raise AsksForMore(f"it asks for more than was approved: {', '.join(more)}")
+    return applied
+
+
+def apply_overrides(manifest: ReadManifest, spec: PluginSpec, *, timeout_cap_s: float | None = None) -> ReadManifest:
+    """The manifest with the user's word over the plugin's.
+
+    Args:
+        manifest: what the plugin declared.
+        spec: what the user's configuration says of the plugin.
+        timeout_cap_s: the cap for all plugins of the host; the smaller of the two counts.
+
+    Raises:
+        ManifestError: the configuration names what is not there or cannot be; the user is at fault.
+    """
+    _check_overrides(spec.overrides)
+    caps = [
+        check_timeout(cap_s, where, field="timeout_cap_s")
+        for cap_s, where in ((timeout_cap_s, "the host's settings"), (spec.timeout_cap_s, "the plugin's settings"))
+        if cap_s is not None
+    ]
+    routes = {
+        name: tuple(_resolve(route, spec.overrides.get(name), caps) for route in routes)
+        for name, routes in manifest.routes.items()
+        if not spec.overrides.get(name, Override()).off
+    }
+    return msgspec.structs.replace(manifest, routes=routes)
+
+
+def recorded_manifest(spec: PluginSpec, *, timeout_cap_s: float | None = None) -> tuple[ReadManifest | None, str | None]:
+    """The manifest that counts before the plugin has declared itself, with the user's word over it; None: nothing is recorded.
+
+    A fault in the user's configuration leaves the recorded guards as they were approved: it is told when the plugin starts.
+
+    Returns:
+        The manifest, and why the record cannot be used, one line, or None.
+    """
+    if spec.recorded is None:
+        return None, None
+    try:
+        manifest = read_manifest(envelope.encode(spec.recorded))
+    except ManifestError as error:
+        return None, f"its recorded manifest cannot be used: {error}; install it again"
+    try:
+        return apply_overrides(manifest, spec, timeout_cap_s=timeout_cap_s), None
+    except ManifestError:
+        return manifest, None
+
+
+def _resolve(route: Route, override: Override | None, caps: list[float]) -> Route:
+    priority = override.priority if override is not None else None
+    on_failure = override.on_failure if override is not None else None
+    return msgspec.structs.replace(
+        route,
+        timeout_s=min([route.timeout_s, *caps]),
+        priority=route.priority if priority is None else priority,
+        on_failure=route.on_failure if on_failure is None else on_failure,
+    )
+
+
+def _check_overrides(overrides: Mapping[str, Override]) -> None:
+    """A misspelt name would leave the user's wish undone, without a word."""
+    for name, override in overrides.items():
+        entry = CATALOGUE.get(name)
+        if entry is None:
+            close = nearest(name, list(CATALOGUE))
+            hint = f"; did you mean {close}?" if close else "; `sliphook events` lists them"
+            raise ManifestError(f"the user's settings name '{quote(name, 40)}', which is no hook or event{hint}")
+        if override.on_failure == "closed" and "deny" not in entry.decisions:
+            raise ManifestError(f"the user's settings set on_failure closed for {name}, which cannot deny")

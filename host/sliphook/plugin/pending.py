@@ -1,0 +1,61 @@
+"""Requests that wait for a plugin to become ready, with their timeouts running."""
+
+from __future__ import annotations
+
+import msgspec
+
+from sliphook.transport.call import Call
+from sliphook_sdk.protocol.limits import QUEUE_BYTES, QUEUE_MESSAGES
+
+
+class _Numbered(msgspec.Struct, frozen=True):
+    seq: int = 0
+
+
+class WaitingRoom:
+    """First in, first out; as bounded as the queue of a plugin that is there."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Call, msgspec.Raw] = {}
+
+    def add(self, call: Call, params: msgspec.Raw) -> None:
+        """Let a request wait; settled at once where too much waits already."""
+        if self._is_full(params):
+            self._waiting = {other: kept for other, kept in self._waiting.items() if other.status is None}
+        if self._is_full(params):
+            call.settle("queue_full", "too many requests wait for the plugin to start")
+        else:
+            self._waiting[call] = params
+
+    def _is_full(self, params: msgspec.Raw) -> bool:
+        return len(self._waiting) >= QUEUE_MESSAGES or sum(map(len, self._waiting.values())) + len(params) > QUEUE_BYTES
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def withdraw(self, turn_ids: set[str]) -> None:
+        """Settle the requests of these turns."""
+        for call in [call for call in self._waiting if call.turn_id in turn_ids]:
+            self.cancel(call)
+
+    def cancel(self, call: Call) -> None:
+        """Settle one request; does nothing where it does not wait, or has ended."""
+        self._waiting.pop(call, None)
+        call.settle("cancelled", "cancelled before it was sent")
+
+    def leave(self) -> list[tuple[Call, msgspec.Raw]]:
+        """All that are still wanted; none wait any more."""
+        waiting, self._waiting = self._waiting, {}
+        return [(call, params) for call, params in waiting.items() if call.status is None]
+
+    def fail(self, why: str) -> None:
+        """Settle all: the plugin will not become ready."""
+        for call, _ in self.leave():
+            call.settle("failed_to_start", why)
+
+    def first_of(self, session_id: str) -> tuple[str, int] | None:
+        """The method and the `seq` of the session's first request that waits, or None."""
+        for call, params in self._waiting.items():
+            if call.session_id == session_id and call.status is None:
+                return call.method, msgspec.json.decode(params, type=_Numbered).seq
+        return None

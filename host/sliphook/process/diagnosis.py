@@ -1,0 +1,133 @@
+"""Why a program cannot be started, in words: looked at before the spawn and asked again when it fails."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import shutil
+import stat
+from pathlib import Path
+
+from sliphook.quoting import quote
+
+_SHEBANG_BYTES = 256
+_ELF_MACHINES = {0x03: "i386", 0x28: "arm", 0x3E: "x86_64", 0xB7: "aarch64", 0xF3: "riscv64", 0x16: "s390x", 0x15: "ppc64le"}
+_MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
+
+
+def why_not_startable(path: Path) -> str | None:
+    """What stands in the way of executing `path`: one line that says what to do, or None. Reads at most a few bytes of the file."""
+    shown = quote(str(path))
+    try:
+        info = path.stat()
+    except ValueError:
+        return f"{shown} is no path: it contains what no path can contain"
+    except FileNotFoundError:
+        if path.is_symlink():
+            return f"{shown} is a symbolic link to {quote(os.readlink(path))}, which does not exist"
+        return f"{shown} does not exist; check the path"
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return f"{shown} is a loop of symbolic links"
+        return f"{shown} cannot be reached: {error.strerror}"
+    if stat.S_ISDIR(info.st_mode):
+        return f"{shown} is a directory; name the executable inside it"
+    if not stat.S_ISREG(info.st_mode):
+        return f"{shown} is no regular file"
+    if not os.access(path, os.X_OK):
+        return f"{shown} is not executable; run: chmod +x {shown}"
+    if info.st_size == 0:
+        return f"{shown} is empty"
+    try:
+        with path.open("rb") as file:
+            head = file.read(_SHEBANG_BYTES)
+    except PermissionError:
+        return None  # execute-only programs are legal; only the spawn can tell
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            return None  # the spawn will say so
+        return f"{shown} cannot be read: {error.strerror}"
+    return _why_not_head(shown, head)
+
+
+def _why_not_head(shown: str, head: bytes) -> str | None:
+    if head.startswith(b"#!"):
+        return _why_not_script(shown, head)
+    if b"\0" in head or head.startswith((b"\x7fELF", *_MACH_O)):
+        return None  # a binary: only the kernel knows which it runs, an emulator may be installed
+    return f"{shown} has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3"
+
+
+def _why_not_script(shown: str, head: bytes) -> str | None:
+    line = head[2:].split(b"\n", 1)[0]
+    if line.endswith(b"\r"):
+        return f"{shown} has Windows line ends (CRLF) in its #! line; convert it to LF, for example with: sed -i 's/\\r$//' {shown}"
+    words = line.decode("utf-8", "replace").split()
+    if not words:
+        return f"{shown} has an empty #! line"
+    interpreter = words[0]
+    if not os.path.exists(interpreter):
+        return f"{shown} wants the interpreter {quote(interpreter)}, which does not exist"
+    if not os.access(interpreter, os.X_OK):
+        return f"{shown} wants the interpreter {quote(interpreter)}, which is not executable"
+    if os.path.basename(interpreter) == "env":
+        wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "")
+        # behind any other option cannot be told what is its argument
+        if wanted and not wanted.startswith("-") and shutil.which(wanted) is None:
+            return f"{shown} wants the interpreter {quote(wanted)}, which is not on PATH"
+    return None
+
+
+def interpreter_of(path: Path) -> str | None:
+    """The program that runs a script, looked up on PATH where its `#!` line goes by `env`; None: it is no script, or not to be told."""
+    try:
+        with path.open("rb") as file:
+            line = file.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
+    except OSError:
+        return None
+    words = line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
+    if words and os.path.basename(words[0]) == "env":
+        wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "-")
+        return shutil.which(wanted) if not wanted.startswith("-") else words[0]
+    return words[0] if words else None
+
+
+def advice_for(last_words: str) -> str | None:
+    """What to do about a program that died at its start with these words, where that is known."""
+    if "No module named 'sliphook_sdk'" in last_words:
+        return "the Python that its #! line finds has no sliphook-sdk; install it there, or activate the environment that has it"
+    return None
+
+
+def explain_spawn_error(path: Path, error: OSError) -> str:
+    """One line for an error of the spawn itself, after `why_not_startable` found nothing."""
+    shown = quote(str(path))
+    if error.filename is not None and str(error.filename) != str(path.absolute()):
+        return f"{shown} cannot be started in the folder {quote(str(error.filename))}: {error.strerror}"
+    if error.errno == errno.ENOEXEC:
+        return _built_for_another(shown, path) or f"{shown} is no program that this system can run"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"{shown} cannot be started: the agent has no file descriptors left"
+    if error.errno in (errno.EAGAIN, errno.ENOMEM):
+        return f"{shown} cannot be started: the system has no room for another process"
+    if error.errno == errno.ETXTBSY:
+        return f"{shown} is still being written by another program"
+    return f"{shown} cannot be started: {error.strerror}"
+
+
+def _built_for_another(shown: str, path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_SHEBANG_BYTES)
+    except OSError:
+        return None
+    if head.startswith(b"\x7fELF"):
+        number = int.from_bytes(head[18:20], "little" if head[5:6] == b"\x01" else "big")
+        machine = _ELF_MACHINES.get(number, "another machine")
+        if machine == platform.machine():
+            return f"{shown} is built for this machine and all the same no program that this system can run; it may be cut or damaged"
+        return f"{shown} is built for {machine}, this machine is {platform.machine()}"
+    if head.startswith(_MACH_O) and platform.system() != "Darwin":
+        return f"{shown} is built for macOS, this machine runs {platform.system()}"
+    return None

@@ -1,0 +1,106 @@
+"""How a process is ended, and how a dead one is buried. Shielded by the caller; the longest way takes under six seconds."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+
+import msgspec
+import trio
+
+from sliphook.transport import descriptors
+from sliphook.transport.call import Call
+from sliphook.transport.connection import Connection
+from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.reader import LAST_READS
+from sliphook.wire import envelope
+from sliphook_sdk.protocol import Empty
+from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
+
+from .child import Process
+
+_log = logging.getLogger("sliphook.ending")
+NO_PARAMS = msgspec.Raw(envelope.encode(Empty()))
+KILL_GRACE_S = 2.0
+"""How long a killed process may take to disappear before it is left behind with a log line."""
+
+
+async def stop_ladder(
+    process: Process, connection: Connection, deadlines: Deadlines, hurry: trio.Event, *, polite: bool, say: Callable[[str], None]
+) -> None:
+    """Ask, wait, insist, kill: each step only if the one before did not help.
+
+    Args:
+        process: what has to end.
+        connection: its conversation.
+        deadlines: the host's watchdog.
+        hurry: set when there is no time for any of this; the group is killed at once.
+        polite: it has shaken hands, so `shutdown` is asked before `exit`.
+        say: takes a line for the plugin's log.
+    """
+    if polite and not hurry.is_set():
+        await _until_first(hurry.wait, process.exited, lambda: _shutdown(connection, deadlines))
+    connection.notify("exit", NO_PARAMS)
+    connection.close_stdin()
+    for grace_s, number in ((EXIT_GRACE_S, signal.SIGTERM), (TERM_GRACE_S, signal.SIGKILL)):
+        if not hurry.is_set():
+            with trio.move_on_after(grace_s) as waiting:
+                await _until_first(hurry.wait, process.exited)
+            if not waiting.cancelled_caught and not hurry.is_set():
+                return
+            if waiting.cancelled_caught:
+                say(f"it did not end within {grace_s:g} s; {number.name} goes to its process group")
+        process.signal_group(signal.SIGKILL if hurry.is_set() else number)
+
+
+async def _shutdown(connection: Connection, deadlines: Deadlines) -> None:
+    answered = trio.Event()
+    call = Call("shutdown", SHUTDOWN_TIMEOUT_S, lambda _: answered.set())
+    call.start_clock(deadlines)
+    connection.call(call, NO_PARAMS)
+    await answered.wait()
+
+
+async def _until_first(*waits: Callable[[], Awaitable[object]]) -> None:
+    """Return when the first of them does; the others are cancelled."""
+
+    @trio.lowlevel.enable_ki_protection
+    async def one(wait: Callable[[], Awaitable[object]], scope: trio.CancelScope) -> None:
+        await wait()
+        scope.cancel()
+
+    async with trio.open_nursery() as nursery:
+        for wait in waits:
+            nursery.start_soon(one, wait, nursery.cancel_scope)
+
+
+async def bury(process: Process, name: str, *, grace_s: float) -> int | None:
+    """Kill what is left of the group and reap the leader; what it wrote stays readable.
+
+    Args:
+        process: has ended or has to.
+        name: the plugin's, for the log.
+        grace_s: how long it may still take to end by itself.
+
+    Returns:
+        The exit status as `subprocess` gives it, or None: it cannot be killed and is left behind.
+    """
+    with trio.move_on_after(grace_s):
+        await process.exited()
+    if process.reap() is None:
+        process.signal_group(signal.SIGKILL)
+        with trio.move_on_after(KILL_GRACE_S):
+            await process.exited()
+    returncode = process.reap()
+    if returncode is None:
+        _log.error("the process %d of the plugin %s cannot be killed and is left behind", process.pid, name)
+    return returncode
+
+
+def drain(descriptor: int, read_piece: Callable[[int], int | None]) -> None:
+    """Read what a dead process left in a pipe, without waiting, and close it."""
+    for _ in range(LAST_READS):
+        if not read_piece(descriptor):
+            break
+    descriptors.close(descriptor)

@@ -1,0 +1,94 @@
+"""The handshake with a plugin, once, to see what it is: it is started, declares itself, and is ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import trio
+
+from sliphook.plugin.instance import Instance
+from sliphook.plugin.launch import introduction, launch
+from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.spec import PluginSpec
+from sliphook.process.child import CannotStart
+from sliphook.process.reaper import Keeper
+from sliphook.process.stderr import StderrTail
+from sliphook.transport.deadlines import Deadlines
+from sliphook_sdk.protocol import PluginInfo
+
+
+class InterviewError(Exception):
+    """The plugin did not declare itself as it should. str() is one line that follows its name."""
+
+
+async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
+    """What the plugin declares. It may take as long as a start and an end may, under 20 s.
+
+    Args:
+        spec: the plugin; without a name it is told that it is being installed.
+        data_dir: the folder in which it runs.
+
+    Raises:
+        InterviewError: it cannot be started, or its manifest cannot be accepted.
+    """
+    keeper, deadlines = Keeper(), Deadlines()
+    await trio.to_thread.run_sync(keeper.start)
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(deadlines.run)
+            answers = await _ask(spec, data_dir, keeper, deadlines)
+            nursery.cancel_scope.cancel()
+    finally:
+        keeper.close()
+    if answers.manifest is None:
+        raise InterviewError(answers.why)
+    return answers.manifest
+
+
+class _Answers:
+    """Who listens to the plugin (see `InstanceOwner`): its manifest, or why there is none."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.manifest: ReadManifest | None = None
+        self.why = ""
+        self.heard = trio.Event()
+
+    def accepts(self, manifest: msgspec.Raw) -> bool:
+        """It has declared itself; that is all that was wanted."""
+        try:
+            self.manifest = read_manifest(bytes(manifest))
+        except ManifestError as error:
+            self.why = str(error)
+        self.heard.set()
+        return self.manifest is not None
+
+    def file_changed(self, why: str) -> None:
+        """It is not the file that the user was shown."""
+        self.manifest, self.why = None, why
+
+    def log_line(self, level: str, message: str) -> None:
+        """What it logs meanwhile is of no interest."""
+
+
+async def _ask(spec: PluginSpec, data_dir: Path, keeper: Keeper, deadlines: Deadlines) -> _Answers:
+    answers = _Answers(spec.name or spec.path.stem)
+    try:
+        process = await launch(spec, data_dir, keeper)
+    except CannotStart as error:
+        answers.why = str(error)
+        return answers
+    instance = Instance(process, answers, deadlines, {}, StderrTail(), None)
+    async with trio.open_nursery() as nursery:
+
+        async def end() -> None:
+            await answers.heard.wait()
+            instance.stop()
+
+        nursery.start_soon(end)
+        told = PluginInfo(name=spec.name, data_dir=str(data_dir), config=dict(spec.config))
+        await instance.run(introduction(told))
+        nursery.cancel_scope.cancel()
+    answers.why = answers.why or instance.why or "ended"
+    return answers

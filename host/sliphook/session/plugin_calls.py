@@ -1,0 +1,174 @@
+"""Having a plugin do something for the model or the user: its tools and its commands. Faults of plugins become results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import trio
+
+from sliphook.errors import HostError
+from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
+from sliphook.quoting import quote
+from sliphook.transport.call import Call
+from sliphook.wire import envelope
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
+from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_MESSAGE_BYTES
+
+from .ids import new_id, now
+
+if TYPE_CHECKING:
+    from sliphook.dispatch.observer import Observer
+    from sliphook.plugin.supervision import Plugin
+
+    from .session import Session
+    from .tool_call import Approver, OpenTool, ToolStatus
+    from .turn import Turn
+
+
+class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """How one tool call at a plugin ended.
+
+    Attributes:
+        status: `answered`, `refused_answer`, `timed_out`, `crashed` and so on, as in a fire.
+        result: what the model reads; also where the call failed.
+        error: what went wrong, one line, or None.
+    """
+
+    plugin: str
+    status: str
+    result: ToolResult
+    elapsed_ms: float
+    error: str | None = None
+
+
+class PluginWork:
+    """The plugins' tools and commands (see `ToolHost`)."""
+
+    def __init__(self, plugins: Mapping[str, Plugin], table: ToolTable, approver: Approver | None, observer: Observer | None) -> None:
+        self.approver = approver
+        self.table = table
+        self._plugins = plugins
+        self._observer = observer
+
+    def find(self, name: str, session_id: str) -> ToolOffer | None:
+        """The plugin's tool of that name."""
+        return self.table.find(name, session_id)
+
+    def names(self, session_id: str) -> list[str]:
+        """The names of all plugins' tools."""
+        return [offer.name for offer in self.table.offers(session_id)]
+
+    def commands(self) -> list[CommandOffer]:
+        """The slash commands of all plugins that are there."""
+        return [
+            CommandOffer(name=command.name, description=command.description or "", plugin=plugin.name)
+            for plugin in self._plugins.values()
+            if plugin.manifest is not None and (plugin.ready or plugin.state.waits)
+            for command in plugin.manifest.commands
+        ]
+
+    async def call(self, offer: ToolOffer, tool: OpenTool, turn: Turn) -> tuple[ToolStatus, ToolResult]:
+        """Have the plugin run its tool inside a turn."""
+        session = turn.session
+        params = ToolCallParams(
+            **_last_stamp(session),
+            **session.common(turn),
+            call_id=tool.call_id,
+            name=offer.name,
+            timeout_s=offer.timeout_s,
+            arguments=tool.arguments,
+        )
+        answer = await self.call_tool(offer, params, turn_id=turn.turn_id)
+        statuses: dict[str, ToolStatus] = {"timed_out": "timed_out", "cancelled": "cancelled"}
+        if answer.status == "answered":
+            return ("error" if answer.result.is_error else "ok"), answer.result
+        return statuses.get(answer.status, "error"), answer.result
+
+    async def call_tool(self, offer: ToolOffer, params: ToolCallParams, *, turn_id: str | None = None) -> ToolAnswer:
+        """Send one `tool/call` and read the answer; never raises for a fault of the plugin."""
+        plugin = self._plugins.get(offer.plugin)
+        if plugin is None:
+            why = f"the plugin {offer.plugin} was left out meanwhile"
+            result = _error(f"the tool {offer.name} failed: {why}")
+            return ToolAnswer(plugin=offer.plugin, status="failed_to_start", result=result, elapsed_ms=0.0, error=why)
+        call = await self._send(
+            plugin, "tool/call", params, params.timeout_s, session_id=params.session_id, turn_id=turn_id, call_id=params.call_id
+        )
+        status, result, error = _tool_result(call, offer.name)
+        return ToolAnswer(plugin=offer.plugin, status=status, result=result, elapsed_ms=call.elapsed_ms, error=error)
+
+    async def run_command(self, session: Session, name: str, arguments: str) -> str:
+        """Run a plugin's slash command; returns what the user reads.
+
+        Raises:
+            HostError: there is no such command, or it failed; str() is one line.
+        """
+        command = next((command for command in self.commands() if command.name == name), None)
+        if command is None:
+            raise HostError(f"there is no command /{quote(name, 40)}; /help lists them")
+        turn = session.open_turn
+        params = CommandRunParams(
+            **_last_stamp(session), **session.common(turn), name=name, timeout_s=COMMAND_TIMEOUT_S, arguments=arguments
+        )
+        call = await self._send(self._plugins[command.plugin], "command/run", params, COMMAND_TIMEOUT_S, session_id=session.session_id)
+        if call.status != "answered" or call.result is None:
+            raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
+        try:
+            return msgspec.json.decode(call.result, type=CommandResult).text
+        except UNDECODABLE as error:
+            raise HostError(f"/{name} of {command.plugin} failed: its answer does not fit: {quote(str(error), 200)}") from None
+
+    async def _send(
+        self,
+        plugin: Plugin,
+        method: str,
+        params: ToolCallParams | CommandRunParams,
+        timeout_s: float,
+        *,
+        session_id: str | None,
+        turn_id: str | None = None,
+        call_id: str | None = None,
+    ) -> Call:
+        settled = trio.Event()
+        call = Call(method, timeout_s, lambda _: settled.set(), session_id=session_id, turn_id=turn_id, call_id=call_id)
+        body = envelope.encode(params)
+        if len(body) > MAX_MESSAGE_BYTES - 256:
+            call.settle("error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+            return call
+        if self._observer is not None:
+            call.traceparent = self._observer.span_of(params)
+        plugin.ask(call, msgspec.Raw(body))
+        try:
+            await settled.wait()
+        except BaseException:  # cancelled, or Ctrl+C
+            plugin.cancel(call)
+            raise
+        return call
+
+
+def _last_stamp(session: Session) -> dict[str, Any]:
+    return {"event_id": new_id(), "seq": session.seq, "time": now()}
+
+
+def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
+    if call.status == "answered" and call.result is not None:
+        try:
+            result = msgspec.json.decode(call.result, type=ToolResult | str)
+        except UNDECODABLE as error:
+            why = f"its answer does not fit: {quote(str(error), 200)}"
+            return "refused_answer", _error(f"the tool {name} failed: {why}"), why
+        return "answered", result if isinstance(result, ToolResult) else ToolResult(content=result), None
+    why = _why(call)
+    status = "refused_answer" if call.status == "error" else str(call.status)
+    return status, _error(f"the tool {name} failed: {why}"), why
+
+
+def _why(call: Call) -> str:
+    return f"{quote(call.error.message, 1_000)} ({call.error.code})" if call.error is not None else call.why or str(call.status)
+
+
+def _error(content: str) -> ToolResult:
+    return ToolResult(content=content, is_error=True)

@@ -1,0 +1,194 @@
+"""What a plugin may ask of the host: `host/*` and `$/progress`, checked, granted and bounded. Every answer is given at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+from sliphook.dispatch.outcome import Context
+from sliphook.plugin.manifest import ManifestError, PluginTool, read_tools
+from sliphook.quoting import quote
+from sliphook.transport.rate_limit import Rate
+from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.rpc import Handler, Refusal
+from sliphook_sdk.protocol import (
+    METHOD_BY_NAME,
+    Empty,
+    ErrorCode,
+    InjectParams,
+    InjectResult,
+    InterruptParams,
+    InterruptResult,
+    LogParams,
+    NotifyParams,
+    ProgressParams,
+    ToolsParams,
+)
+from sliphook_sdk.protocol.limits import MAX_INJECT_BYTES, MAX_LOG_PER_SECOND, MAX_NOTIFY_PER_MINUTE
+
+if TYPE_CHECKING:
+    from sliphook.plugin.supervision import Plugin
+
+    from .session import Session
+
+P = TypeVar("P", bound=msgspec.Struct)
+_MESSAGE_CHARS = 2_000
+MAX_FIELD_LINES = 50
+"""At most so many lines of one field are logged."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a request to a plugin has come.
+
+    Attributes:
+        plugin: whose.
+        call_id: the tool call, or None where it is a hook or a command.
+        message: what is being done, escaped.
+        fraction: 0 to 1, or None.
+    """
+
+    plugin: str
+    call_id: str | None
+    message: str | None
+    fraction: float | None
+
+
+def _short_fields(fields: dict[str, Any]) -> str:
+    """What stands beside a message, on its line."""
+    short = {name: value for name, value in fields.items() if not _is_long(value)}
+    return f" {quote(msgspec.json.encode(short), 500)}" if short else ""
+
+
+def _long_fields(fields: dict[str, Any]) -> list[str]:
+    """Texts of several lines, as a traceback is: each line on its own."""
+    return [f"  {line}" for value in fields.values() if _is_long(value) for line in str(value).splitlines()[:MAX_FIELD_LINES]]
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, str) and "\n" in value
+
+
+class CalledHost(Protocol):
+    """What of the host plugins can reach."""
+
+    def session_by_id(self, session_id: str) -> Session | None:
+        """The living session."""
+        ...
+
+    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
+        """A line for the plugin's log."""
+        ...
+
+    def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
+        """An alert for the user."""
+        ...
+
+    def show_progress(self, progress: Progress) -> None:
+        """How far a request has come."""
+        ...
+
+    def replace_tools(self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]) -> str | None:
+        """Replace the tools of a scope; returns why not, or None."""
+        ...
+
+
+class HostCalls:
+    """The handlers for one plugin."""
+
+    def __init__(self, host: CalledHost, plugin: Plugin) -> None:
+        self._host = host
+        self._plugin = plugin
+        self._logs = Rate(MAX_LOG_PER_SECOND, 1.0)
+        self._notices = Rate(MAX_NOTIFY_PER_MINUTE, 60.0)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """By method; a method that is not here is unknown to plugins."""
+        return {
+            "host/log": partial(self._take, LogParams, self._log, None),
+            "$/progress": partial(self._take, ProgressParams, self._progress, None),
+            "host/notify": partial(self._take, NotifyParams, self._notify, "host/notify"),
+            "host/tools": partial(self._take, ToolsParams, self._tools, "host/tools"),
+            "host/inject": partial(self._take, InjectParams, self._inject, "host/inject"),
+            "host/interrupt": partial(self._take, InterruptParams, self._interrupt, "host/interrupt"),
+        }
+
+    def _take(self, shape: type[P], handle: Callable[[P], Any], granted: str | None, raw: bytes | msgspec.Raw) -> Any:
+        if granted is not None:
+            self._check_grant(granted)
+        try:
+            params = msgspec.json.decode(raw, type=shape)
+        except UNDECODABLE as error:
+            raise Refusal(ErrorCode.INVALID_PARAMS, f"the params do not fit: {quote(str(error), 200)}") from None
+        return handle(params)
+
+    def _check_grant(self, method: str) -> None:
+        plugin = self._plugin
+        if not plugin.ready or plugin.manifest is None:
+            raise Refusal(ErrorCode.NOT_READY, f"{method} before the manifest was read")
+        use = METHOD_BY_NAME[method].grant
+        if use not in plugin.manifest.uses:
+            raise Refusal(ErrorCode.NOT_GRANTED, f"{method} needs '{use}' in the manifest's uses")
+        if plugin.spec.grants is not None and use not in plugin.spec.grants:
+            raise Refusal(ErrorCode.NOT_GRANTED, f"the user has not granted '{use}' to {plugin.name}")
+
+    def _log(self, params: LogParams) -> None:
+        if self._logs.allows():
+            left_out = self._logs.take_left_out()
+            if left_out:
+                said = f"{left_out} of its log and progress messages were left out: it sent more than {MAX_LOG_PER_SECOND} in a second"
+                self._host.log_line(self._plugin, "warning", said)
+            self._host.log_line(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS) + _short_fields(params.fields or {}))
+            for line in _long_fields(params.fields or {}):
+                self._host.log_line(self._plugin, params.level, quote(line, _MESSAGE_CHARS))
+
+    def _progress(self, params: ProgressParams) -> None:
+        connection = self._plugin.connection
+        call = connection.call_by_id(params.id) if connection is not None else None
+        if call is None or not self._logs.allows():
+            return
+        message = quote(params.message, 200) if params.message is not None else None
+        fraction = min(1.0, max(0.0, params.fraction)) if params.fraction is not None else None
+        self._host.show_progress(Progress(plugin=self._plugin.name, call_id=call.call_id, message=message, fraction=fraction))
+
+    def _notify(self, params: NotifyParams) -> Empty:
+        if not self._notices.allows():
+            raise Refusal(ErrorCode.BUSY, f"more than {MAX_NOTIFY_PER_MINUTE} alerts in a minute")
+        self._host.show_notice(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS))
+        return Empty()
+
+    def _tools(self, params: ToolsParams) -> Empty:
+        if params.session_id is not None:
+            self._session(params.session_id)
+        try:
+            tools = read_tools(params.tools)
+        except ManifestError as error:
+            raise Refusal(ErrorCode.INVALID_PARAMS, str(error)) from None
+        why = self._host.replace_tools(self._plugin, params.session_id, tools)
+        if why is not None:
+            raise Refusal(ErrorCode.INVALID_PARAMS, why)
+        return Empty()
+
+    def _inject(self, params: InjectParams) -> InjectResult:
+        session = self._session(params.session_id)
+        if len(params.text.encode("utf-8", "surrogatepass")) > MAX_INJECT_BYTES:
+            raise Refusal(ErrorCode.INVALID_PARAMS, f"the text is over {MAX_INJECT_BYTES:,} bytes")
+        if not session.inject(Context(self._plugin.name, params.text)):
+            raise Refusal(ErrorCode.BUSY, "too many texts wait for the next model call")
+        return InjectResult()
+
+    def _interrupt(self, params: InterruptParams) -> InterruptResult:
+        session = self._session(params.session_id)
+        turn = session.open_turn
+        if turn is None or params.turn_id not in (None, turn.turn_id):
+            return InterruptResult(interrupted=False)
+        self._host.log_line(self._plugin, "info", f"interrupts the turn: {quote(params.reason, 300)}")
+        return InterruptResult(interrupted=session.interrupt("plugin", "host_interrupt"))
+
+    def _session(self, session_id: str) -> Session:
+        session = self._host.session_by_id(session_id)
+        if session is None:
+            raise Refusal(ErrorCode.UNKNOWN_SESSION, f"no living session has the id {quote(session_id, 64)}")
+        return session

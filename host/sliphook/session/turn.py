@@ -1,0 +1,346 @@
+"""One turn: from a user's message until control is back with the user, as a scope that always ends with `turn_end`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import msgspec
+import trio
+
+from sliphook.dispatch.outcome import Context
+from sliphook.errors import HostError, TurnOpen
+from sliphook_sdk.protocol import Message, ModelTool, ToolResult, Usage
+from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
+from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
+
+from .ids import new_id
+from .scope_exit import exit_kind
+from .tool_call import OpenTool, ToolOutcome, call_tool
+from .usage import add_usage
+
+if TYPE_CHECKING:
+    from sliphook.dispatch.fast_path import LoneFire
+    from sliphook.dispatch.fire import Fire
+
+    from .session import Session
+
+TurnOutcome = Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"]
+InputKind = Literal["approval", "max_iterations", "question"]
+
+
+class Prompt(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the user's text."""
+
+    text: str
+    context: list[Context]
+    denied: bool
+    reason: str
+
+
+class LlmGate(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a model call before it was made.
+
+    Attributes:
+        model, messages, tools: what to call with, after replacements.
+        context: texts for this call only.
+        substitute: the response that a plugin gives instead of the model, or None.
+    """
+
+    denied: bool
+    reason: str
+    model: str | None
+    messages: list[Message]
+    tools: list[ModelTool]
+    context: list[Context]
+    substitute: Message | None
+    substituted_by: str | None
+
+
+class Turn:
+    """One turn. Made by `Session.turn` or `Turn.subagent`, used as `async with`.
+
+    Entering tells `turn_start`; leaving, however it happens, tells `turn_end` exactly once. An interrupt cancels the block (trio's
+    Cancelled, which stops at the block's end); afterwards `interrupted` is true.
+
+    Attributes:
+        turn_id: unique.
+        index: from 1, in the session.
+        agent_depth: 0 for the root agent.
+        outcome: how it ended; None while it is open.
+        context: in a child: its system text, from `subagent_start`.
+        summary: in a child: what it reports, to be set by the agent.
+        tools_begun: `model_call_id` of the tool calls that began to run; one that was interrupted and is not among them has done nothing.
+    """
+
+    def __init__(self, session: Session, text: str, *, source: str, interrupt: bool = False, parent: Turn | None = None) -> None:
+        self.session = session
+        self.text = text
+        self.source = source
+        self.parent = parent
+        self.turn_id = new_id()
+        self.index = 0
+        self.agent_id = session.agent_id if parent is None else new_id()
+        self.parent_agent_id = parent.agent_id if parent is not None else None
+        self.agent_depth: int = parent.agent_depth + 1 if parent is not None else 0
+        self.outcome: TurnOutcome | None = None
+        self.context: list[Context] = []
+        self.summary: str | None = None
+        self.last_assistant_message: str | None = None
+        self.began = False
+        self.ended = False
+        self.interrupt_count = 0
+        self.model_calls = 0
+        self.usage = Usage()
+        self.llm_under_way = False
+        self.children: list[Turn] = []
+        self.open_tools: dict[str, OpenTool] = {}
+        self.tools_begun: set[str] = set()
+        self.fires: set[Fire | LoneFire] = set()
+        self.scope = trio.CancelScope()
+        self._interrupt_first = interrupt
+        self._finish: TurnOutcome | None = None
+        self._call_index = 0
+        self._stop_count = 0
+        self._began_s = 0.0
+
+    # -- the scope -------------------------------------------------------------------------------------------------
+
+    @trio.lowlevel.enable_ki_protection
+    async def __aenter__(self) -> Turn:
+        session = self.session
+        if session.ended:
+            raise HostError("the session has ended, so no turn can begin in it")
+        if self.parent is None and session.open_turn is not None:
+            if not self._interrupt_first:
+                raise TurnOpen("a turn of this session is open; interrupt it first, or pass interrupt=True")
+            session.interrupt("new_message", "new_message")
+        self._began_s = trio.current_time()
+        self.began = True
+        if self.parent is None:
+            session.turn_opened(self)
+        self.index = session.turn_count
+        session.tell("turn_start", self, index=self.index, parent_turn_id=self.parent.turn_id if self.parent is not None else None)
+        self.scope.__enter__()
+        return self
+
+    @trio.lowlevel.enable_ki_protection
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+        if not self.ended:
+            how = exit_kind(error)
+            if how == "cancelled" and self.parent is None:
+                self.session.interrupt("shutdown", "host_interrupt")
+            elif how == "signal" and self.parent is None:
+                self.session.interrupt("signal", "sigint")
+            elif how in ("cancelled", "signal"):
+                self.session.close_turn(self, "interrupted")
+            else:
+                self.session.close_turn(self, "failed" if how == "error" else self._finish or "completed")
+        if self.parent is not None and self in self.parent.children:
+            self.parent.children.remove(self)
+        return bool(self.scope.__exit__(kind, error, traceback))
+
+    @property
+    def interrupted(self) -> bool:
+        """The turn was abandoned."""
+        return self.outcome == "interrupted"
+
+    def finish(self, outcome: TurnOutcome) -> None:
+        """Say beforehand how the turn ends when its block is left."""
+        self._finish = outcome
+
+    def family(self) -> list[Turn]:
+        """This turn and its open children, innermost first."""
+        return [turn for child in self.children for turn in child.family()] + [self]
+
+    def lineage(self) -> list[Turn]:
+        """This turn, its parent's, and so on up to the root's."""
+        return [self] + (self.parent.lineage() if self.parent is not None else [])
+
+    def duration_ms(self) -> float:
+        """How long the turn has been open."""
+        return round((trio.current_time() - self._began_s) * 1000, 3) if self.began else 0.0
+
+    # -- hooks -----------------------------------------------------------------------------------------------------
+
+    async def submit(self) -> Prompt:
+        """Put the user's text to the plugins, after the session is ready. Denied: the turn's outcome will be `denied`."""
+        await self.session.ready()
+        outcome = await self.session.ask("user_prompt_submit", self, source=self.source, text=self.text)
+        if outcome.denied and not outcome.cancelled:
+            self.finish("denied")
+        text = cast(UserPromptSubmit, outcome.payload).text
+        return Prompt(text=text, context=list(outcome.context), denied=outcome.denied, reason=outcome.reason)
+
+    async def pre_llm_call(self, *, provider: str | None, model: str | None, messages: list[Message], tools: list[ModelTool]) -> LlmGate:
+        """Put a model call to the plugins before it is made. A denied one is told as `llm_call_failed` right away."""
+        self._call_index += 1
+        outcome = await self.session.ask(
+            "pre_llm_call", self, call_index=self._call_index, provider=provider, model=model, tools=tools, messages=messages
+        )
+        if outcome.denied and not outcome.cancelled:
+            self.llm_call_failed(attempt=1, kind="denied", status=None, message=outcome.reason, will_retry=False)
+        else:
+            self.llm_under_way = not outcome.cancelled
+        payload = cast(PreLlmCall, outcome.payload)
+        return LlmGate(
+            denied=outcome.denied,
+            reason=outcome.reason,
+            model=payload.model,
+            messages=payload.messages or [],
+            tools=payload.tools or [],
+            context=list(outcome.context),
+            substitute=outcome.substitute,
+            substituted_by=outcome.substituted_by,
+        )
+
+    @trio.lowlevel.enable_ki_protection
+    def post_llm_call(
+        self,
+        *,
+        provider: str | None,
+        model: str | None,
+        response: Message,
+        finish_reason: str | None,
+        usage: Usage,
+        duration_ms: float | None,
+        substituted_by: str | None = None,
+    ) -> None:
+        """Tell that a model call succeeded; it is counted, in the parents' turns too, and its text becomes `last_assistant_message`."""
+        if self.ended:
+            return
+        self.llm_under_way = False
+        for turn in self.lineage():
+            turn.model_calls += 1
+            turn.usage = add_usage(turn.usage, usage)
+        self.session.count(model_calls=1, usage=usage)
+        if response.content:
+            self.last_assistant_message = response.content
+        self.session.tell(
+            "post_llm_call",
+            self,
+            call_index=self._call_index,
+            provider=provider,
+            model=model,
+            finish_reason=finish_reason,
+            usage=usage,
+            duration_ms=duration_ms,
+            substituted_by=substituted_by,
+            response=response,
+        )
+
+    @trio.lowlevel.enable_ki_protection
+    def llm_call_failed(self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool) -> None:
+        """Tell that an attempt to call the model failed."""
+        if self.ended:
+            return
+        self.llm_under_way = will_retry
+        self.session.tell(
+            "llm_call_failed",
+            self,
+            call_index=self._call_index,
+            attempt=attempt,
+            kind=kind,
+            status=status,
+            message=message,
+            will_retry=will_retry,
+        )
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        model_call_id: str | None = None,
+        run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None = None,
+        input_schema: dict[str, Any] | None = None,
+    ) -> ToolOutcome:
+        """Everything about one tool call: the schema, `pre_tool_call`, the approver, the call itself, `post_tool_call`.
+
+        Args:
+            name: the tool.
+            arguments: parsed.
+            model_call_id: the model's own id of the call.
+            run: runs the tool where it is the agent's own; without it the tool is a plugin's.
+            input_schema: the schema of the agent's own tool.
+
+        Returns:
+            What the model reads. A plugin's fault, an unknown tool, arguments that do not fit: all are results, never exceptions.
+        """
+        return await call_tool(self, name, arguments, model_call_id=model_call_id, run=run, input_schema=input_schema)
+
+    async def stop(self) -> str | None:
+        """The model is done: ask whether it may be. Returns the text to go on with, or None; at most eight times a turn it is a text."""
+        outcome = await self.session.ask(
+            "stop",
+            self,
+            turn_count=self.session.turn_count,
+            stop_count=self._stop_count,
+            last_assistant_message=self.last_assistant_message,
+        )
+        if outcome.continue_with is None or outcome.cancelled:
+            return None
+        if self._stop_count >= MAX_CONTINUES_PER_TURN:
+            self.session.notification("warning", f"a plugin asked to go on for the {self._stop_count + 1}th time; the turn ends", "host")
+            return None
+        self._stop_count += 1
+        return outcome.continue_with
+
+    def user_input_required(self, kind: InputKind, prompt: str, call_id: str | None = None) -> None:
+        """Tell that the loop pauses for a person."""
+        if not self.ended:
+            self.session.tell("user_input_required", self, kind=kind, call_id=call_id, prompt=prompt)
+
+    def user_input_received(self, kind: InputKind, choice: str, by: str, call_id: str | None = None) -> None:
+        """Tell that the loop goes on."""
+        if not self.ended:
+            self.session.tell("user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by)
+
+    def subagent(self, goal: str) -> ChildTurn:
+        """A child agent with a turn of its own, to be used as `async with`; it is interrupted with its parent.
+
+        Raises:
+            HostError: on entering, where this turn has ended and the caller runs outside of its block.
+        """
+        return ChildTurn(self, goal)
+
+    def close_tool(self, tool: OpenTool, *, urgent: bool = False) -> None:
+        """Tell `post_tool_call` for a call that will have no result."""
+        if self.open_tools.pop(tool.call_id, None) is not None:
+            self.session.tell("post_tool_call", self, urgent=urgent, **tool.over("cancelled", None))
+
+
+class ChildTurn:
+    """The scope of a child agent: `subagent_start`, its turn, `subagent_stop`."""
+
+    def __init__(self, parent: Turn, goal: str) -> None:
+        self._parent = parent
+        self._goal = goal
+        self._turn: Turn | None = None
+
+    @trio.lowlevel.enable_ki_protection
+    async def __aenter__(self) -> Turn:
+        parent = self._parent
+        child = Turn(parent.session, self._goal, source="user", parent=parent)
+        if not parent.ended:
+            # one of the family from here on: an interrupt tells `subagent_stop`, though the child's turn has not begun
+            parent.children.append(child)
+            try:
+                outcome = await parent.session.ask("subagent_start", parent, child_agent_id=child.agent_id, goal=self._goal)
+                child.context = list(outcome.context)
+            except BaseException:
+                if not child.ended:
+                    parent.session.close_turn(child, "interrupted")
+                parent.children.remove(child)
+                raise
+        if parent.ended:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            raise HostError("the turn has ended, so no child agent can begin in it")
+        self._turn = child
+        return await child.__aenter__()
+
+    @trio.lowlevel.enable_ki_protection
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+        assert self._turn is not None
+        return await self._turn.__aexit__(kind, error, traceback)

@@ -1,0 +1,59 @@
+"""Pure: what a record's body tells of it. The host does not look into a body for the trace; whoever shows or keeps a record does."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from sliphook.wire.decoding import UNDECODABLE
+
+from .record import TraceRecord
+
+__all__ = ["complete", "told_by_body"]
+
+
+class _Place(msgspec.Struct, frozen=True):
+    session_id: str | None = None
+    turn_id: str | None = None
+    seq: int | None = None
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    params: _Place = _Place()
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    decision: str | None = None
+
+
+class _Answered(msgspec.Struct, frozen=True):
+    result: _Answer | None = None
+
+
+_asked: Final = msgspec.json.Decoder(_Asked)
+_answered: Final = msgspec.json.Decoder(_Answered)
+
+
+def complete(record: TraceRecord) -> TraceRecord:
+    """`record` with the place in its session and the decision of a hook's answer, where its body says so and the record does not."""
+    found = told_by_body(record)
+    return msgspec.structs.replace(record, **found) if found else record
+
+
+def told_by_body(record: TraceRecord) -> dict[str, Any]:
+    """The fields that `complete` would change, with their values."""
+    if record.kind not in ("message", "late", "drop") or record.body is None or record.method is None:
+        return {}
+    try:
+        if record.direction == "from_plugin":
+            if record.verdict is not None or not record.method.startswith("hook/"):
+                return {}
+            result = _answered.decode(record.body).result
+            return {"verdict": result.decision} if result is not None and result.decision is not None else {}
+        if not record.method.startswith(("hook/", "event/", "tool/", "command/")):
+            return {}
+        place = _asked.decode(record.body).params
+    except UNDECODABLE:
+        return {}
+    return {"session_id": record.session_id or place.session_id, "turn_id": record.turn_id or place.turn_id, "seq": place.seq}

@@ -1,0 +1,105 @@
+"""The format of a trace file: one JSON object a line, its fields those of `TraceRecord`.
+
+`body` is the message itself where it is JSON, `text` a line of stderr, and `raw` (base64) the bytes of everything else. The first line
+of each file is a `header`, and where records were lost a `lost` line stands in their place.
+"""
+
+from __future__ import annotations
+
+import base64
+from importlib import metadata
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from sliphook.wire.decoding import UNDECODABLE
+
+from .bodies import Header, Lost
+from .from_body import told_by_body
+from .record import Kind, TraceRecord
+
+__all__ = ["FORMAT", "UnknownKind", "decode_line", "encode_line", "header_line", "lost_line"]
+
+FORMAT: Final = 1
+"""The version of the format. Fields and kinds may be added to it; another number means that old ones have changed."""
+
+_KINDS: Final = frozenset(get_args(Kind))
+
+_encoder = msgspec.json.Encoder()
+_any_json = msgspec.json.Decoder(msgspec.Raw)
+
+
+class UnknownKind(Exception):
+    """A record of a kind that came later than this reader."""
+
+
+def header_line(first: TraceRecord, *, part: int) -> bytes:
+    """The first line of a file; its time is that of the first record behind it."""
+    return _own_line("header", first, Header(format=FORMAT, sliphook=metadata.version("sliphook"), part=part))
+
+
+def lost_line(next_one: TraceRecord, *, count: int, why: str) -> bytes:
+    """A line in the place of records that were lost; its time is that of the next one."""
+    return _own_line("lost", next_one, Lost(count=count, why=why))
+
+
+def _own_line(kind: Literal["header", "lost"], beside: TraceRecord, body: Header | Lost) -> bytes:
+    record = TraceRecord(kind=kind, wall_s=beside.wall_s, mono_s=beside.mono_s, plugin="", body=_encoder.encode(body))
+    return encode_line(record)
+
+
+def encode_line(record: TraceRecord, *, is_json: bool = False) -> bytes:
+    """One record as a line, its LF included; what its body tells of it is added (see `complete`).
+
+    Args:
+        record: the record.
+        is_json: the body is known to be JSON in UTF-8, so it need not be looked at again.
+    """
+    body = record.body
+    if body is None:
+        return _encoder.encode(record) + b"\n"
+    head = _encoder.encode(msgspec.structs.replace(record, body=None, **told_by_body(record)))[:-1]
+    if record.kind == "stderr":
+        return head + b',"text":' + _encoder.encode(body.decode("utf-8", "backslashreplace")) + b"}\n"
+    if is_json or _is_json(body):
+        # A line break can only stand between tokens here, where a space means the same.
+        return head + b',"body":' + body.strip().replace(b"\n", b" ").replace(b"\r", b" ") + b"}\n"
+    return head + b',"raw":"' + base64.b64encode(body) + b'"}\n'
+
+
+def decode_line(line: bytes) -> TraceRecord:
+    """The record of one line; the white space of a JSON body may differ from what was on the wire.
+
+    Raises:
+        UnknownKind: it is a record, of a kind that is not known here.
+        ValueError: it is no line of a trace; the message says why, in words that follow its number.
+    """
+    try:
+        fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+        body: bytes | None = None
+        if "body" in fields:
+            body = bytes(fields.pop("body"))
+        if "text" in fields:
+            body = msgspec.json.decode(fields.pop("text"), type=str).encode()
+        if "raw" in fields:
+            body = base64.b64decode(msgspec.json.decode(fields.pop("raw"), type=str), validate=True)
+        plain = {name: msgspec.json.decode(value) for name, value in fields.items()}
+        if isinstance(plain.get("kind"), str) and "mono_s" in plain and plain["kind"] not in _KINDS:
+            raise UnknownKind(plain["kind"])
+        return msgspec.convert({**plain, "body": body}, TraceRecord)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"it is no record: {error}") from None
+    except msgspec.DecodeError:
+        raise ValueError("it is no JSON, or not all of it") from None
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ValueError(f"it is no record: {error}") from None
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        if not body.isascii():
+            body.decode("utf-8")  # msgspec passes over strings without a look at their bytes
+        _any_json.decode(body)
+    except UNDECODABLE:
+        return False
+    return True

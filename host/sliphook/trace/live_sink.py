@@ -1,0 +1,102 @@
+"""`--trace`: every message as it passes, for a person who watches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TextIO
+
+from .filter import Sieve, TraceFilter
+from .from_body import complete
+from .record import TraceRecord
+from .redact import Redactor
+from .render import Style, count, render_body, render_line
+from .writer_thread import CLOSE_S, RecordWriter
+
+__all__ = ["LiveTrace", "style_of"]
+
+
+class LiveTrace:
+    """The live view. A terminal that is slow or gone loses records, never the host's time.
+
+    Args:
+        stream: Where the lines go, by its descriptor; colour where it is a terminal and `NO_COLOR` is not set.
+        write: Takes the text instead, whole lines, in the trace's own thread; `stream` then only tells what the terminal can show.
+            For a program that draws on the terminal itself. It may block and it may raise.
+        bodies: Show the messages' bodies, too, and what no plugin heard of.
+        wanted: Show these alone; None: all.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        write: Callable[[str], object] | None = None,
+        bodies: bool = False,
+        wanted: TraceFilter | None = None,
+    ) -> None:
+        self._fd = stream.fileno()
+        self._encoding = stream.encoding
+        self._is_terminal = stream.isatty()
+        self._show = self._to_stream if write is None else write
+        self._style = style_of(stream)
+        self._bodies = bodies
+        self._sieve = Sieve(wanted or TraceFilter())
+        self._redactor = Redactor()
+        self._writer = RecordWriter(self._write, name="sliphook-trace-live")
+
+    def record(self, record: TraceRecord) -> None:
+        """Queue one record. Never blocks, never raises."""
+        self._writer.record(record)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Show these no more."""
+        self._redactor.add(secrets)
+
+    def close(self, timeout_s: float = CLOSE_S) -> str | None:
+        """Show what is left.
+
+        Returns:
+            A line for people where records were not shown: how many. None where all were.
+        """
+        lost = self._writer.close(timeout_s)
+        return f"{count(lost, 'record')} of the trace could not be shown" if lost else None
+
+    def _write(self, batch: Sequence[TraceRecord]) -> int:
+        style = self._style._replace(width=self._width())
+        shown = [one for record in batch if self._bodies or record.kind != "unheard" for one in self._sieve.sift(record)]
+        text = "".join(f"{line}\n" for record in shown for line in self._lines(complete(self._redactor.record(record)), style))
+        try:
+            if text:
+                self._show(text)
+        except OSError:
+            return len(shown)
+        return 0
+
+    def _lines(self, record: TraceRecord, style: Style) -> list[str]:
+        return [render_line(record, style), *(render_body(record, style) if self._bodies else ())]
+
+    def _width(self) -> int | None:
+        """What fits on a line of the terminal now; None where it is none."""
+        try:
+            return os.get_terminal_size(self._fd).columns or None if self._is_terminal else None
+        except OSError:
+            return None
+
+    def _to_stream(self, text: str) -> None:
+        left = memoryview(text.encode(self._encoding, "backslashreplace"))
+        while left:
+            left = left[os.write(self._fd, left) :]
+
+
+def style_of(stream: TextIO) -> Style:
+    """What can be shown there, but for the width: that may change."""
+    return Style(colour=stream.isatty() and not os.environ.get("NO_COLOR"), unicode=_can_show_arrows(stream.encoding))
+
+
+def _can_show_arrows(encoding: str) -> bool:
+    try:
+        "→←·".encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True

@@ -1,0 +1,276 @@
+"""Pure: what a timeline shows, in tracks, rows and items; how it is drawn is another matter. Everything of a plugin's is quoted here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from sliphook.quoting import quote
+from sliphook.trace.record import TraceRecord
+from sliphook.trace.render import count, duration, size
+from sliphook.trace.views.spans import Lane, Mark, Process, Span, Story
+
+from .scale import Scale, scale_of
+
+__all__ = ["Band", "Flag", "Item", "Picture", "Row", "Track", "picture_of"]
+
+_ROWS: Final = 8
+"""So many requests at the same time have a row each; those beyond share the last one."""
+
+_NAME_CHARS: Final = 64
+_NOTE_CHARS: Final = 200
+_ALL_BODIES: Final = 8_000_000
+"""Characters that all messages may have together; each is cut accordingly, to between the next two."""
+_LONGEST_BODY: Final = 4_000
+_SHORTEST_BODY: Final = 160
+
+
+class Item(msgspec.Struct, frozen=True, array_like=True):
+    """A bar, or where it begins and ends at the same place, a mark.
+
+    Attributes:
+        begin, end: in milliseconds that are shown.
+        style: its kind and its state, `hook deny`.
+        label: what is written on it or beside it.
+        lines: what is shown of it when it is pointed at.
+        took_ms: how long it took in truth; None for a mark.
+    """
+
+    begin: float
+    end: float
+    style: str
+    label: str
+    lines: Sequence[str]
+    took_ms: float | None = None
+
+
+class Row(msgspec.Struct, frozen=True):
+    """Items that do not overlap, in order; `shape` is `bars`, `marks` or `thin`."""
+
+    shape: str
+    items: Sequence[Item]
+
+
+class Band(msgspec.Struct, frozen=True):
+    """A process of a plugin, behind the rows.
+
+    Attributes:
+        begin, ready, end: in milliseconds that are shown; it was starting until it was ready.
+        state: `lived`, `died`, or `open` where the trace ends before it.
+        lines: what is shown of it when it is pointed at.
+    """
+
+    begin: float
+    ready: float
+    end: float
+    state: str
+    lines: Sequence[str]
+
+
+class Track(msgspec.Struct, frozen=True):
+    """The agent or a plugin: its name, a word about it, its rows and its processes."""
+
+    name: str
+    note: str
+    rows: Sequence[Row]
+    bands: Sequence[Band] = ()
+
+
+class Flag(msgspec.Struct, frozen=True):
+    """A moment that concerns every track."""
+
+    at: float
+    label: str
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """All of it.
+
+    Attributes:
+        title, subtitle: what stands above.
+        scale: the time axis.
+        tracks: the agent first.
+        turns: where turns are open, in milliseconds that are shown; turns at the same time are one stretch.
+        flags: the interrupts.
+    """
+
+    title: str
+    subtitle: str
+    scale: Scale
+    tracks: Sequence[Track]
+    turns: Sequence[tuple[float, float]]
+    flags: Sequence[Flag]
+
+
+def picture_of(story: Story, title: str) -> Picture:
+    """The picture of a trace.
+
+    Args:
+        story: What happened.
+        title: The file's name.
+    """
+    return _Painter(story, title).picture()
+
+
+class _Painter:
+    def __init__(self, story: Story, title: str) -> None:
+        self._story = story
+        self._title = title
+        self._scale = scale_of(self._busy(), self._ms(story.ended_s))
+        share = _ALL_BODIES // max(1, story.records)
+        self._body_chars = min(_LONGEST_BODY, max(_SHORTEST_BODY, share))
+
+    def picture(self) -> Picture:
+        story = self._story
+        tracks = [self._agent(), *(self._plugin(lane) for lane in story.lanes)]
+        return Picture(
+            title=quote(self._title, _NOTE_CHARS),
+            subtitle=self._subtitle(),
+            scale=self._scale,
+            tracks=[track for track in tracks if track.rows or track.bands],
+            turns=list(_together((self._x(turn.begin_s), self._x(turn.end_s)) for turn in story.turns)),
+            flags=[Flag(self._x(one.at_s), f"interrupt: {quote(one.reason, _NAME_CHARS)}") for one in story.interrupts],
+        )
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    def _ms(self, at_s: float) -> float:
+        return (at_s - self._story.began_s) * 1000
+
+    def _x(self, at_s: float) -> float:
+        return round(self._scale.shown(self._ms(at_s)), 4)
+
+    def _busy(self) -> Iterable[tuple[float, float]]:
+        """When something happens; a process that merely lives or a session that waits for its user is nothing."""
+        story = self._story
+        spans = [*story.turns, *story.models, *story.tools]
+        for lane in story.lanes:
+            spans += lane.spans
+            for mark in lane.marks:
+                yield self._ms(mark.at_s), self._ms(mark.at_s)
+            for process in lane.processes:
+                yield self._ms(process.begin_s), self._ms(process.ready_s or process.begin_s)
+                yield self._ms(process.end_s), self._ms(process.end_s)
+        for span in spans:
+            yield self._ms(span.begin_s), self._ms(span.end_s if span.state != "open" or span.kind == "turn" else span.begin_s)
+
+    def _subtitle(self) -> str:
+        story = self._story
+        began = datetime.fromtimestamp(story.wall_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        words = [
+            began,
+            duration(self._ms(story.ended_s)),
+            count(len(story.lanes), "plugin"),
+            count(len(story.turns), "turn"),
+            count(story.records, "record"),
+        ]
+        return " · ".join(words)
+
+    # -- tracks ----------------------------------------------------------------------------------------------------
+
+    def _agent(self) -> Track:
+        story = self._story
+        rows = [
+            *self._rows(story.sessions, "thin"),
+            *self._rows(story.turns, "bars"),
+            *self._rows(story.models, "bars"),
+            *self._rows(story.tools, "bars"),
+        ]
+        return Track("agent", count(len(story.turns), "turn"), rows)
+
+    def _plugin(self, lane: Lane) -> Track:
+        deaths = sum(process.died for process in lane.processes)
+        asked = sum(span.kind in ("hook", "tool") for span in lane.spans)
+        words = [count(asked, "request"), *([count(deaths, "death")] if deaths else [])]
+        rows = list(self._rows(lane.spans, "bars"))
+        marks = [self._mark(mark) for mark in lane.marks if mark.what != "exit"]  # the band's end shows that
+        for index, process in enumerate(lane.processes):
+            if process.died:
+                marks.append(self._death(process, lane.processes[index + 1 :][:1]))
+        if marks:
+            rows.append(Row("marks", sorted(marks, key=lambda mark: mark.begin)))
+        return Track(quote(lane.name, _NAME_CHARS), ", ".join(words), rows, [self._band(process) for process in lane.processes])
+
+    def _rows(self, spans: Sequence[Span], shape: str) -> Iterable[Row]:
+        """As few rows as it takes for nothing to overlap."""
+        rows: list[list[Span]] = []
+        ends: list[float] = []
+        for span in sorted(spans, key=lambda span: span.begin_s):
+            index = next((index for index, end in enumerate(ends) if end <= span.begin_s), None)
+            if index is None and len(rows) < _ROWS:
+                rows.append([])
+                ends.append(0.0)
+                index = len(rows) - 1
+            index = len(rows) - 1 if index is None else index
+            rows[index].append(span)
+            ends[index] = max(ends[index], span.end_s)
+        return [Row(shape, [self._bar(span) for span in row]) for row in rows]
+
+    # -- items -----------------------------------------------------------------------------------------------------
+
+    def _bar(self, span: Span) -> Item:
+        what = quote(span.what.removeprefix("hook/").removeprefix("tool/call "), _NAME_CHARS)
+        label = what if span.verdict is None or span.kind == "session" else f"{what} · {quote(span.verdict, _NAME_CHARS)}"
+        took = "still open at the end of the trace" if span.state == "open" else duration(span.took_ms)
+        full = (
+            quote(span.what, _NAME_CHARS)
+            if span.verdict is None
+            else f"{quote(span.what, _NAME_CHARS)} · {quote(span.verdict, _NAME_CHARS)}"
+        )
+        lines = [full, f"{took}, begun at {self._clock(span.begin_s)}", *self._messages(span.records)]
+        begin = self._x(span.begin_s)
+        return Item(begin, max(begin, self._x(span.end_s)), f"{span.kind} {span.state}", label, lines, round(span.took_ms, 4))
+
+    def _mark(self, mark: Mark) -> Item:
+        at = self._x(mark.at_s)
+        what = quote("cancel" if mark.kind == "cancel" else mark.what.removeprefix("event/"), _NAME_CHARS)
+        lines = [quote(mark.what, _NOTE_CHARS), f"at {self._clock(mark.at_s)}", *self._messages([mark.record])]
+        return Item(at, at, mark.kind, what, lines)
+
+    def _death(self, process: Process, following: Sequence[Process]) -> Item:
+        at = self._x(process.end_s)
+        why = quote(process.why or "died", _NOTE_CHARS)
+        lines = [f"it died: {why}", f"at {self._clock(process.end_s)}"]
+        again = [one for one in following if one.again]
+        lines += [f"started again at {self._clock(one.begin_s)}" for one in again]
+        return Item(at, at, "death", f"{why}; started again" if again else why, lines)
+
+    def _band(self, process: Process) -> Band:
+        state = "died" if process.died else "lived" if process.ended else "open"
+        why = quote(process.why or "", _NOTE_CHARS)
+        lines = [f"a process, started at {self._clock(process.begin_s)}"]
+        if process.ready_s is not None:
+            lines.append(f"ready after {duration((process.ready_s - process.begin_s) * 1000)}")
+        lines.append(f"ended at {self._clock(process.end_s)}: {why}" if process.ended else "alive at the end of the trace")
+        ready = process.end_s if process.ready_s is None else process.ready_s
+        begin, end = self._x(process.begin_s), self._x(process.end_s)
+        return Band(begin, self._x(ready), end, state, lines)
+
+    def _messages(self, records: Sequence[TraceRecord]) -> Iterable[str]:
+        arrows = {"to_plugin": "→", "from_plugin": "←", None: "·"}
+        for record in records:
+            if record.note is not None:
+                yield f"· {quote(record.note, _NOTE_CHARS)}"
+            if record.body is not None:
+                length = f" ({size(record.size)})" if record.size is not None and record.size > self._body_chars else ""
+                yield f"{arrows[record.direction]} {quote(record.body, self._body_chars)}{length}"
+
+    def _clock(self, at_s: float) -> str:
+        return f"{at_s - self._story.began_s:.3f} s"
+
+
+def _together(stretches: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Those that overlap as one, in order."""
+    open_one: tuple[float, float] | None = None
+    for begin, end in sorted(stretches):
+        if open_one is not None and begin < open_one[1]:
+            open_one = open_one[0], max(open_one[1], end)
+            continue
+        if open_one is not None:
+            yield open_one
+        open_one = begin, end
+    if open_one is not None:
+        yield open_one

@@ -1,0 +1,350 @@
+"""The two pipes of one living plugin: bytes in and out, requests that wait for their reply, limits, and what to do when one is passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from sliphook.quoting import quote
+from sliphook.wire import envelope
+from sliphook.wire.framing import Body, FramingError, Stray
+from sliphook.wire.rpc import Handler, Rpc, Violation
+from sliphook_sdk.protocol import CancelParams, ErrorCode
+from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS
+
+from .call import Call, CallStatus
+from .deadlines import BLOCKED_LOOP_S, Deadlines
+from .outbox import Item, QueueFull
+from .reader import PipeReader
+from .recorder import Witness, body_of
+from .writer import PipeWriter
+
+
+class ConnectionOwner(Protocol):
+    """Whoever supervises the plugin; none of these may raise."""
+
+    def heard(self) -> None:
+        """A message came."""
+        ...
+
+    def unanswered(self) -> None:
+        """A request that had been sent was given up without a reply."""
+        ...
+
+    def is_dead(self) -> bool:
+        """The process has ended, so whatever is wrong with its pipes is no fault; what it left in them will be read."""
+        ...
+
+    def connection_broken(self, status: CallStatus, why: str) -> None:
+        """The connection has ended itself; the process has to go too."""
+        ...
+
+    def stray_output(self, why: str) -> None:
+        """Something on stdout was no message, or broke a rule."""
+        ...
+
+    def dropped(self, item: Item) -> None:
+        """An event was lost because the queue is full."""
+        ...
+
+    def agent_blocked(self, late_s: float) -> None:
+        """The agent held the loop for so long that a timeout was noticed late."""
+        ...
+
+
+class Connection:
+    """The conversation with one process. All methods but the two tasks are plain functions: nothing waits.
+
+    Args:
+        stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
+        stdout: descriptor that the plugin writes, non-blocking; the connection closes it.
+        handlers: what the plugin may call.
+        deadlines: the host's watchdog.
+        owner: who is told.
+        witness: the trace's, or None.
+    """
+
+    def __init__(
+        self,
+        stdin: int,
+        stdout: int,
+        handlers: Mapping[str, Handler],
+        deadlines: Deadlines,
+        owner: ConnectionOwner,
+        witness: Witness | None = None,
+    ) -> None:
+        self._owner = owner
+        self._witness = witness
+        self._rpc = Rpc(self._reply, handlers)
+        self._reader = reader = PipeReader(stdout, deadlines, self)
+        self.read_for, self.nudge = reader.read_for, reader.nudge  # every hook calls them, and `flush`: nothing stands between
+        self.read_rest = reader.read_rest
+        self._writer = writer = PipeWriter(stdin, deadlines, self)
+        self.flush, self.hasten = writer.flush, writer.outbox.hasten
+        self._calls: dict[int, Call] = {}
+        self._unsent_replies = 0
+        self.closed = False
+
+    # -- requests and notifications ------------------------------------------------------------------------------
+
+    def call(self, call: Call, params: msgspec.Raw) -> None:
+        """Send a request. It is settled later, or at once where it cannot be queued."""
+        if self.closed:
+            call.settle("crashed", "the plugin has ended")
+            return
+        call.connection = self
+        request = self._rpc.ask if call.method.startswith("hook/") else self._rpc.request  # one of fifty hooks at once counts too
+        call.id, frame = request(call.method, params, call, call.traceparent)
+        self._send(call, frame)
+        self._reader.attend()
+
+    def ask(self, call: Call, params: msgspec.Raw) -> bool:
+        """Send a request, for the fast path.
+
+        Returns:
+            True where the caller has to read the answer (`read_for`) before anybody else runs; False where others are under way, so
+            the reader's task reads for all, or where the call is settled.
+        """
+        if self.closed:
+            call.settle("crashed", "the plugin has ended")
+            return False
+        call.connection = self
+        call.id, frame = self._rpc.ask(call.method, params, call, call.traceparent)
+        if self._calls:
+            self._send(call, frame)
+            self._reader.attend()
+            return False
+        count = self._writer.write(frame)
+        if count:  # from here on the plugin works too
+            self._calls[call.id] = call
+            self._writer.wrote(Item(frame, call.method, call=call, session_id=call.session_id), count)
+        else:
+            self._send(call, frame)
+        return True
+
+    def _send(self, call: Call, frame: bytes) -> None:
+        self._calls[call.id] = call
+        others = len(self._calls) > 1 and not self._reader.brought_one()
+        try:
+            self._writer.send(Item(frame, call.method, call=call, session_id=call.session_id), join=others)
+        except QueueFull:
+            self.end(call, "queue_full", "its queue is full: it does not read what it is sent")
+
+    def notify(self, method: str, params: msgspec.Raw) -> None:
+        """Send a notification of the protocol's own, which may not be lost."""
+        self.tell(Item(self._rpc.notify(method, params), method))
+
+    def tell(self, item: Item, *, urgent: bool = False) -> None:
+        """Send a notification; the same item may go to many. One that may not be dropped and does not fit breaks the connection."""
+        count = 0 if urgent else self._writer.write(item.frame)
+        if count == len(item.frame) and self._witness is None:
+            return  # usually; there is nothing to note
+        if count:
+            self._writer.wrote(item, count)
+            return
+        if self.closed:
+            return
+        try:
+            self._writer.send(item, urgent=urgent)
+        except QueueFull:
+            self._break("crashed", f"its queue is full and {item.method} may not be lost: it does not read what it is sent")
+
+    def calls_of(self, turn_ids: set[str]) -> list[Call]:
+        """The calls under way that belong to these turns, oldest first."""
+        return [call for call in self._calls.values() if call.turn_id in turn_ids]
+
+    def withdraw(self, calls: list[Call]) -> list[Call]:
+        """Take the calls that are not yet written out of the queue and settle them; returns those that were written.
+
+        A request whose content must not be lost stays in its place as an event.
+        """
+        taken = self._take_back(calls)
+        for call in taken:
+            self.end(call, "cancelled", "cancelled before it was sent")
+        return [call for call in calls if call not in taken and call.status is None]
+
+    def _take_back(self, calls: list[Call]) -> set[Call]:
+        unwritten = [call for call in calls if not call.written]
+        if not unwritten:
+            return set()
+        taken = self._writer.outbox.withdraw({call for call in unwritten if call.retell is None})
+        for call in unwritten:
+            if call.retell is not None:
+                method = call.method.replace("hook/", "event/", 1)
+                told = self._rpc.notify(method, envelope.told_instead(call.retell), call.traceparent)
+                item = Item(told, method, session_id=call.session_id)
+                if self._writer.outbox.swap(call, item):
+                    taken.add(call)
+        return taken
+
+    def cancel(self, call: Call, *, urgent: bool = False) -> None:
+        """Withdraw one call: tell the plugin if it has been sent, and settle it here and now."""
+        if call.status is not None or not (call.written or self.withdraw([call])):
+            return
+        self._tell_cancelled(call, urgent=urgent)
+        self.end(call, "cancelled", "cancelled")
+
+    def expire(self, call: Call, late_s: float) -> None:
+        """The call's timeout is over; what can already be read is read first."""
+        self._reader.read_now()
+        if call.status is not None:
+            return
+        if late_s > BLOCKED_LOOP_S:
+            self._owner.agent_blocked(late_s)
+        if not self._take_back([call]):
+            self._tell_cancelled(call)
+        self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
+
+    def _tell_cancelled(self, call: Call, *, urgent: bool = False) -> None:
+        method = "$/cancelRequest"
+        self.tell(Item(self._rpc.notify(method, CancelParams(id=call.id)), method, session_id=call.session_id), urgent=urgent)
+
+    def end(self, call: Call, status: CallStatus, why: str) -> None:
+        """Settle a call of this connection as the host sees fit."""
+        if call.status is None:
+            call.status = status
+            call.why = why
+            self._calls.pop(call.id, None)
+            self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, why)
+            if call.written and not self.closed:
+                self._owner.unanswered()
+            if self._witness is not None:
+                self._witness.settled(call)
+
+    def call_by_id(self, request_id: int) -> Call | None:
+        """The call under way with this id, or None."""
+        return self._calls.get(request_id)
+
+    @property
+    def is_owed(self) -> bool:
+        """Some request has no reply yet."""
+        return bool(self._calls)
+
+    # -- writing (see WriterOwner) -------------------------------------------------------------------------------
+
+    async def write(self) -> None:
+        """The writer's task. Ends when the connection is closed."""
+        await self._writer.run()
+
+    def left(self, item: Item) -> None:
+        """The first byte of a message has been written."""
+        if item.call is not None:
+            item.call.written = True
+        if item.reply_to is not None:
+            self._unsent_replies -= 1
+            self._rpc.answered(item.reply_to)
+        if self._witness is not None:
+            self._witness.sent(body_of(item.frame), item.method, item.call.id if item.call is not None else item.reply_to, item.call)
+
+    def lost(self, item: Item) -> None:
+        """An event had to go, the queue is full."""
+        self._owner.dropped(item)
+        if self._witness is not None:
+            self._witness.dropped(body_of(item.frame), item.method, "the queue is full")
+
+    def cannot_write(self, why: str) -> None:
+        """The plugin does not read any more."""
+        self._reader.read_now()
+        if not self._owner.is_dead():
+            self._break("crashed", why)
+
+    def _reply(self, frame: bytes, method: str, request_id: int | str) -> None:
+        self._unsent_replies += 1
+        self._put_reply(Item(frame, method, reply_to=request_id))
+
+    def _put_reply(self, item: Item) -> None:
+        try:
+            self._writer.send(item)
+        except QueueFull:
+            self._break("crashed", "its queue is full of answers: it asks and does not read")
+
+    # -- reading (see ReaderOwner) --------------------------------------------------------------------------------
+
+    async def read(self) -> None:
+        """The reader's task: returns at the end of the stream, or when the connection is closed."""
+        await self._reader.run()
+
+    @property
+    def cut_short(self) -> str | None:
+        """In what the stream ended, where it was not between two messages."""
+        return self._reader.cut_short
+
+    def stray(self, stray: Stray) -> None:
+        """Something was no message."""
+        self._owner.stray_output(stray.why)
+        if self._witness is not None:
+            self._witness.oddity("stray", stray.data, stray.why)
+
+    def unreadable(self, error: FramingError) -> None:
+        """The stream cannot be read on."""
+        if self._witness is not None:
+            self._witness.oddity("refused", error.excerpt.encode(), error.why)
+        self._break("protocol_error", str(error))
+
+    def message(self, body: Body) -> bool:
+        """Handle one message; False where nobody asked for it."""
+        self._owner.heard()
+        message = body.message
+        try:
+            if isinstance(message, envelope.Reply):
+                return self._handle_reply(body.data, message)
+            if isinstance(message, envelope.InvalidMessage):
+                self._handle_invalid(body.data, message)
+                return False
+            if self._witness is not None:
+                self._witness.received(body.data, message, None)
+            busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
+            if busy and isinstance(message, envelope.Request) and not self._rpc.is_in_flight(message.id):
+                self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
+                return False
+            return self._rpc.consume(message)
+        except Violation as violation:
+            self._violation(body.data, str(violation), fatal=violation.fatal)
+            return False
+
+    def _handle_reply(self, data: bytes, reply: envelope.Reply) -> bool:
+        call = self._calls.pop(reply.id, None) if isinstance(reply.id, int) else None
+        if self._witness is not None:
+            if call is None and self._rpc.was_issued(reply.id):
+                self._witness.late(data, reply)
+            else:
+                self._witness.received(data, reply, call)
+        return self._rpc.consume_reply(reply)
+
+    def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
+        call = self._calls.get(error.id) if (error.is_reply or error.may_be_reply) and isinstance(error.id, int) else None
+        if call is not None:
+            self.end(call, "error", f"its reply is not valid: {error.why}")
+        elif not error.is_reply:
+            self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
+        self._violation(data, error.why)
+
+    def _violation(self, data: bytes, why: str, *, fatal: bool = False) -> None:
+        self._owner.stray_output(why)
+        if self._witness is not None:
+            self._witness.oddity("refused", data, why)
+        self._reader.violation(why, quote(data), fatal=fatal)
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def _break(self, status: CallStatus, why: str) -> None:
+        if not self.closed:
+            self.close(status, why)
+            self._owner.connection_broken(status, why)
+
+    def close_stdin(self) -> None:
+        """Nothing more will be sent."""
+        self._writer.close()
+
+    def close(self, status: CallStatus, why: str) -> None:
+        """End the conversation: every call is settled with `status`, both pipes are closed."""
+        if self.closed:
+            return
+        self.closed = True
+        for call in list(self._calls.values()):
+            self.end(call, status, why)
+        self._rpc.close()
+        self._writer.close()
+        self._reader.close()

@@ -1,0 +1,158 @@
+"""The writing end of one plugin's pipe: at once where it can, by a task where it must, never waiting."""
+
+from __future__ import annotations
+
+import os
+from typing import Protocol
+
+import trio
+
+from sliphook_sdk.protocol.limits import WRITE_STALL_S
+
+from . import descriptors
+from .deadlines import Deadlines, Timer
+from .outbox import Item, Outbox
+
+DYING_S = 0.2
+"""How long a process that has closed a pipe may take to end by itself before that is taken for a fault."""
+
+
+class WriterOwner(Protocol):
+    """Whoever owns the conversation; none of these may raise."""
+
+    def left(self, item: Item) -> None:
+        """The first byte of a message has been written."""
+        ...
+
+    def lost(self, item: Item) -> None:
+        """A droppable message had to go, the queue is full."""
+        ...
+
+    def cannot_write(self, why: str) -> None:
+        """The plugin does not read any more, so it cannot be worked with."""
+        ...
+
+
+class PipeWriter:
+    """Writes messages in order, the urgent before the normal.
+
+    Args:
+        descriptor: the pipe, non-blocking; closed by `close`.
+        deadlines: the host's watchdog, for writes that do not move.
+        owner: who is told.
+    """
+
+    def __init__(self, descriptor: int, deadlines: Deadlines, owner: WriterOwner) -> None:
+        self.outbox = Outbox()
+        self._descriptor = descriptor
+        self._deadlines = deadlines
+        self._owner = owner
+        self._task: trio.lowlevel.Task | None = None
+        self._blocked = False
+        self._broken = False
+        self._stall = Timer(lambda: owner.cannot_write(f"it has not read for {WRITE_STALL_S:g} s what it was sent"))
+        self._deaf = Timer(lambda: owner.cannot_write("it has closed its standard input and lives on"))
+
+    def send(self, item: Item, *, urgent: bool = False, join: bool = False) -> None:
+        """Write `item` now if nothing is before it, else queue it.
+
+        Args:
+            item: the message.
+            urgent: before all that is not. It is only queued: more follows, and then `flush`.
+            join: others are likely to follow in this pass of the loop; leave it to the task, which writes them together.
+
+        Raises:
+            QueueFull: there is no room, and the message may not be dropped.
+        """
+        at_once = not (self.outbox.size or self._blocked or urgent or join)
+        if at_once and self.send_now(item):
+            return
+        for victim in self.outbox.put(item, urgent=urgent):
+            self._owner.lost(victim)
+        if at_once:
+            self.flush()
+        elif self.outbox.size and not urgent:
+            self._wake()
+
+    def send_now(self, item: Item) -> bool:
+        """Write `item` at once; False, and nothing has happened, where it cannot begin to leave now: then `send` it."""
+        count = self.write(item.frame)
+        if count:
+            self.wrote(item, count)
+        return count > 0
+
+    def write(self, frame: bytes) -> int:
+        """Write as much of a message as the pipe takes at once; returns how many bytes, 0 where it cannot begin to leave now.
+
+        What there is to note about it can wait until the plugin is awake: then `wrote`, or `send` where it was 0.
+        """
+        if self.outbox.size or self._blocked:
+            return 0
+        try:
+            return os.write(self._descriptor, frame)
+        except OSError:
+            return 0  # full, broken or closed: `flush` finds out which
+
+    def wrote(self, item: Item, count: int) -> None:
+        """So many bytes of `item` have been written by `write`; the rest is the task's."""
+        if count < len(item.frame):
+            self.outbox.put(item)
+            self.outbox.wrote(count)
+            self._wake()
+        self._owner.left(item)
+
+    def flush(self) -> None:
+        """Write as much as the pipe takes now; the rest is the task's."""
+        while self.outbox.size and not self._blocked and self._descriptor >= 0:
+            data = self.outbox.next_write()
+            try:
+                count = os.write(self._descriptor, data)
+            except BlockingIOError:
+                self._blocked = True
+                self._deadlines.add(self._stall, WRITE_STALL_S)
+                self._wake()
+                return
+            except OSError:
+                # it may be dying, with answers still in its pipe: leave its exit the time to be noticed first
+                self._blocked = True
+                self.outbox.clear()
+                if not self._broken:
+                    self._broken = True
+                    self._deadlines.add(self._deaf, DYING_S)
+                return
+            for item in self.outbox.wrote(count):
+                self._owner.left(item)
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self) -> None:
+        """The task: sleeps until something could not be written at once. Ends when the pipe is closed."""
+        while self._descriptor >= 0:
+            if self._blocked and self.outbox:
+                try:
+                    await trio.lowlevel.wait_writable(self._descriptor)
+                except trio.ClosedResourceError:
+                    return
+                self._deadlines.remove(self._stall, WRITE_STALL_S)
+                self._blocked = False
+            self.flush()
+            if not self.outbox:
+                self._task = trio.lowlevel.current_task()
+                await trio.lowlevel.wait_task_rescheduled(self._give_up)
+
+    def close(self) -> None:
+        """Close the pipe; what waits is lost."""
+        self._deadlines.remove(self._stall, WRITE_STALL_S)
+        self._deadlines.remove(self._deaf, DYING_S)
+        self.outbox.clear()
+        if self._descriptor >= 0:
+            descriptors.close(self._descriptor)
+            self._descriptor = -1
+
+    def _wake(self) -> None:
+        if self._task is not None:
+            trio.lowlevel.reschedule(self._task)
+            self._task = None
+
+    def _give_up(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        self._task = None
+        return trio.lowlevel.Abort.SUCCEEDED

@@ -1,0 +1,4 @@
+"""Bytes to messages and back: framing, envelopes, JSON-RPC, argument schemas.
+
+Pure: no clock, no I/O. For every package above.
+"""

@@ -1,0 +1,272 @@
+"""Bytes of JSON to messages and back: the envelope, decoded strictly, and nothing of what is inside it.
+
+Pure. `decode` is called once for each message of a plugin (by `framing`), `encode` once for each message of the host.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
+
+from sliphook.quoting import quote
+from sliphook_sdk.protocol import ErrorCode, limits
+from sliphook_sdk.protocol.nesting import too_deep
+
+_NULL: Final = b"null"
+_NO_PARAMS: Final = msgspec.Raw(b"{}")
+_NO_DATA: Final = msgspec.Raw(_NULL)
+
+
+class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a request failed, as the answering side says it. Without data, `data` is `Raw(b"null")`."""
+
+    code: int
+    message: str
+    data: msgspec.Raw = _NO_DATA  # not `Raw | None`: msgspec decodes that as None alone
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A question: the plugin waits for a reply with this id. `params` is an object, not looked into."""
+
+    id: int | str
+    method: str
+    params: msgspec.Raw
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A message that wants no reply. `params` is an object, not looked into."""
+
+    method: str
+    params: msgspec.Raw
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """The answer to a request of the host. `error` is None and `result` is set (null is `Raw(b"null")`), or the other way round."""
+
+    id: int | str
+    result: msgspec.Raw | None
+    error: ErrorObject | None
+
+
+Message: TypeAlias = Request | Notification | Reply
+
+
+class NotJson(Exception):
+    """The bytes are no JSON text in UTF-8. The plugin's fault.
+
+    Attributes:
+        why: What is wrong and at which byte, without a full stop.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class TooDeep(Exception):
+    """Objects and arrays are nested deeper than the protocol allows. The plugin's fault."""
+
+    def __init__(self) -> None:
+        self.why = f"nested over {limits.MAX_DEPTH} levels deep"
+        super().__init__(self.why)
+
+
+class InvalidMessage(Exception):
+    """JSON that is no valid message. The plugin's fault; the stream itself is sound.
+
+    Attributes:
+        code: What to answer.
+        why: What is wrong, a sentence for people.
+        id: The id to echo, or None where there is none that can be used.
+        is_reply: It was meant as a reply, so `id` is one of the host's: its call has failed, and nothing is to be answered.
+        may_be_reply: It has nothing but an id. Where that is under way it was a reply: some libraries leave out a result of nothing.
+    """
+
+    def __init__(self, code: ErrorCode, why: str, id: int | str | None, *, is_reply: bool = False, may_be_reply: bool = False) -> None:
+        super().__init__(why)
+        self.code = code
+        self.why = why
+        self.id = id
+        self.is_reply = is_reply
+        self.may_be_reply = may_be_reply
+
+
+class _Envelope(msgspec.Struct, frozen=True):
+    """Every field that a message may have. null is absent everywhere but in `id` (not allowed) and `result` (a value)."""
+
+    jsonrpc: Literal["2.0"]
+    id: int | str | msgspec.UnsetType = msgspec.UNSET
+    method: str | None = None
+    params: msgspec.Raw = _NO_PARAMS
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: ErrorObject | None = None
+
+
+_ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def decode(body: bytes) -> Message:
+    """Decode one message.
+
+    The whole body is checked to be JSON in UTF-8 without lone surrogates. The `Raw` parts refer to `body` and keep it alive.
+    Beside an error object a `result` of null counts as absent, and so do `result` and `error` of null beside a method: some
+    libraries always write all fields. Of a doubled key the last counts.
+
+    Args:
+        body: One JSON text; white space around it is fine.
+
+    Raises:
+        NotJson: It is none.
+        TooDeep: It is nested too deep; the message itself is the first level. Judged by the brackets, before it is parsed.
+        InvalidMessage: It is JSON, but no message.
+    """
+    if not body.isascii():
+        _check_utf8(body)
+    if too_deep(body):
+        raise TooDeep
+    try:
+        envelope = _ENVELOPE.decode(body)
+    except msgspec.ValidationError as error:
+        raise _diagnose(body, error) from None
+    except msgspec.DecodeError as error:
+        raise _not_json(error) from None
+
+    id, method, result, error_object = envelope.id, envelope.method, envelope.result, envelope.error
+    if method is None:
+        if id is msgspec.UNSET:
+            is_reply = error_object is not None or result is not msgspec.UNSET
+            raise _invalid("a reply without an id" if is_reply else "a message with neither a method nor an id", None, is_reply=is_reply)
+        if error_object is None:
+            if result is msgspec.UNSET:
+                why = "a message with neither a method, a result nor an error"
+                raise InvalidMessage(ErrorCode.INVALID_REQUEST, why, id, may_be_reply=True)
+            return Reply(id, result, None)
+        if not _is_absent(result):
+            raise _invalid("a reply with both a result and an error", id, is_reply=True)
+        return Reply(id, None, error_object)
+
+    shown_id = None if id is msgspec.UNSET else id
+    if error_object is not None or not _is_absent(result):
+        raise _invalid("a message with both a method and a result or error", shown_id)
+    params = envelope.params
+    if params is not _NO_PARAMS and memoryview(params)[0] != 0x7B:  # {
+        if bytes(params) != _NULL:
+            raise _invalid(f'the params of "{quote(method)}" are not an object: {quote(bytes(params))}', shown_id)
+        params = _NO_PARAMS
+    return Notification(method, params) if id is msgspec.UNSET else Request(id, method, params)
+
+
+def encode(value: Any) -> bytes:
+    r"""Encode anything as compact JSON, fit to be framed.
+
+    No space, no raw newline, no doubled key, no `\u` escape but for control characters, `/` not escaped. NaN and the infinities
+    become null, each lone surrogate U+FFFD. `msgspec.Raw` is written as it is, but for raw newlines: what a plugin wrote is to be
+    decoded before it is handed on, as its spaces and escapes would break these promises.
+
+    Raises:
+        TypeError: Some object in it has no form in JSON, or it is nested too deep, or contains itself. The caller's fault.
+    """
+    try:
+        try:
+            body = _ENCODER.encode(value)
+        except UnicodeEncodeError:
+            body = _ENCODER.encode(_without_surrogates(msgspec.to_builtins(value, enc_hook=_decoded)))
+        return body if b"\n" not in body else _ENCODER.encode(msgspec.json.decode(body))
+    except RecursionError:
+        raise TypeError(f"{type(value).__name__} cannot be encoded: it is nested too deep, or contains itself") from None
+    except (ValueError, msgspec.DecodeError) as error:  # an integer of more than 4,300 digits, Raw that is no JSON
+        raise TypeError(f"{type(value).__name__} cannot be encoded: {error}") from None
+
+
+def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None = None) -> bytes:
+    """A request of the host's: what `encode` makes of it, without looking through `params` again.
+
+    Args:
+        id: a new one.
+        method: a word of the protocol, so nothing in it has to be escaped.
+        params: an object that `encode` has written.
+        traceparent: the span that it is the work of, or None.
+    """
+    span = b"" if traceparent is None else b'"traceparent":"%b",' % traceparent.encode()
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%b",%b"params":%b}' % (id, method.encode(), span, params)
+
+
+def _is_absent(result: msgspec.Raw | msgspec.UnsetType) -> bool:
+    return result is msgspec.UNSET or bytes(result) == _NULL
+
+
+def _invalid(why: str, id: int | str | None, *, is_reply: bool = False) -> InvalidMessage:
+    return InvalidMessage(ErrorCode.INVALID_REQUEST, why, id, is_reply=is_reply)
+
+
+def _not_json(error: msgspec.DecodeError) -> NotJson:
+    return NotJson(str(error).removeprefix("JSON is malformed: "))
+
+
+def _check_utf8(body: bytes) -> None:
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise NotJson(f"not UTF-8 (byte {error.start})") from None
+
+
+def _diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | NotJson:
+    """Say what is wrong with a body that does not fit the envelope. It may be no JSON further on, which comes first."""
+    try:
+        msgspec.json.decode(body, type=msgspec.Raw)
+        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        batch = body.lstrip().startswith(b"[")
+        return _invalid("a batch; each message is sent on its own" if batch else f"JSON that is no object: {quote(body)}", None)
+    except msgspec.DecodeError as malformed:
+        return _not_json(malformed)
+
+    is_reply = bytes(fields.get("method", _NULL)) == _NULL and ("result" in fields or "error" in fields)
+    id: int | str | None = None
+    wrong_id = False
+    if "id" in fields:
+        try:
+            id = msgspec.json.decode(fields["id"], type=int | str)
+        except msgspec.DecodeError:
+            wrong_id = True
+    if "jsonrpc" not in fields:
+        why = 'a message without "jsonrpc":"2.0"'
+    elif bytes(fields["jsonrpc"]) != b'"2.0"':
+        why = f'"jsonrpc" is not "2.0" but {quote(bytes(fields["jsonrpc"]))}'
+    elif wrong_id and is_reply and "error" in fields:
+        why = f"an error reply without a usable id, so the plugin could not read a message: {quote(bytes(fields['error']))}"
+    elif wrong_id:
+        why = f"an id is an integer or a string, not {quote(bytes(fields['id']))}"
+    else:
+        why = f"a message with a wrong field: {quote(str(error))}"
+    return _invalid(why, id, is_reply=is_reply)
+
+
+_SURROGATES: Final = re.compile("[\ud800-\udfff]")
+
+
+def _without_surrogates(value: Any) -> Any:
+    """Copy what `to_builtins` gave, lone surrogates in keys and strings replaced."""
+    if isinstance(value, str):
+        return _SURROGATES.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list | tuple):
+        return [_without_surrogates(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _decoded(value: object) -> Any:
+    if isinstance(value, msgspec.Raw):
+        return msgspec.json.decode(value)
+    raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+
+
+def told_instead(params: msgspec.Raw) -> msgspec.Raw:
+    """The params of a hook's request as those of the event that tells the same."""
+    fields = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
+    fields.pop("timeout_s", None)
+    return msgspec.Raw(encode(fields))

@@ -1,0 +1,324 @@
+"""What a plugin writes to its stdout, cut into messages and stray output. Pure: no clock, no I/O.
+
+Both forms are read from one stream, message by message:
+
+- a header block (`Content-Length: N`, in any case, other fields ignored, lines ended by CRLF or LF, a blank line), then N bytes;
+- a line that starts with `{`, up to its LF.
+
+Space, tabs, CR and LF between messages are skipped. Anything else is stray output up to its LF, or up to a `Content-Length:` or
+`{"jsonrpc"` inside the line: plugins print, and so do the libraries they use. Stray output is handed on to be logged; it is no violation.
+
+Where the two could be confused:
+
+- A line that starts with `{` is tried as a whole first. If it is no JSON, it is cut at every `Content-Length:` and `{"jsonrpc"`
+  inside it and each part is tried alone: so of two messages on one line both are read, and a message cut short by another
+  writer does not take that one with it.
+- Bytes that could yet become a header's name are held back until that is decided, or until EOF.
+- A header block that is broken ends the connection: where the next message begins cannot be known.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, NoReturn, TypeAlias
+
+import msgspec
+
+from sliphook.quoting import quote
+from sliphook_sdk.framing import FramingError
+from sliphook_sdk.protocol import limits
+
+from . import envelope
+
+__all__ = ["Body", "FrameReader", "FramingError", "Stray"]
+
+_BEGIN: Final = re.compile(rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?")  # the two usual beginnings at one go
+_FRAME: Final = re.compile(rb"Content-Length: ([0-9]{1,7})\r\n\r\n")
+_PLAIN_HEADER: Final = 1
+_BRACE: Final = 2
+_HEADER: Final = re.compile(rb"content-(?:length|type):", re.IGNORECASE)
+_HEADER_NAMES: Final = (b"content-length:", b"content-type:")
+_FIELD_NAME: Final = re.compile(rb"[A-Za-z0-9_-]+")
+_MARKER: Final = re.compile(rb'Content-Length:|\{"jsonrpc"')
+_LF_OR_MARKER: Final = re.compile(rb'\n|Content-Length:|\{"jsonrpc"')
+_LONGEST_MARKER: Final = len(b"Content-Length:")
+_EXCERPT: Final = 1024  # more than a quote can show
+
+_State: TypeAlias = Literal["boundary", "line", "stray", "header", "body"]
+
+
+class Body(msgspec.Struct, frozen=True):
+    """One message: its bytes as they came, and what they say. An `InvalidMessage` is JSON that breaks the envelope."""
+
+    data: bytes
+    message: envelope.Message | envelope.InvalidMessage
+
+
+class Stray(msgspec.Struct, frozen=True):
+    """Output that is no message, without its line end. `why` is a sentence for people that quotes it harmlessly."""
+
+    data: bytes
+    why: str
+
+
+class FrameReader:
+    """Reads one plugin's stdout. Feed it what was read, then take pieces with `next` until it gives None.
+
+    The cost is linear in the bytes fed, however they are split. The pieces do not depend on the split either.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._start: int = 0  # of the piece under way
+        self._scanned: int = 0  # searched up to here; in a header block, the start of its unread line
+        self._bad_line_end: int = 0  # up to here it is known that the line as a whole is no JSON
+        self._length: int | None = None  # of the body that the header block announces
+        self._at: _State = "boundary"
+        self._closed = False
+        self._dead: FramingError | None = None
+        self._stray_in_a_row = 0
+        self._violations = 0
+
+    @property
+    def mid_message(self) -> bool:
+        """Whether a message has begun and is not complete, as of the last `next`. Stray output is no message."""
+        return self._dead is None and self._at in ("line", "header", "body")
+
+    @property
+    def unfinished(self) -> str:
+        """An excerpt of what `next` has not given yet, for an error about silence in mid-message."""
+        return quote(bytes(self._buffer[self._start : self._start + _EXCERPT]))
+
+    def feed(self, data: bytes) -> None:
+        """Add what was read. Does nothing after an error."""
+        if self._dead is not None:
+            return
+        if self._start:
+            del self._buffer[: self._start]
+            self._scanned -= self._start
+            self._bad_line_end = max(0, self._bad_line_end - self._start)
+            self._start = 0
+        self._buffer += data
+
+    def whole(self, data: bytes) -> Body | None:
+        """Give the one valid message that `data` is, from its first byte to its last: the usual case, at a third of the cost.
+
+        None, and nothing has happened, where it is anything else or where something is still to be read: then `feed` it.
+        """
+        if self._at != "boundary" or self._start != len(self._buffer) or self._dead is not None:
+            return None
+        start = 0
+        if not data.startswith(b"{"):
+            header = _FRAME.match(data)
+            if header is None or header.end() + int(header[1]) != len(data):
+                return None
+            start = header.end()
+        elif data.find(b"\n") != len(data) - 1:
+            return None
+        body = data[start:] if start else data[:-1]
+        try:
+            message = envelope.decode(body)
+        except (envelope.NotJson, envelope.TooDeep, envelope.InvalidMessage):
+            return None
+        self._stray_in_a_row = 0
+        return Body(body, message)
+
+    def close(self) -> None:
+        """Tell that there is no more: the last line counts without its LF."""
+        self._closed = True
+
+    def violation(self, why: str) -> None:
+        """Count a breach of the protocol that the caller found, as an invalid message.
+
+        Raises:
+            FramingError: It is one too many.
+        """
+        self._violations += 1
+        if self._violations >= limits.MAX_VIOLATIONS:
+            self._fail(f"{limits.MAX_VIOLATIONS} violations of the protocol, the last: {why}", "")
+
+    def next(self) -> Body | Stray | None:
+        """Give the next piece, or None where more bytes are needed (after `close`: where all is read).
+
+        Raises:
+            FramingError: The stream cannot be read on, and the plugin is to blame. Every later call raises it again.
+        """
+        if self._dead is not None:
+            raise self._dead.with_traceback(None)
+        if self._at == "boundary":
+            if self._start == len(self._buffer):
+                return None
+            self._at = self._begin()
+        if self._at == "header":
+            self._at = self._read_header()
+        if self._at == "body":
+            return self._read_body()
+        if self._at == "line":
+            return self._read_line()
+        if self._at == "stray":
+            return self._read_stray()
+        if self._at == "header" and self._closed:
+            self._fail("the output ended inside a header block", self.unfinished)
+        return None
+
+    def _begin(self) -> _State:
+        """Decide by its first bytes what starts here. It stays a boundary where that takes more bytes."""
+        buffer = self._buffer
+        begin = _BEGIN.match(buffer, self._start)
+        assert begin is not None  # it matches nothing as well
+        self._start = self._scanned = start = begin.end()
+        if begin.lastindex == _PLAIN_HEADER:
+            self._length = int(begin[_PLAIN_HEADER])
+            if self._length > limits.MAX_MESSAGE_BYTES:
+                self._fail_too_long(begin[0].strip())
+            return "body"
+        if begin.lastindex == _BRACE:
+            self._start -= 1
+            return "line"
+        if start == len(buffer):
+            return "boundary"
+        if _HEADER.match(buffer, start):
+            self._length = None
+            return "header"
+        head = bytes(buffer[start : start + _LONGEST_MARKER]).lower()
+        if not self._closed and any(name.startswith(head) for name in _HEADER_NAMES):
+            return "boundary"
+        return "stray"
+
+    def _read_header(self) -> _State:
+        """Read the lines of a header block that are complete; after the blank one the body begins."""
+        buffer = self._buffer
+        while True:
+            end = buffer.find(b"\n", self._scanned)
+            if (end if end >= 0 else len(buffer)) - self._start >= limits.MAX_HEADER_BYTES:
+                self._fail(f"a header block over {limits.MAX_HEADER_BYTES:,} bytes", self.unfinished)
+            if end < 0:
+                return "header"
+            line = bytes(buffer[self._scanned : end]).removesuffix(b"\r")
+            self._scanned = end + 1
+            if not line:
+                break
+            self._read_field(line)
+        if self._length is None:
+            self._fail("a header block without Content-Length", self._block())
+        self._start = self._scanned
+        return "body"
+
+    def _read_field(self, line: bytes) -> None:
+        name, colon, value = line.partition(b":")
+        if not colon or not _FIELD_NAME.fullmatch(name):
+            self._fail("a header block that a blank line should have ended", quote(line))
+        if name.lower() != b"content-length":
+            return
+        digits = value.strip(b" \t")
+        if not digits.isdigit():
+            self._fail("a Content-Length that is no decimal number", quote(line))
+        if self._length is not None:
+            self._fail("a header block with more than one Content-Length", self._block())
+        self._length = int(digits)
+        if self._length > limits.MAX_MESSAGE_BYTES:
+            self._fail_too_long(line)
+
+    def _block(self) -> str:
+        return quote(bytes(self._buffer[self._start : self._scanned]))
+
+    def _read_body(self) -> Body | None:
+        assert self._length is not None
+        end = self._start + self._length
+        if len(self._buffer) < end:
+            if self._closed:
+                missing = end - len(self._buffer)
+                self._fail(f"the output ended inside a message: {missing:,} of {self._length:,} bytes are missing", self.unfinished)
+            return None
+        data = bytes(self._buffer[self._start : end])
+        try:
+            message = self._decode(data)
+        except envelope.NotJson as error:
+            self._fail(f"a framed body of {len(data):,} bytes is no JSON ({error.why})", quote(data))
+        return self._body(data, message, end)
+
+    def _read_line(self) -> Body | Stray | None:
+        """Read a line that starts with `{`: a message, or the first part of a line that is known to be none."""
+        buffer, start = self._buffer, self._start
+        if start < self._bad_line_end:
+            return self._read_part()
+        end = buffer.find(b"\n", self._scanned)
+        found = end >= 0
+        if not found:
+            self._scanned = end = len(buffer)
+        if end - start > limits.MAX_MESSAGE_BYTES:
+            self._fail_too_long(bytes(buffer[start : start + _EXCERPT]))
+        if not found and not self._closed:
+            return None
+        data = bytes(buffer[start:end])
+        try:
+            message = self._decode(data)
+        except envelope.NotJson as error:
+            if _MARKER.search(data, 1):
+                self._bad_line_end = end
+                return self._read_part()
+            return self._no_json(data, error, end)
+        return self._body(data, message, end + found)
+
+    def _read_part(self) -> Body | Stray:
+        """Read up to the next marker in a line that is no JSON as a whole."""
+        marker = _MARKER.search(self._buffer, self._start + 1, self._bad_line_end)
+        end = marker.start() if marker else self._bad_line_end
+        data = bytes(self._buffer[self._start : end])
+        try:
+            message = self._decode(data)
+        except envelope.NotJson as error:
+            return self._no_json(data, error, end)
+        return self._body(data, message, end)
+
+    def _read_stray(self) -> Stray | None:
+        buffer, start = self._buffer, self._start
+        stop = _LF_OR_MARKER.search(buffer, self._scanned)
+        if stop:
+            end = stop.start()
+        elif self._closed:
+            end = len(buffer)
+        else:
+            # What may be the beginning of a marker is not counted yet: the limit is the same however the bytes are split.
+            self._scanned = max(start, len(buffer) - _LONGEST_MARKER + 1)
+            self._check_stray(self._scanned - start)
+            return None
+        data = bytes(buffer[start:end])
+        return self._stray(data, f'stray output on stdout, which is for messages alone (log to stderr): "{quote(data)}"', end)
+
+    def _decode(self, data: bytes) -> envelope.Message | envelope.InvalidMessage:
+        try:
+            return envelope.decode(data)
+        except envelope.InvalidMessage as error:
+            return error.with_traceback(None)  # kept, not raised: its frames are not wanted
+        except envelope.TooDeep as error:
+            self._fail(f"a message {error.why}", quote(data))
+
+    def _body(self, data: bytes, message: envelope.Message | envelope.InvalidMessage, end: int) -> Body:
+        self._stray_in_a_row = 0
+        self._start = end
+        self._at = "boundary"
+        return Body(data, message)
+
+    def _no_json(self, data: bytes, error: envelope.NotJson, end: int) -> Stray:
+        return self._stray(data, f'stray output: it starts with {{ but is no JSON, {error.why}: "{quote(data)}"', end)
+
+    def _stray(self, data: bytes, why: str, end: int) -> Stray:
+        data = data.removesuffix(b"\r")
+        self._check_stray(len(data))
+        self._stray_in_a_row += len(data)
+        self._start = end
+        self._at = "boundary"
+        return Stray(data, why)
+
+    def _check_stray(self, more: int) -> None:
+        if self._stray_in_a_row + more > limits.MAX_STRAY_BYTES:
+            self._fail(f"more than {limits.MAX_STRAY_BYTES:,} bytes of stray output in a row", self.unfinished)
+
+    def _fail_too_long(self, start: bytes) -> NoReturn:
+        self._fail(f"a message over {limits.MAX_MESSAGE_BYTES:,} bytes", quote(start))
+
+    def _fail(self, why: str, excerpt: str) -> NoReturn:
+        self._dead = FramingError(why, excerpt)
+        self._buffer.clear()
+        raise self._dead from None
