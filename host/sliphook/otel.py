@@ -37,13 +37,13 @@ from sliphook_sdk.protocol.payloads import (
 
 __all__ = ["OtelSpans"]
 
-_log = logging.getLogger("sliphook.otel")
+_log = logging.getLogger(__name__)
 
 _BAD_TURNS: Final = frozenset({"failed", "max_iterations", "loop_detected", "budget_exceeded"})
 
 
 class OtelSpans:
-    """Makes the spans of one host (see `observer.Spans`). A tracer, processor or exporter that fails is logged once and harms nobody.
+    """Makes the spans of one host (see `recorder.Spans`). A tracer, processor or exporter that fails is logged once and harms nobody.
 
     Args:
         tracer_provider: whose spans they are; by default the global one. Its processor should be one that exports in a thread of its
@@ -55,7 +55,7 @@ class OtelSpans:
         self._open: dict[tuple[str, str], Span] = {}
         self._has_failed = False
 
-    # -- what the host tells (see `observer.Spans`) ------------------------------------------------------------------
+    # -- what the host tells (see `recorder.Spans`) ------------------------------------------------------------------
 
     def hook(self, name: str, payload: Payload) -> OtelHook:
         """A hook is about to be put to the plugins."""
@@ -166,7 +166,7 @@ class OtelSpans:
 
 
 class OtelHook:
-    """The spans of one hook (see `observer.HookSpans`).
+    """The spans of one hook (see `recorder.HookSpans`).
 
     Attributes:
         span: the hook's own; None where it could not be made.

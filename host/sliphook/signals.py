@@ -14,7 +14,7 @@ from typing import Final
 
 import trio
 
-_log = logging.getLogger("sliphook.signals")
+_log = logging.getLogger(__name__)
 
 ENDING: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm", signal.SIGHUP: "sighup"}
 """What is caught, and what plugins are told as `invalidation_reason`."""

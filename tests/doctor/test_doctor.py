@@ -74,8 +74,8 @@ def about(findings: list[Finding], name: str) -> list[tuple[str, str]]:
 async def test_a_user_without_plugins_has_nothing_to_do(home: Path) -> None:
     findings = await examined()
     assert [finding for finding in findings if finding.level == "problem"] == []
-    assert [finding.about for finding in findings] == ["config.toml", "sandbox", "keeper"]
-    assert about(findings, "keeper") == [("ok", "plugins and what they start end with a killed agent")]
+    assert [finding.about for finding in findings] == ["config.toml", "sandbox", "reaper"]
+    assert about(findings, "reaper") == [("ok", "plugins and what they start end with a killed agent")]
     assert not left_in(home)
 
 
@@ -132,11 +132,11 @@ def test_the_command(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_keeper_that_keeps_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    idle = tmp_path / "keeper.py"
+    idle = tmp_path / "reaper.py"
     idle.write_text("import sys; sys.exit(4)")
     monkeypatch.setattr(system, "SCRIPT", idle)
-    (finding,) = system.keeper(Scene())
-    assert (finding.level, finding.what) == ("problem", "plugins may outlive a killed agent: the keeper ended with status 4")
+    (finding,) = system.reaper(Scene())
+    assert (finding.level, finding.what) == ("problem", "plugins may outlive a killed agent: the reaper ended with status 4")
 
 
 async def test_files_that_others_may_write(home: Path) -> None:

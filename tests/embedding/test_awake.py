@@ -15,7 +15,7 @@ from sliphook.testing import HANGS, FakePlugin
 from sliphook.transport import reader
 from sliphook.transport.call import Call
 from sliphook.transport.reader import PipeReader
-from sliphook.transport.spin_wait import Vigil
+from sliphook.transport.spin_wait import SpinWait
 
 PASSES = range(8)
 """When the disturbance comes: within so many passes a request is written, looked for in vain, and read by the plugin."""
@@ -24,8 +24,8 @@ PASSES = range(8)
 @pytest.fixture(autouse=True)
 def always_awake(monkeypatch: pytest.MonkeyPatch) -> None:
     """For longer than any test may take, and whatever the last answers were."""
-    monkeypatch.setattr(reader, "AWAKE_S", 60.0)
-    monkeypatch.setattr(Vigil, "pays", True)
+    monkeypatch.setattr(reader, "SPIN_S", 60.0)
+    monkeypatch.setattr(SpinWait, "pays", True)
 
 
 class Sleepers(list[Call]):
@@ -94,7 +94,7 @@ async def test_answers_come_without_sleep_and_everybody_else_runs(sleepers: Slee
 
 
 async def test_who_has_been_awake_for_long_enough_goes_to_sleep(monkeypatch: pytest.MonkeyPatch, sleepers: Sleepers) -> None:
-    monkeypatch.setattr(reader, "AWAKE_S", 0.001)
+    monkeypatch.setattr(reader, "SPIN_S", 0.001)
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
 
     async with asking(plugin) as turn, trio.open_nursery() as nursery:

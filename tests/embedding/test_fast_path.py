@@ -20,12 +20,12 @@ import sliphook
 import sliphook.testing
 from sliphook import Outcome, PluginHost, Session, Turn
 from sliphook.dispatch.encoding import encode_params
-from sliphook.dispatch.fast_path import LoneFire, asked_alone
+from sliphook.dispatch.fast_path import SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
 from sliphook.transport import reader
 from sliphook.transport.call import Call
-from sliphook.transport.spin_wait import Vigil
+from sliphook.transport.spin_wait import SpinWait
 from sliphook_sdk.protocol import CATALOGUE
 
 LINE = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n'
@@ -34,8 +34,8 @@ LINE = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message"
 @pytest.fixture(params=["asleep", "awake"], autouse=True)
 def how_callers_wait(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a caller may stay awake for its answer, for a while at first, makes no difference to what comes of it."""
-    monkeypatch.setattr(Vigil, "pays", request.param == "awake")
-    monkeypatch.setattr(reader, "AWAKE_S", 0.005)
+    monkeypatch.setattr(SpinWait, "pays", request.param == "awake")
+    monkeypatch.setattr(reader, "SPIN_S", 0.005)
 
 
 async def ask(turn: Turn, note: str = "") -> Outcome:
@@ -95,7 +95,7 @@ async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(a
     async with asking(plugin) as turn:
         await plugin.write(b"Content-Length: x\r\n\r\n")
         host = turn.session.host
-        lone = asked_alone(CATALOGUE["pre_tool_call"], host.subscribers("pre_tool_call"), host.plugins_by_name)
+        lone = asked_single(CATALOGUE["pre_tool_call"], host.subscribers("pre_tool_call"), host.plugins_by_name)
         assert lone is not None
         connection = lone[1]
         while not connection.closed:
@@ -306,8 +306,8 @@ async def interrupt_soon(session: Session) -> None:
 @pytest.mark.parametrize(
     ("plugins", "hook", "kind"),
     [
-        ([FakePlugin("one", hears=["pre_tool_call"])], "pre_tool_call", LoneFire),
-        ([FakePlugin("one", hears=["pre_tool_call"]), FakePlugin("other", hears=["stop"])], "pre_tool_call", LoneFire),
+        ([FakePlugin("one", hears=["pre_tool_call"])], "pre_tool_call", SingleFire),
+        ([FakePlugin("one", hears=["pre_tool_call"]), FakePlugin("other", hears=["stop"])], "pre_tool_call", SingleFire),
         ([FakePlugin("one", hears=["pre_tool_call"]), FakePlugin("two", hears=["pre_tool_call"])], "pre_tool_call", Fire),
         ([FakePlugin("one", subscriptions=[{"event": "pre_tool_call", "replaces": True}])], "pre_tool_call", Fire),
         ([FakePlugin("one", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])], "pre_tool_call", Fire),
@@ -315,10 +315,10 @@ async def interrupt_soon(session: Session) -> None:
         ([FakePlugin("one", hears=["stop"])], "pre_tool_call", Fire),
     ],
 )
-async def test_who_takes_it(plugins: list[FakePlugin], hook: str, kind: type[LoneFire | Fire], monkeypatch: pytest.MonkeyPatch) -> None:
-    began: list[type[LoneFire | Fire]] = []
+async def test_who_takes_it(plugins: list[FakePlugin], hook: str, kind: type[SingleFire | Fire], monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[type[SingleFire | Fire]] = []
 
-    def note(one: type[LoneFire | Fire]) -> None:
+    def note(one: type[SingleFire | Fire]) -> None:
         begin = one.begin
 
         def noted(fire: Any) -> None:
@@ -327,7 +327,7 @@ async def test_who_takes_it(plugins: list[FakePlugin], hook: str, kind: type[Lon
 
         monkeypatch.setattr(one, "begin", noted)
 
-    note(LoneFire)
+    note(SingleFire)
     note(Fire)
     with trio.fail_after(10):
         async with PluginHost(plugins) as host, host.session() as session, session.turn("x") as turn:
@@ -354,7 +354,7 @@ async def test_a_hook_leaves_nothing_for_the_garbage_collector() -> None:
 
 
 def living() -> int:
-    return sum(isinstance(one, (Call, LoneFire, Outcome)) for one in gc.get_objects())
+    return sum(isinstance(one, (Call, SingleFire, Outcome)) for one in gc.get_objects())
 
 
 HOST = str(Path(sliphook.__file__).parent)

@@ -1,4 +1,4 @@
-"""The fast path is a shortcut, not another way: the same script through `LoneFire` and through `Fire` looks the same from everywhere."""
+"""The fast path is a shortcut, not another way: the same script through `SingleFire` and through `Fire` looks the same from everywhere."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def in_a_second(interrupt: Any) -> None:
 def test_the_same_script_looks_the_same(steps: list[dict[str, Any]]) -> None:
     fast, slow = Story(), Story()
     run(fast.play, steps)
-    with patch.object(sliphook.session.session, "asked_alone", return_value=None):
+    with patch.object(sliphook.session.session, "asked_single", return_value=None):
         run(slow.play, steps)
     assert fast.seen == slow.seen
     assert fast.records == slow.records

@@ -10,7 +10,7 @@ import trio.testing
 from trio.testing import MockClock
 
 from sliphook import ApprovalRequest, Context, Outcome, PluginHost, Turn, TurnOpen
-from sliphook.dispatch.fast_path import LoneFire
+from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.session.interrupt import interrupt_turns
 from sliphook.session.session import Session
@@ -366,9 +366,9 @@ async def test_a_failure_that_counts_as_none_is_said(autojump_clock: MockClock, 
     assert problems == says
 
 
-@pytest.mark.parametrize(("kind", "plugins"), [(LoneFire, ["guard"]), (Fire, ["guard", "second"])])
+@pytest.mark.parametrize(("kind", "plugins"), [(SingleFire, ["guard"]), (Fire, ["guard", "second"])])
 async def test_an_answer_that_an_interrupt_overtakes_permits_nothing(
-    kind: type[LoneFire | Fire], plugins: list[str], monkeypatch: pytest.MonkeyPatch
+    kind: type[SingleFire | Fire], plugins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The turn ends after the last answer and before the task that waits for it can run; that task is outside of the turn's block."""
     guards = [FakePlugin(name, hooks={"pre_tool_call": {"decision": "allow"}}) for name in plugins]
@@ -378,7 +378,7 @@ async def test_an_answer_that_an_interrupt_overtakes_permits_nothing(
     with trio.fail_after(10):
         async with PluginHost(guards) as host, host.session() as session, trio.open_nursery() as nursery:
 
-            def finish_and_interrupt(fire: LoneFire | Fire, outcome: Outcome) -> None:
+            def finish_and_interrupt(fire: SingleFire | Fire, outcome: Outcome) -> None:
                 finish(fire, outcome)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
                 if isinstance(outcome.payload, PreToolCall):
                     session.interrupt()

@@ -12,7 +12,7 @@ import trio
 
 from sliphook import PluginHost, PluginSpec
 from sliphook.process.child import ChildProcess, spawn
-from sliphook.process.reaper import Keeper
+from sliphook.process.reaper import OrphanReaper
 from sliphook.process.sandbox import why_no_sandbox
 
 WAIT_S = 20
@@ -63,7 +63,7 @@ async def test_it_writes_nowhere_else_and_has_no_network(tmp_path: Path) -> None
 
 async def start(tmp_path: Path, text: str) -> ChildProcess:
     path = script(tmp_path, text)
-    process = await spawn(path, cwd=tmp_path / "data", env=dict(os.environ), keeper=Keeper(), sandbox=True)
+    process = await spawn(path, cwd=tmp_path / "data", env=dict(os.environ), reaper=OrphanReaper(), sandbox=True)
     os.close(process.stdin)
     return process
 

@@ -120,13 +120,13 @@ def test_replacers_are_asked_one_after_the_other_each_on_the_last_payload_then_a
         subscriber("b", {"replaces": True}, event="user_prompt_submit", order=2),
         subscriber("c", {"replaces": True, "priority": -9}, event="user_prompt_submit", order=1),
         subscriber("a", {"replaces": True, "priority": 9}, event="user_prompt_submit", order=4),
-        subscriber("witness", {"mode": "event", "priority": 99}, event="user_prompt_submit", order=5),
+        subscriber("recorder", {"mode": "event", "priority": 99}, event="user_prompt_submit", order=5),
         about=payload("user_prompt_submit", text="hello"),
         shows="text",
     )
-    assert fired.lines == ["ask a(hello)", "ask b(from a)", "ask c(from b)", "ask guard(from b), tell witness(from b)"]
+    assert fired.lines == ["ask a(hello)", "ask b(from a)", "ask c(from b)", "ask guard(from b), tell recorder(from b)"]
     assert fired.outcome.payload == payload("user_prompt_submit", text="from b")
-    assert [part.plugin for part in fired.outcome.parts] == ["a", "b", "c", "guard", "witness"]
+    assert [part.plugin for part in fired.outcome.parts] == ["a", "b", "c", "guard", "recorder"]
 
 
 def test_a_plugin_takes_part_once_by_the_first_of_its_subscriptions_that_matches() -> None:
@@ -233,16 +233,16 @@ def test_a_replacer_s_deny_ends_the_fire_and_who_is_told_is_told() -> None:
         subscriber("second", {"replaces": True, "priority": 1}),
         subscriber("third", {"replaces": True}),
         subscriber("guard"),
-        subscriber("witness", {"mode": "event"}),
+        subscriber("recorder", {"mode": "event"}),
         shows="arguments",
     )
     changed = "{'command': 'ls -l'}"
-    assert fired.lines == ["ask first({'command': 'ls'})", f"ask second({changed})", f"tell witness({changed})"]
+    assert fired.lines == ["ask first({'command': 'ls'})", f"ask second({changed})", f"tell recorder({changed})"]
     assert fired.outcome.decision == "deny"
     assert [(part.plugin, part.status) for part in fired.outcome.parts] == [
         ("first", "answered"),
         ("second", "answered"),
-        ("witness", "told"),
+        ("recorder", "told"),
     ]
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import trio
 import trio.testing
 
-from sliphook.plugin.hang_watchdog import HangWatch
+from sliphook.plugin.hang_watchdog import HangWatchdog
 from sliphook.transport.deadlines import Deadlines
 
 
@@ -20,7 +20,7 @@ class Watched:
         self.hangs: list[float] = []
         self.busy_until = 0.0
         self.deadlines = Deadlines()
-        self.watch = HangWatch(
+        self.watch = HangWatchdog(
             self.deadlines,
             busy=lambda: trio.current_time() < self.busy_until,
             ping=lambda: self.pings.append(trio.current_time()),

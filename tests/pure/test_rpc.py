@@ -264,7 +264,7 @@ def test_a_handler_that_raises_is_an_internal_error_without_a_traceback_and_is_l
         )
         assert peer.says(f'{{"jsonrpc":"2.0","method":"{method}"}}') is False
         assert peer.emitted == []
-    assert {record.name for record in caplog.records} == {"sliphook.rpc"}
+    assert {record.name for record in caplog.records} == {"sliphook.wire.rpc"}
     assert len(caplog.records) >= 3
     assert "a secret of the host" in caplog.text
 

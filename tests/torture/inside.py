@@ -99,14 +99,14 @@ def owes_a_reply(host: PluginHost, name: str) -> bool:
 
 def keeper_pid(host: PluginHost) -> int:
     """The process that outlives a host that is killed."""
-    process = host._stage.keeper._process
+    process = host._state.reaper._process
     assert process is not None
     return process.pid
 
 
 def log_files_lost(host: PluginHost) -> int:
     """Lines that did not come into the log files."""
-    return host._stage.logs.lost
+    return host._state.logs.lost
 
 
 def descriptors() -> dict[int, str]:

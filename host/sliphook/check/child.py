@@ -18,7 +18,7 @@ from sliphook.process.environment import plugin_environment
 from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
 from sliphook.wire import envelope
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.framing import FrameReader, FramingError, Stray
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode
@@ -80,7 +80,7 @@ class Child:
         )
         child = cls(process, breach, watched)
         if watched is not None:
-            watched.witness.life("spawn", note=f"pid {process.pid}: {path}")
+            watched.recorder.life("spawn", note=f"pid {process.pid}: {path}")
         nursery.start_soon(child._read)
         nursery.start_soon(child._drain)
         return child
@@ -164,7 +164,7 @@ class Child:
                 await self._process.wait()
             if self._watched is not None:
                 status = self._process.returncode
-                self._watched.witness.life("exit", note=None if status is None else describe_exit(status))
+                self._watched.recorder.life("exit", note=None if status is None else describe_exit(status))
             for stream in (self._stdin, self._stdout, self._stderr):
                 await stream.aclose()
 
@@ -197,7 +197,7 @@ class Child:
         if self._watched is None:
             return
         for line in lines:
-            self._watched.witness.life("stderr", body=line.encode())
+            self._watched.recorder.life("stderr", body=line.encode())
 
     async def _read(self) -> None:
         reader = FrameReader()
@@ -261,6 +261,6 @@ class Child:
             return f"{method.name} needs {method.grant} in the manifest's uses"
         try:
             msgspec.json.decode(asked.params, type=method.params)
-        except UNDECODABLE as error:
+        except DECODE_ERRORS as error:
             return f"the params of {method.name} do not fit ({quote(str(error))})"
         return None

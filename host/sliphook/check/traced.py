@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sliphook.trace.record import TraceSink
 from sliphook.transport.call import Call
-from sliphook.transport.recorder import Witness
+from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.wire import envelope
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
 
@@ -20,7 +20,7 @@ class Watched:
     """
 
     def __init__(self, sink: TraceSink, plugin: str) -> None:
-        self.witness = Witness(sink, plugin)
+        self.recorder = TransportRecorder(sink, plugin)
         self._writing = FrameReader()
         self._calls: dict[int | str, Call] = {}
 
@@ -37,12 +37,12 @@ class Watched:
     def read(self, piece: Body | Stray) -> None:
         """The plugin wrote this."""
         if isinstance(piece, Stray):
-            self.witness.oddity("stray", piece.data, piece.why)
+            self.recorder.oddity("stray", piece.data, piece.why)
         elif isinstance(piece.message, envelope.InvalidMessage):
-            self.witness.oddity("refused", piece.data, piece.message.why)
+            self.recorder.oddity("refused", piece.data, piece.message.why)
         else:
             call = self._calls.pop(piece.message.id, None) if isinstance(piece.message, envelope.Reply) else None
-            self.witness.received(piece.data, piece.message, call)
+            self.recorder.received(piece.data, piece.message, call)
 
     def _sent(self, body: Body) -> None:
         message = body.message
@@ -50,13 +50,13 @@ class Watched:
             call = Call(message.method, 0.0, _ignore)
             call.id = message.id if isinstance(message.id, int) else 0
             self._calls[message.id] = call
-            self.witness.sent(body.data, message.method, message.id, call)
+            self.recorder.sent(body.data, message.method, message.id, call)
         elif isinstance(message, envelope.Notification):
-            self.witness.sent(body.data, message.method, None, None)
+            self.recorder.sent(body.data, message.method, None, None)
         elif isinstance(message, envelope.Reply):
-            self.witness.sent(body.data, "reply", message.id, None)
+            self.recorder.sent(body.data, "reply", message.id, None)
         else:
-            self.witness.sent(body.data, "invalid", message.id, None)
+            self.recorder.sent(body.data, "invalid", message.id, None)
 
 
 def _ignore(_: Call) -> None:

@@ -131,7 +131,7 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
     """
     import msgspec
 
-    from sliphook.wire.decoding import UNDECODABLE
+    from sliphook.wire.decoding import DECODE_ERRORS
 
     if given is None:
         return {}
@@ -145,7 +145,7 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
             raise click.UsageError(f"{option}: cannot read {source}: {error.strerror or error}") from None
     try:
         value: Any = msgspec.json.decode(data)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise click.UsageError(f"{source} is no JSON: {error}") from None
     if not isinstance(value, dict):
         raise click.UsageError(f'{source} must be a JSON object, like \'{{"key": "value"}}\'')

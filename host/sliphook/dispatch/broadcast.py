@@ -15,7 +15,7 @@ from sliphook_sdk.protocol import Entry, Payload
 from .encoding import Delivery, PayloadTooLarge
 from .policy import Subscriber, first_match
 
-_log = logging.getLogger("sliphook.telling")
+_log = logging.getLogger(__name__)
 
 
 class Listeners(msgspec.Struct, frozen=True):
@@ -59,7 +59,7 @@ def tell(
     traceparent: str | None = None,
 ) -> list[str]:
     """Tell everybody whose subscription matches, hooks too; returns the names of those who were told."""
-    announcement = Announcement(entry, payload, traceparent)
+    announcement = Broadcast(entry, payload, traceparent)
     told: list[str] = []
     for same in listeners:
         item = announcement.item_for(same.one)
@@ -70,7 +70,7 @@ def tell(
     return told
 
 
-class Announcement:
+class Broadcast:
     """One event on its way to many.
 
     Args:

@@ -27,13 +27,13 @@ from sliphook_sdk.protocol import Entry, Payload
 
 from .encoding import PayloadTooLarge, encode_params
 from .fire import result_of
-from .observer import HookWatch
+from .hook_recorder import HookRecord
 from .outcome import Outcome, cancelled_outcome
 from .policy import Audience, Result, Subscriber, first_match, merge_one
 
 
-def asked_alone(entry: Entry, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin]) -> tuple[Subscriber, Connection] | None:
-    """Who is asked and over what, where a `LoneFire` can do it; else None."""
+def asked_single(entry: Entry, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin]) -> tuple[Subscriber, Connection] | None:
+    """Who is asked and over what, where a `SingleFire` can do it; else None."""
     if entry.urgent or not isinstance(subscribers, Audience) or not subscribers.is_one_asked:
         return None
     subscriber = subscribers[0]
@@ -42,7 +42,7 @@ def asked_alone(entry: Entry, subscribers: Sequence[Subscriber], plugins: Mappin
     return (subscriber, connection) if connection is not None else None
 
 
-class LoneFire:
+class SingleFire:
     """A hook under way at one plugin, for one task: it calls `begin` and, where that gives no outcome yet, `wait`.
 
     Args:
@@ -50,8 +50,8 @@ class LoneFire:
         payload: what it is about, heavy fields filled in.
         subscriber: who is asked, by its only subscription.
         connection: to that plugin.
-        deadlines: the host's watchdog.
-        watch: who looks on, or None.
+        deadlines: the host's deadlines.
+        record: what is recorded of it, or None.
 
     Attributes:
         seq: the payload's.
@@ -59,7 +59,18 @@ class LoneFire:
     """
 
     __slots__ = (
-        "_call", "_connection", "_deadlines", "_entry", "_parked", "_payload", "_reads", "_route", "_subscriber", "_watch", "outcome", "seq"
+        "_call",
+        "_connection",
+        "_deadlines",
+        "_entry",
+        "_parked",
+        "_payload",
+        "_reads",
+        "_record",
+        "_route",
+        "_subscriber",
+        "outcome",
+        "seq"
     )  # fmt: skip
 
     def __init__(
@@ -69,7 +80,7 @@ class LoneFire:
         subscriber: Subscriber,
         connection: Connection,
         deadlines: Deadlines,
-        watch: HookWatch | None,
+        record: HookRecord | None,
     ) -> None:
         self.seq = payload.seq
         self.outcome: Outcome | None = None
@@ -78,7 +89,7 @@ class LoneFire:
         self._subscriber = subscriber
         self._connection = connection
         self._deadlines = deadlines
-        self._watch = watch
+        self._record = record
         (self._route,) = subscriber.routes
         self._reads = False
         self._parked: trio.lowlevel.Task | None = None
@@ -97,8 +108,8 @@ class LoneFire:
         # not before its bytes are there: the timeout is the plugin's, and a large payload takes its time
         payload = self._payload
         self._call = call = Call(self._entry.method, route.timeout_s, self._settled, session_id=payload.session_id, turn_id=payload.turn_id)
-        if self._watch is not None:
-            call.traceparent = self._watch.asked(self._subscriber.plugin)
+        if self._record is not None:
+            call.traceparent = self._record.asked(self._subscriber.plugin)
         self._reads = self._connection.ask(call, params)
         if call.status is None:
             call.start_clock(self._deadlines)  # it counts from the call's making; the plugin works meanwhile
@@ -141,8 +152,8 @@ class LoneFire:
 
     def _finish(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        if self._watch is not None:
-            self._watch.over(outcome)
+        if self._record is not None:
+            self._record.over(outcome)
         if self._parked is not None:
             trio.lowlevel.reschedule(self._parked)
             self._parked = None

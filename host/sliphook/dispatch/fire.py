@@ -20,7 +20,7 @@ from sliphook_sdk.protocol import Entry, Payload
 
 from .broadcast import listeners_among, tell
 from .encoding import Delivery, PayloadTooLarge
-from .observer import HookWatch
+from .hook_recorder import HookRecord
 from .outcome import Outcome, cancelled_outcome
 from .policy import Ask, Audience, Result, Round, Subscriber, dispatch
 
@@ -43,10 +43,10 @@ class Fire:
         payload: what it is about, heavy fields filled in.
         subscribers: who may be asked; see `dispatch`.
         plugins: the plugins by name.
-        deadlines: the host's watchdog.
+        deadlines: the host's deadlines.
         turn_id: the turn it belongs to, or None.
         budget_s: the most that all of it may take; None: the largest timeout among the subscriptions.
-        watch: who looks on, or None.
+        record: what is recorded of it, or None.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Fire:
         *,
         turn_id: str | None = None,
         budget_s: float | None = None,
-        watch: HookWatch | None = None,
+        record: HookRecord | None = None,
     ) -> None:
         self.entry = entry
         self.seq = payload.seq
@@ -70,7 +70,7 @@ class Fire:
         self._plugins = plugins
         self._deadlines = deadlines
         self._turn_id = turn_id
-        self._watch = watch
+        self._record = record
         self._policy = dispatch(entry, payload, subscribers)
         self._delivery = Delivery(entry)
         self._waiters: list[trio.lowlevel.Task] = []
@@ -216,15 +216,15 @@ class Fire:
             turn_id=self._turn_id,
             retell=params if self.entry.urgent else None,
         )
-        if self._watch is not None:
-            call.traceparent = self._watch.asked(plugin.name)
+        if self._record is not None:
+            call.traceparent = self._record.asked(plugin.name)
         self._calls[index] = plugin, call
         plugin.ask(call, params)
 
     def _tell(self, subscribers: Sequence[Subscriber], payload: Payload) -> None:
         """Tell those of one round, who all see the same payload."""
         self._heard.update(one.plugin for one in subscribers)
-        span = self._watch.traceparent if self._watch is not None else None
+        span = self._record.traceparent if self._record is not None else None
         tell(self.entry, payload, listeners_among(subscribers, self._plugins), traceparent=span)
 
     def _settled(self, index: int, call: Call) -> None:
@@ -243,8 +243,8 @@ class Fire:
 
     def _finish(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        if self._watch is not None:
-            self._watch.over(outcome)
+        if self._record is not None:
+            self._record.over(outcome)
         if self._timer is not None:
             self._deadlines.remove(self._timer, self._budget_s)
         waiters, self._waiters = self._waiters, []

@@ -14,7 +14,7 @@ import msgspec
 
 from sliphook.plugin.manifest import Route
 from sliphook.quoting import quote
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import SUBSTITUTES, Answer, Decision, Entry, Payload, ToolResult, nearest
 from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS
 
@@ -260,7 +260,7 @@ def read_answer(raw: bytes | msgspec.Raw) -> Answer:
     """
     try:
         return _ANSWER.decode(raw) or _ABSTAINED
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise AnswerError(_explain(raw, str(error))) from None
 
 
@@ -268,7 +268,7 @@ def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
     known = [field.encode_name for field in msgspec.structs.fields(Answer)]
     try:
         fields = msgspec.json.decode(raw)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return f"the answer cannot be read: {quote(error, 200)}"
     if not isinstance(fields, dict):
         return f"the answer must be an object or null, not {type(fields).__name__}"

@@ -20,7 +20,7 @@ from .trial import start_all
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
 
-_AT_THE_MACHINE: Final[tuple[Rule, ...]] = (*files.RULES, system.sandbox, system.keeper)
+_AT_THE_MACHINE: Final[tuple[Rule, ...]] = (*files.RULES, system.sandbox, system.reaper)
 
 
 async def examine(

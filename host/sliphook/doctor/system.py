@@ -18,26 +18,26 @@ from sliphook.process.sandbox import why_no_sandbox
 from .finding import Finding, Scene
 
 KEEPER_S: Final = 5.0
-"""How long the trial of the keeper may take; it takes one second."""
+"""How long the trial of the reaper may take; it takes one second."""
 
 
-def keeper(_: Scene) -> Iterator[Finding]:
-    """A group of two processes, whose host is gone: the keeper must end both."""
+def reaper(_: Scene) -> Iterator[Finding]:
+    """A group of two processes, whose host is gone: the reaper must end both."""
     try:
         why = _why_nothing_is_kept()
     except (OSError, subprocess.TimeoutExpired) as error:
         why = str(error)
     if why is None:
-        yield Finding(area="system", level="ok", about="keeper", what="plugins and what they start end with a killed agent")
+        yield Finding(area="system", level="ok", about="reaper", what="plugins and what they start end with a killed agent")
     else:
         what = f"plugins may outlive a killed agent: {why}"
         yield Finding(
-            area="system", level="problem", about="keeper", what=what, do="end the agent with Ctrl+C or SIGTERM, not with kill -9"
+            area="system", level="problem", about="reaper", what=what, do="end the agent with Ctrl+C or SIGTERM, not with kill -9"
         )
 
 
 def _why_nothing_is_kept() -> str | None:
-    """Runs the keeper on a group of our own."""
+    """Runs the reaper on a group of our own."""
     reads, writes = os.pipe()
     # both hold the pipe's end: it is read to its end when both are gone
     victim = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & wait"], stdout=writes, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -48,11 +48,11 @@ def _why_nothing_is_kept() -> str | None:
             command, input=b"+%d\n" % victim.pid, capture_output=True, timeout=KEEPER_S, check=False, start_new_session=True
         )
         if said.returncode != 0:
-            return f"the keeper ended with status {said.returncode}"
+            return f"the reaper ended with status {said.returncode}"
         victim.wait(KEEPER_S)
         # nobody writes to the pipe: what can be read is its end, when the last of the group is gone
         ended = select.select([reads], [], [], KEEPER_S)[0]
-        return None if ended else "the keeper left a process of the group"
+        return None if ended else "the reaper left a process of the group"
     finally:
         if victim.poll() is None:
             os.killpg(victim.pid, signal.SIGKILL)

@@ -12,7 +12,7 @@ import trio
 
 from sliphook.dispatch.broadcast import listeners_among, tell
 from sliphook.dispatch.fire import Fire
-from sliphook.dispatch.observer import Spans
+from sliphook.dispatch.hook_recorder import Spans
 from sliphook.dispatch.outcome import Outcome, Part
 from sliphook.errors import HostError
 from sliphook.plugin.lifecycle import State
@@ -29,7 +29,7 @@ from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .admission import place_among, with_timeout
-from .state import Backstage, Callbacks
+from .state import Callbacks, HostState
 
 
 class PluginHost:
@@ -73,7 +73,7 @@ class PluginHost:
         log_dir: Path | None = None,
     ) -> None:
         self._specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
-        self._stage = Backstage(
+        self._state = HostState(
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem),
             approver=approver,
@@ -89,7 +89,7 @@ class PluginHost:
         self._leaving: list[Plugin] = []
         self._crew: trio.Nursery | None = None
         self._supervised = trio.Event()
-        self._has_keeper = False
+        self._has_reaper = False
         self._token: trio.lowlevel.TrioToken | None = None
         self._open_nursery: Any = None
         self._nursery: trio.Nursery | None = None
@@ -104,8 +104,8 @@ class PluginHost:
         nursery: trio.Nursery = await self._open_nursery.__aenter__()
         self._nursery = nursery
         try:
-            self._plugins = [Plugin(spec, order, self._stage) for order, spec in enumerate(self._specs)]
-            self._stage.expect(self._plugins)
+            self._plugins = [Plugin(spec, order, self._state) for order, spec in enumerate(self._specs)]
+            self._state.expect(self._plugins)
             nursery.start_soon(self._supervise)
             await self._supervised.wait()
             with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
@@ -126,16 +126,16 @@ class PluginHost:
         with self._supervision:
             async with trio.open_nursery() as nursery:
                 self._crew = nursery
-                nursery.start_soon(self._stage.deadlines.run)
+                nursery.start_soon(self._state.deadlines.run)
                 self._supervised.set()
-                await self._start_keeper()
+                await self._start_reaper()
                 for plugin in self._plugins:
                     nursery.start_soon(plugin.run)
 
-    async def _start_keeper(self) -> None:
-        if not self._has_keeper and any(plugin.spec.start is None for plugin in self._plugins):
-            self._has_keeper = True
-            await trio.to_thread.run_sync(self._stage.keeper.start)
+    async def _start_reaper(self) -> None:
+        if not self._has_reaper and any(plugin.spec.start is None for plugin in self._plugins):
+            self._has_reaper = True
+            await trio.to_thread.run_sync(self._state.reaper.start)
 
     @trio.lowlevel.enable_ki_protection
     async def _change_over(self, going: list[Plugin], coming: list[Plugin]) -> None:
@@ -144,7 +144,7 @@ class PluginHost:
         for plugin in going:
             await plugin.gone.wait()
         self._leaving = [plugin for plugin in self._leaving if not plugin.gone.is_set()]
-        await self._start_keeper()
+        await self._start_reaper()
         for plugin in coming:
             self._crew.start_soon(plugin.run)
 
@@ -153,7 +153,7 @@ class PluginHost:
         """End the sessions, then all plugins at the same time. Shielded: it takes at most as long as the slowest, under six seconds."""
         impatience: KeyboardInterrupt | None = None
         with trio.CancelScope(shield=True):
-            for session in list(self._stage.sessions.values()):
+            for session in list(self._state.sessions.values()):
                 session.close("shutdown")
             for plugin in self._plugins:
                 plugin.stop()
@@ -168,8 +168,8 @@ class PluginHost:
         assert self._nursery is not None
         self._nursery.cancel_scope.shield = True
         self._supervision.cancel()
-        self._stage.keeper.close()
-        self._stage.logs.close()
+        self._state.reaper.close()
+        self._state.logs.close()
         await self._open_nursery.__aexit__(None, None, None)
         if impatience is not None:
             raise impatience
@@ -234,7 +234,7 @@ class PluginHost:
         for order, spec in enumerate(specs):
             plugin = next((one for one in going if one.spec == spec), None)
             if plugin is None:
-                plugin = Plugin(spec, order, self._stage)
+                plugin = Plugin(spec, order, self._state)
                 coming.append(plugin)
             else:
                 going.remove(plugin)
@@ -243,8 +243,8 @@ class PluginHost:
                     plugin.start()
             plan.append(plugin)
         self._plugins, self._leaving = plan, [*self._leaving, *going]
-        self._stage.part_with(going)
-        self._stage.expect(coming)
+        self._state.part_with(going)
+        self._state.expect(coming)
         for plugin in going:
             plugin.stop()
         self._crew.start_soon(self._change_over, list(self._leaving), coming)
@@ -286,7 +286,7 @@ class PluginHost:
             session_id: for a session that goes on under its old id.
         """
         return Session(
-            self._stage,
+            self._state,
             session_key=session_key,
             platform=platform,
             user_id=user_id,
@@ -299,11 +299,11 @@ class PluginHost:
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
         """The plugins' tools that a session may offer to its model, in the plugins' order, whichever was ready first."""
-        return sorted(self._stage.tool_host.table.offers(session_id), key=place_among(self._plugins))
+        return sorted(self._state.tool_host.table.offers(session_id), key=place_among(self._plugins))
 
     def commands(self) -> list[CommandOffer]:
         """The plugins' slash commands, in the plugins' order."""
-        return sorted(self._stage.tool_host.commands(), key=place_among(self._plugins))
+        return sorted(self._state.tool_host.commands(), key=place_among(self._plugins))
 
     def interrupt_from_thread(
         self, session_id: str, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
@@ -313,7 +313,7 @@ class PluginHost:
         self._token.run_sync_soon(self._interrupt, session_id, reason, invalidation_reason)
 
     def _interrupt(self, session_id: str, reason: InterruptReason, invalidation_reason: str) -> None:
-        if (session := self._stage.sessions.get(session_id)) is not None:
+        if (session := self._state.sessions.get(session_id)) is not None:
             session.interrupt(reason, invalidation_reason)
 
     @trio.lowlevel.enable_ki_protection
@@ -325,13 +325,13 @@ class PluginHost:
             payload: all of it.
             timeout_s: instead of the subscriptions' own.
         """
-        stage, entry = self._stage, CATALOGUE[name]
-        subscribers = [with_timeout(one, timeout_s) if timeout_s is not None else one for one in stage.subscribers(name)]
+        state, entry = self._state, CATALOGUE[name]
+        subscribers = [with_timeout(one, timeout_s) if timeout_s is not None else one for one in state.subscribers(name)]
         if entry.kind == "event":
-            told = tell(entry, payload, listeners_among(subscribers, stage.plugins_by_name))
+            told = tell(entry, payload, listeners_among(subscribers, state.plugins_by_name))
             return Outcome(payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told))
-        watch = stage.observer.hook(name, payload) if stage.observer is not None else None
-        fire = Fire(entry, payload, subscribers, stage.plugins_by_name, stage.deadlines, watch=watch)
+        record = state.recorder.hook(name, payload) if state.recorder is not None else None
+        fire = Fire(entry, payload, subscribers, state.plugins_by_name, state.deadlines, record=record)
         fire.begin()
         return await fire.wait()
 
@@ -342,8 +342,8 @@ class PluginHost:
         Raises:
             HostError: no plugin has the tool.
         """
-        offer = self._stage.tool_host.table.find(name, params.session_id)
+        offer = self._state.tool_host.table.find(name, params.session_id)
         if offer is None:
             known = ", ".join(offer.name for offer in self.tools()) or "none"
             raise HostError(f"no plugin has a tool named {quote(name, 64)}; there is {known}")
-        return await self._stage.tool_host.call_tool(offer, params)
+        return await self._state.tool_host.call_tool(offer, params)

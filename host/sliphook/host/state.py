@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from sliphook.dispatch.broadcast import Listeners, listeners_among, tell
-from sliphook.dispatch.observer import Observer, Spans
+from sliphook.dispatch.hook_recorder import HookRecorder, Spans
 from sliphook.dispatch.policy import Audience, Subscriber
 from sliphook.files.paths import plugin_data
 from sliphook.plugin.launch import introduction
@@ -19,9 +19,9 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import PluginTool, ReadManifest
 from sliphook.plugin.tools import ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder, safe_name
-from sliphook.process.reaper import Keeper
-from sliphook.session.plugin_calls import PluginWork
-from sliphook.session.plugin_requests import HostCalls, Progress
+from sliphook.process.reaper import OrphanReaper
+from sliphook.session.plugin_calls import PluginCalls
+from sliphook.session.plugin_requests import PluginRequests, Progress
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
 from sliphook.wire.rpc import Handler
@@ -61,7 +61,7 @@ class Callbacks:
         return True
 
 
-class Backstage:
+class HostState:
     """The shared state of one open host. Plain functions only; nothing here waits."""
 
     def __init__(
@@ -80,10 +80,10 @@ class Backstage:
     ) -> None:
         self.trace = trace
         self.secrets = Redactor()
-        self.observer = Observer(trace, spans) if trace is not None or spans is not None else None
+        self.recorder = HookRecorder(trace, spans) if trace is not None or spans is not None else None
         self.timeout_cap_s = timeout_cap_s
         self.deadlines = Deadlines()
-        self.keeper = Keeper()
+        self.reaper = OrphanReaper()
         self.logs = PluginLogs(log_dir or default_folder())
         self.sessions: dict[str, Session] = {}
         self._name = name
@@ -94,7 +94,7 @@ class Backstage:
         self._parted: list[Plugin] = []
         self._subscribers: dict[str, Audience] = {}
         self._listeners: dict[str, Sequence[Listeners]] = {}
-        self.tool_host = PluginWork(self._by_name, ToolTable(reserved_tools), approver, self.observer)
+        self.tool_host = PluginCalls(self._by_name, ToolTable(reserved_tools), approver, self.recorder)
 
     # -- for sessions (see SessionHost) ------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ class Backstage:
 
     def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
         """What the plugin may call."""
-        return HostCalls(self, plugin).handlers()
+        return PluginRequests(self, plugin).handlers()
 
     def data_dir(self, plugin: Plugin) -> Path:
         """A folder that is the plugin's own."""
@@ -214,7 +214,7 @@ class Backstage:
                 first = plugin.waiting.first_of(session.session_id)
                 if first is None or first[0] != "hook/session_start":  # else it is told of the session all the same
                     payload = session.reload_payload(before=first[1] if first is not None else None)
-                    span = self.observer.span_of(payload) if self.observer is not None else None
+                    span = self.recorder.span_of(payload) if self.recorder is not None else None
                     tell(CATALOGUE["session_start"], payload, own, traceparent=span)
 
     def hook_answered(self, name: str, outcome: Outcome) -> None:

@@ -12,11 +12,11 @@ HANG_S = 10.0
 """A suspect plugin from which no byte comes for so long hangs."""
 
 
-class HangWatch:
+class HangWatchdog:
     """Watches one process. A plugin that owes nothing is never pinged, and any message clears it.
 
     Args:
-        deadlines: the host's watchdog.
+        deadlines: the host's deadlines.
         busy: tells whether requests are under way within their time; then there is no ping.
         ping: sends the sign-of-life request.
         hangs: called when the plugin is found hanging.

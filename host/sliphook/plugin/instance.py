@@ -13,22 +13,22 @@ import trio
 
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for
-from sliphook.process.shutdown import NO_PARAMS, bury, drain, stop_ladder
+from sliphook.process.shutdown import NO_PARAMS, bury, drain, terminate
 from sliphook.process.stderr import LINES_PER_SECOND, StderrTail
 from sliphook.quoting import quote
 from sliphook.transport.call import Call, CallStatus
 from sliphook.transport.connection import Connection
 from sliphook.transport.deadlines import Deadlines
 from sliphook.transport.outbox import Item
-from sliphook.transport.rate_limit import Rate
-from sliphook.transport.recorder import Witness
+from sliphook.transport.rate_limit import RateLimit
+from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.transport.writer import DYING_S
 from sliphook.wire.rpc import Handler
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECOND
 
-from .hang_watchdog import HANG_S, HangWatch
+from .hang_watchdog import HANG_S, HangWatchdog
 
-_log = logging.getLogger("sliphook.instance")
+_log = logging.getLogger(__name__)
 _looks = trio.CapacityLimiter(8)
 
 
@@ -66,26 +66,26 @@ class Instance:
         deadlines: Deadlines,
         handlers: Mapping[str, Handler],
         stderr: StderrTail,
-        witness: Witness | None,
+        recorder: TransportRecorder | None,
     ) -> None:
         self.pid = process.pid
         self.ready_since: float | None = None
         self.stopped = False
         self.why: str | None = None
-        self.connection = Connection(process.stdin, process.stdout, handlers, deadlines, self, witness)
+        self.connection = Connection(process.stdin, process.stdout, handlers, deadlines, self, recorder)
         self._process = process
         self._owner = owner
         self._deadlines = deadlines
         self._stderr = stderr
-        self._witness = witness
-        self._hang = HangWatch(deadlines, lambda: self.connection.is_owed, self._ping, self._hangs)
+        self._recorder = recorder
+        self._hang = HangWatchdog(deadlines, lambda: self.connection.is_owed, self._ping, self._hangs)
         self._over = trio.Event()
         self._hurry = trio.Event()
         self._accepted = trio.Event()
         self._status: CallStatus = "crashed"
         self._last_words: str | None = None
         self._unlogged = 0
-        self._warnings = Rate(MAX_LOG_PER_SECOND, 1.0)
+        self._warnings = RateLimit(MAX_LOG_PER_SECOND, 1.0)
 
     # -- its end -------------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Instance:
                 self.connection.call(call, initialize)
                 await self._over.wait()
                 if self.stopped:
-                    await stop_ladder(
+                    await terminate(
                         self._process,
                         self.connection,
                         self._deadlines,
@@ -201,8 +201,8 @@ class Instance:
             self._last_words = next(reversed(self._stderr.lines), None)
         for line in lines:
             self._owner.log_line("stderr", line)
-            if self._witness is not None:
-                self._witness.life("stderr", body=line.encode())
+            if self._recorder is not None:
+                self._recorder.life("stderr", body=line.encode())
         return len(data)
 
     async def _bury(self) -> None:
@@ -224,8 +224,8 @@ class Instance:
         if self._last_words is not None and not self.stopped:
             advice = advice_for(self._last_words)
             self.why = f"{self.why}; its last line on stderr: {self._last_words}{f' ({advice})' if advice is not None else ''}"
-        if self._witness is not None:
-            self._witness.life("exit", note=self.why)
+        if self._recorder is not None:
+            self._recorder.life("exit", note=self.why)
         self.connection.close(self._status, f"{self._owner.name} {self.why}")
 
     def _ping(self) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from sliphook.process.child import Changed, Process, Refused, spawn
 from sliphook.process.environment import plugin_environment
-from sliphook.process.reaper import Keeper
+from sliphook.process.reaper import OrphanReaper
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginInfo, SessionInfo
 from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
@@ -19,13 +19,13 @@ from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
 from .spec import PluginSpec
 
 
-async def launch(spec: PluginSpec, data_dir: Path, keeper: Keeper) -> Process:
+async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Process:
     """Start the plugin's process.
 
     Args:
         spec: the plugin.
         data_dir: its folder, in which it runs.
-        keeper: is told of its process group.
+        reaper: is told of its process group.
 
     Raises:
         Refused: it is not to be started as things are.
@@ -35,7 +35,7 @@ async def launch(spec: PluginSpec, data_dir: Path, keeper: Keeper) -> Process:
         return await spec.start()
     env = plugin_environment(os.environ, spec.env)
     try:
-        return await spawn(spec.path, cwd=data_dir, env=env, keeper=keeper, sandbox=spec.sandbox, sha256=spec.sha256)
+        return await spawn(spec.path, cwd=data_dir, env=env, reaper=reaper, sandbox=spec.sandbox, sha256=spec.sha256)
     except Changed as error:
         raise Refused(with_advice(str(error), spec) + error.hashes) from None
 

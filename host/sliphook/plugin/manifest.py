@@ -11,7 +11,7 @@ import msgspec
 
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import (
     CATALOGUE,
     NAME_PATTERNS,
@@ -147,7 +147,7 @@ def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CA
             ours = ", ".join(map(str, PROTOCOL_VERSIONS))
             raise ManifestError(f"it speaks version {version} of the protocol, this host speaks {ours}")
         wire = msgspec.json.decode(raw, type=Manifest)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
     check_name("plugin", wire.name)
     _check_counts(wire)

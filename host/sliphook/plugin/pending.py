@@ -12,7 +12,7 @@ class _Numbered(msgspec.Struct, frozen=True):
     seq: int = 0
 
 
-class WaitingRoom:
+class PendingRequests:
     """First in, first out; as bounded as the queue of a plugin that is there."""
 
     def __init__(self) -> None:

@@ -19,19 +19,19 @@ from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
-from sliphook.transport.recorder import Witness
+from sliphook.transport.transport_recorder import TransportRecorder
 
 from .instance import Instance
 from .launch import launch, with_advice
 from .lifecycle import Happening, RestartPolicy, State, move
 from .manifest import ManifestError, Route
 from .overrides import AsksForMore, read_declared, recorded_manifest
-from .pending import WaitingRoom
+from .pending import PendingRequests
 from .secrets import secret_values
 from .spec import PluginSpec, PluginStatus
 from .supervisor import Supervisor
 
-_log = logging.getLogger("sliphook.plugin")
+_log = logging.getLogger(__name__)
 
 
 class _Order(enum.Enum):
@@ -80,9 +80,9 @@ class Plugin:
         self._nudge = trio.Event()
         self._policy = RestartPolicy()
         self._instance: Instance | None = None
-        self.waiting = WaitingRoom()
+        self.waiting = PendingRequests()
         self._stderr = StderrTail(host.secrets.data)
-        self._witness = Witness(host.trace, self.name) if host.trace is not None else None
+        self._recorder = TransportRecorder(host.trace, self.name) if host.trace is not None else None
         self.has_worked = False
 
     # -- what the host asks of it ----------------------------------------------------------------------------------
@@ -230,12 +230,12 @@ class Plugin:
         except CannotStart as error:
             self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, str(error))
             return
-        if self._witness is not None:
-            self._witness.conceals_config = self.manifest is None
-        instance = Instance(process, self, self._host.deadlines, self._host.handlers(self), self._stderr, self._witness)
+        if self._recorder is not None:
+            self._recorder.conceals_config = self.manifest is None
+        instance = Instance(process, self, self._host.deadlines, self._host.handlers(self), self._stderr, self._recorder)
         self._instance = instance
-        if self._witness is not None:
-            self._witness.life("spawn", note=f"pid {process.pid}: {self.spec.path}")
+        if self._recorder is not None:
+            self._recorder.life("spawn", note=f"pid {process.pid}: {self.spec.path}")
         if self._order is not _Order.RUN or self._start_asked:
             self._change(Happening.STOP)
             if self._hurry:
@@ -255,7 +255,7 @@ class Plugin:
         if self._broken_record is not None:
             raise CannotStart(self._broken_record)
         self._host.hide(secret_values(self.spec, self.manifest.wire if self.manifest is not None else None))
-        return await launch(self.spec, self._host.data_dir(self), self._host.keeper)
+        return await launch(self.spec, self._host.data_dir(self), self._host.reaper)
 
     async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"
@@ -294,8 +294,8 @@ class Plugin:
             return False
         if self.spec.name is None:
             self.name = read.name
-            if self._witness is not None:
-                self._witness.plugin = self.name
+            if self._recorder is not None:
+                self._recorder.plugin = self.name
         refusal = self._host.admit(self, read)
         if refusal is not None:
             self._fail(Happening.REFUSE, refusal)
@@ -331,8 +331,8 @@ class Plugin:
         self.state = move(self.state, happening)
         self.since = trio.current_time()
         self.why = why
-        if self._witness is not None:
-            self._witness.life("lifecycle", verdict=self.state.value, note=why)
+        if self._recorder is not None:
+            self._recorder.life("lifecycle", verdict=self.state.value, note=why)
         if not self.state.waits and self.state is not State.STOPPING:
             if not self._start_asked or self.state is State.READY:
                 self.settled.set()

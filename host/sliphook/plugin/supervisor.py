@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import msgspec
 
-    from sliphook.process.reaper import Keeper
+    from sliphook.process.reaper import OrphanReaper
     from sliphook.trace.record import TraceSink
     from sliphook.trace.redact import Redactor
     from sliphook.transport.deadlines import Deadlines
@@ -25,7 +25,7 @@ class Supervisor(Protocol):
     deadlines: Deadlines
     trace: TraceSink | None
     secrets: Redactor
-    keeper: Keeper
+    reaper: OrphanReaper
     timeout_cap_s: float | None
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:

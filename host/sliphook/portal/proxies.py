@@ -11,7 +11,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cast
 
-from sliphook.dispatch.observer import Spans
+from sliphook.dispatch.hook_recorder import Spans
 from sliphook.dispatch.outcome import Context
 from sliphook.host.host import PluginHost
 from sliphook.plugin.spec import PluginStatus

@@ -27,7 +27,7 @@ from sliphook.quoting import quote
 from sliphook.transport import descriptors
 
 from .diagnosis import explain_spawn_error, why_not_startable
-from .reaper import Keeper
+from .reaper import OrphanReaper
 from .sandbox import command_for, status_of, why_no_sandbox
 
 TEXT_BUSY_S = 2.0
@@ -95,13 +95,13 @@ class ChildProcess:
     """A living or dead child. `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it."""
 
     def __init__(
-        self, popen: subprocess.Popen[bytes], keeper: Keeper, *, sandboxed: bool = False, approved: tuple[Path, Seal] | None = None
+        self, popen: subprocess.Popen[bytes], reaper: OrphanReaper, *, sandboxed: bool = False, approved: tuple[Path, Seal] | None = None
     ) -> None:
         assert popen.stdin is not None
         assert popen.stdout is not None
         assert popen.stderr is not None
         self._popen = popen
-        self._keeper = keeper
+        self._reaper = reaper
         self._sandboxed = sandboxed
         self.why_changed: Callable[[], str | None] | None = partial(_why_changed, *approved) if approved is not None else None
         self.pid = popen.pid
@@ -159,7 +159,7 @@ class ChildProcess:
             if ended is None:
                 return None
             self.signal_group(signal.SIGKILL)
-            self._keeper.remove(self.pid)
+            self._reaper.remove(self.pid)
             returncode = self._popen.wait()
             self.returncode = status_of(returncode) if self._sandboxed else returncode
         return self.returncode
@@ -182,8 +182,8 @@ def describe_exit(returncode: int) -> str:
 class _Handover:
     """A child on its way from the thread that started it to a task that may have been cancelled meanwhile."""
 
-    def __init__(self, keeper: Keeper, sandboxed: bool) -> None:
-        self._keeper = keeper
+    def __init__(self, reaper: OrphanReaper, sandboxed: bool) -> None:
+        self._reaper = reaper
         self._sandboxed = sandboxed
         self._lock = threading.Lock()
         self._popen: subprocess.Popen[bytes] | None = None
@@ -195,28 +195,28 @@ class _Handover:
         return self._abandoned
 
     def deliver(self, popen: subprocess.Popen[bytes]) -> None:
-        self._keeper.add(popen.pid)
+        self._reaper.add(popen.pid)
         with self._lock:
             if not self._abandoned:
                 self._popen = popen
                 return
-        _destroy(popen, self._keeper)
+        _destroy(popen, self._reaper)
 
     def abandon(self) -> None:
         with self._lock:
             self._abandoned = True
             popen, self._popen = self._popen, None
         if popen is not None:
-            _destroy(popen, self._keeper)
+            _destroy(popen, self._reaper)
 
     def take(self) -> ChildProcess:
         assert self._popen is not None
-        return ChildProcess(self._popen, self._keeper, sandboxed=self._sandboxed, approved=self.approved)
+        return ChildProcess(self._popen, self._reaper, sandboxed=self._sandboxed, approved=self.approved)
 
 
-def _destroy(popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
+def _destroy(popen: subprocess.Popen[bytes], reaper: OrphanReaper) -> None:
     os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the id is still its own
-    keeper.remove(popen.pid)
+    reaper.remove(popen.pid)
     popen.wait()
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
         if pipe is not None:
@@ -224,7 +224,7 @@ def _destroy(popen: subprocess.Popen[bytes], keeper: Keeper) -> None:
 
 
 async def spawn(
-    path: Path, *, cwd: Path, env: Mapping[str, str], keeper: Keeper, sandbox: bool = False, sha256: str | None = None
+    path: Path, *, cwd: Path, env: Mapping[str, str], reaper: OrphanReaper, sandbox: bool = False, sha256: str | None = None
 ) -> ChildProcess:
     """Start `path` without arguments and without a shell. Runs in a thread; if the caller is cancelled, what was started is killed.
 
@@ -232,7 +232,7 @@ async def spawn(
         path: the executable.
         cwd: its folder; it is made where it is missing.
         env: its whole environment.
-        keeper: is told of its process group.
+        reaper: is told of its process group.
         sandbox: start it without a network and with `cwd` alone to write to (see `sandbox`), or not at all.
         sha256: of the file that was approved; None: whatever is there is started.
 
@@ -241,7 +241,7 @@ async def spawn(
         Refused: it cannot have the sandbox that it is to be in; others than the user could change the file that was approved.
         CannotStart: with the reason; a file that is being written is waited for, at most `TEXT_BUSY_S`.
     """
-    handover = _Handover(keeper, sandbox)
+    handover = _Handover(reaper, sandbox)
     try:
         await trio.to_thread.run_sync(
             partial(_spawn, path, cwd, dict(env), handover, sandbox, sha256), abandon_on_cancel=True, limiter=_spawns

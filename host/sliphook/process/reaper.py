@@ -10,14 +10,14 @@ import threading
 import weakref
 from pathlib import Path
 
-_log = logging.getLogger("sliphook.keeper")
+_log = logging.getLogger(__name__)
 CLOSE_S = 1.0
-"""How long the keeper may take to end when there is nothing to keep; it takes a millisecond."""
+"""How long the reaper may take to end when there is nothing to keep; it takes a millisecond."""
 SCRIPT = Path(__file__).with_name("reaper_main.py")
 """Run by a Python without site packages."""
 
 
-class Keeper:
+class OrphanReaper:
     """One small process beside a host. It is told which process groups live, and acts only when the host is dead.
 
     Without it (it cannot be started, or was killed) plugins work all the same; only `kill -9` of the host may then leave some behind.
@@ -42,7 +42,7 @@ class Keeper:
                     start_new_session=True,
                 )
             except OSError as error:
-                _log.warning("the keeper cannot be started (%s); plugins may outlive a killed agent", error)
+                _log.warning("the reaper cannot be started (%s); plugins may outlive a killed agent", error)
                 return
             assert self._process.stdin is not None
             self._pipe = os.dup(self._process.stdin.fileno())
@@ -77,7 +77,7 @@ class Keeper:
             try:
                 os.write(self._pipe, line)
             except OSError as error:
-                _log.warning("the keeper is gone (%s); plugins may outlive a killed agent", error)
+                _log.warning("the reaper is gone (%s); plugins may outlive a killed agent", error)
                 self._drop_pipe()
 
     def _drop_pipe(self) -> None:
@@ -91,12 +91,12 @@ class Keeper:
         self._drop_pipe()
 
 
-_open_pipes: weakref.WeakSet[Keeper] = weakref.WeakSet()
+_open_pipes: weakref.WeakSet[OrphanReaper] = weakref.WeakSet()
 
 
 def _close_in_child() -> None:
-    for keeper in list(_open_pipes):
-        keeper.forget_in_child()
+    for reaper in list(_open_pipes):
+        reaper.forget_in_child()
 
 
 os.register_at_fork(after_in_child=_close_in_child)

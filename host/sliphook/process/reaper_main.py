@@ -1,4 +1,4 @@
-"""The keeper: a process that outlives the host by two seconds at most, and takes the plugins with it.
+"""The reaper: a process that outlives the host by two seconds at most, and takes the plugins with it.
 
 Run as a script, with nothing but the standard library. It reads lines from its standard input: `+ID` for a process group that lives,
 `-ID` for one that does not any more. When the pipe breaks, or its parent is another one, the host is dead: the groups have a

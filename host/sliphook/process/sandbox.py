@@ -5,7 +5,7 @@ and ends with the plugin's status, so all that the host does with a plugin's gro
 
 - bubblewrap would die of the SIGTERM that asks its group to end, and take with it the plugin's time to do so. So it is started with the
   signal ignored, by a shell, and inside a few lines of Python give the plugin the default back.
-- `--die-with-parent` is left out: it is bound to the thread that starts the process, and ours retire while the plugin lives. The keeper
+- `--die-with-parent` is left out: it is bound to the thread that starts the process, and ours retire while the plugin lives. The reaper
   does it; and where bubblewrap's second process dies, which is the first one inside, the system ends all that is inside.
 """
 

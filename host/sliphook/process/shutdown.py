@@ -20,13 +20,13 @@ from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_
 
 from .child import Process
 
-_log = logging.getLogger("sliphook.ending")
+_log = logging.getLogger(__name__)
 NO_PARAMS = msgspec.Raw(envelope.encode(Empty()))
 KILL_GRACE_S = 2.0
 """How long a killed process may take to disappear before it is left behind with a log line."""
 
 
-async def stop_ladder(
+async def terminate(
     process: Process, connection: Connection, deadlines: Deadlines, hurry: trio.Event, *, polite: bool, say: Callable[[str], None]
 ) -> None:
     """Ask, wait, insist, kill: each step only if the one before did not help.
@@ -34,7 +34,7 @@ async def stop_ladder(
     Args:
         process: what has to end.
         connection: its conversation.
-        deadlines: the host's watchdog.
+        deadlines: the host's deadlines.
         hurry: set when there is no time for any of this; the group is killed at once.
         polite: it has shaken hands, so `shutdown` is asked before `exit`.
         say: takes a line for the plugin's log.

@@ -12,7 +12,7 @@ from sliphook.plugin.launch import introduction, launch
 from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
 from sliphook.plugin.spec import PluginSpec
 from sliphook.process.child import CannotStart
-from sliphook.process.reaper import Keeper
+from sliphook.process.reaper import OrphanReaper
 from sliphook.process.stderr import StderrTail
 from sliphook.transport.deadlines import Deadlines
 from sliphook_sdk.protocol import PluginInfo
@@ -32,15 +32,15 @@ async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
     Raises:
         InterviewError: it cannot be started, or its manifest cannot be accepted.
     """
-    keeper, deadlines = Keeper(), Deadlines()
-    await trio.to_thread.run_sync(keeper.start)
+    reaper, deadlines = OrphanReaper(), Deadlines()
+    await trio.to_thread.run_sync(reaper.start)
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(deadlines.run)
-            answers = await _ask(spec, data_dir, keeper, deadlines)
+            answers = await _ask(spec, data_dir, reaper, deadlines)
             nursery.cancel_scope.cancel()
     finally:
-        keeper.close()
+        reaper.close()
     if answers.manifest is None:
         raise InterviewError(answers.why)
     return answers.manifest
@@ -72,10 +72,10 @@ class _Answers:
         """What it logs meanwhile is of no interest."""
 
 
-async def _ask(spec: PluginSpec, data_dir: Path, keeper: Keeper, deadlines: Deadlines) -> _Answers:
+async def _ask(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper, deadlines: Deadlines) -> _Answers:
     answers = _Answers(spec.name or spec.path.stem)
     try:
-        process = await launch(spec, data_dir, keeper)
+        process = await launch(spec, data_dir, reaper)
     except CannotStart as error:
         answers.why = str(error)
         return answers

@@ -11,7 +11,7 @@ import msgspec
 from sliphook.files.toml import BadKey
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CATALOGUE, Manifest, OnFailure, Uses, nearest
 from sliphook_sdk.protocol.describe import doc
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
@@ -77,7 +77,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
         raise BadKey(("recorded", "sha256"), "it must be 64 digits 0-9a-f")
     try:
         msgspec.json.decode(keys.recorded.manifest, type=Manifest)
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise BadKey(("recorded", "manifest"), f"it is no manifest: {quote(str(error), 200)}") from None
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sliphook.dispatch.broadcast import Listeners
-    from sliphook.dispatch.observer import Observer
+    from sliphook.dispatch.hook_recorder import HookRecorder
     from sliphook.dispatch.outcome import Outcome
     from sliphook.dispatch.policy import Subscriber
     from sliphook.plugin.supervision import Plugin
@@ -22,7 +22,7 @@ class SessionHost(Protocol):
     """What a session needs of the host."""
 
     @property
-    def observer(self) -> Observer | None:
+    def recorder(self) -> HookRecorder | None:
         """Who looks on while hooks are fired, or None."""
         ...
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from sliphook.dispatch.broadcast import Announcement
+from sliphook.dispatch.broadcast import Broadcast
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
 if TYPE_CHECKING:
-    from sliphook.dispatch.fast_path import LoneFire
+    from sliphook.dispatch.fast_path import SingleFire
     from sliphook.dispatch.fire import Fire
     from sliphook.plugin.supervision import Plugin
     from sliphook.transport.call import Call
@@ -47,9 +47,9 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     stopped = session.stamp(
         _STOPPED.name, root, reason=reason, invalidation_reason=invalidation_reason, inflight=Inflight(llm=llm, tools=[], requests=[])
     )
-    observer = session.host.observer
-    span = observer.span_of(stopped) if observer is not None else None
-    announcements: dict[tuple[int, ...], Announcement] = {}  # by the requests that are under way at a plugin
+    recorder = session.host.recorder
+    span = recorder.span_of(stopped) if recorder is not None else None
+    announcements: dict[tuple[int, ...], Broadcast] = {}  # by the requests that are under way at a plugin
     try:
         for plugin in session.host.everybody():
             written = withdraw(plugin, turn_ids)
@@ -60,7 +60,7 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
                 requests = tuple(call.id for call in written)
                 if requests not in announcements:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
-                    announcements[requests] = Announcement(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span)
+                    announcements[requests] = Broadcast(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span)
                 item = announcements[requests].item_for(subscribers[plugin.name])
                 if item is not None:
                     connection.tell(item, urgent=True)
@@ -68,8 +68,8 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
                 for call in written:
                     connection.cancel(call, urgent=True)
         _release(fires)
-        if not subscribers and observer is not None:
-            observer.unheard(_STOPPED.name, stopped)
+        if not subscribers and recorder is not None:
+            recorder.unheard(_STOPPED.name, stopped)
         for turn in turns:
             _say_over(turn, urgent=True)
     finally:
@@ -112,7 +112,7 @@ def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
     return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
 
 
-def _abandon_fires(turns: list[Turn]) -> list[Fire | LoneFire]:
+def _abandon_fires(turns: list[Turn]) -> list[Fire | SingleFire]:
     """In the order of `seq`: what has to be told all the same is told in that order."""
     fires = sorted((fire for turn in turns for fire in turn.fires), key=lambda fire: fire.seq)
     for fire in fires:
@@ -120,7 +120,7 @@ def _abandon_fires(turns: list[Turn]) -> list[Fire | LoneFire]:
     return fires
 
 
-def _release(fires: list[Fire | LoneFire]) -> None:
+def _release(fires: list[Fire | SingleFire]) -> None:
     """What a plugin owes that the host has parted with meanwhile: nobody waits for it to end."""
     for fire in fires:
         fire.withdraw()

@@ -13,14 +13,14 @@ from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
 from sliphook.quoting import quote
 from sliphook.transport.call import Call
 from sliphook.wire import envelope
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_MESSAGE_BYTES
 
 from .ids import new_id, now
 
 if TYPE_CHECKING:
-    from sliphook.dispatch.observer import Observer
+    from sliphook.dispatch.hook_recorder import HookRecorder
     from sliphook.plugin.supervision import Plugin
 
     from .session import Session
@@ -44,14 +44,14 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-class PluginWork:
+class PluginCalls:
     """The plugins' tools and commands (see `ToolHost`)."""
 
-    def __init__(self, plugins: Mapping[str, Plugin], table: ToolTable, approver: Approver | None, observer: Observer | None) -> None:
+    def __init__(self, plugins: Mapping[str, Plugin], table: ToolTable, approver: Approver | None, recorder: HookRecorder | None) -> None:
         self.approver = approver
         self.table = table
         self._plugins = plugins
-        self._observer = observer
+        self._recorder = recorder
 
     def find(self, name: str, session_id: str) -> ToolOffer | None:
         """The plugin's tool of that name."""
@@ -118,7 +118,7 @@ class PluginWork:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
             return msgspec.json.decode(call.result, type=CommandResult).text
-        except UNDECODABLE as error:
+        except DECODE_ERRORS as error:
             raise HostError(f"/{name} of {command.plugin} failed: its answer does not fit: {quote(str(error), 200)}") from None
 
     async def _send(
@@ -138,8 +138,8 @@ class PluginWork:
         if len(body) > MAX_MESSAGE_BYTES - 256:
             call.settle("error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
             return call
-        if self._observer is not None:
-            call.traceparent = self._observer.span_of(params)
+        if self._recorder is not None:
+            call.traceparent = self._recorder.span_of(params)
         plugin.ask(call, msgspec.Raw(body))
         try:
             await settled.wait()
@@ -157,7 +157,7 @@ def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
     if call.status == "answered" and call.result is not None:
         try:
             result = msgspec.json.decode(call.result, type=ToolResult | str)
-        except UNDECODABLE as error:
+        except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why
         return "answered", result if isinstance(result, ToolResult) else ToolResult(content=result), None

@@ -11,8 +11,8 @@ import msgspec
 from sliphook.dispatch.outcome import Context
 from sliphook.plugin.manifest import ManifestError, PluginTool, read_tools
 from sliphook.quoting import quote
-from sliphook.transport.rate_limit import Rate
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.transport.rate_limit import RateLimit
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.rpc import Handler, Refusal
 from sliphook_sdk.protocol import (
     METHOD_BY_NAME,
@@ -95,14 +95,14 @@ class CalledHost(Protocol):
         ...
 
 
-class HostCalls:
+class PluginRequests:
     """The handlers for one plugin."""
 
     def __init__(self, host: CalledHost, plugin: Plugin) -> None:
         self._host = host
         self._plugin = plugin
-        self._logs = Rate(MAX_LOG_PER_SECOND, 1.0)
-        self._notices = Rate(MAX_NOTIFY_PER_MINUTE, 60.0)
+        self._logs = RateLimit(MAX_LOG_PER_SECOND, 1.0)
+        self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
 
     def handlers(self) -> Mapping[str, Handler]:
         """By method; a method that is not here is unknown to plugins."""
@@ -120,7 +120,7 @@ class HostCalls:
             self._check_grant(granted)
         try:
             params = msgspec.json.decode(raw, type=shape)
-        except UNDECODABLE as error:
+        except DECODE_ERRORS as error:
             raise Refusal(ErrorCode.INVALID_PARAMS, f"the params do not fit: {quote(str(error), 200)}") from None
         return handle(params)
 

@@ -10,7 +10,7 @@ import msgspec
 import trio
 
 from sliphook.dispatch.broadcast import tell
-from sliphook.dispatch.fast_path import LoneFire, asked_alone
+from sliphook.dispatch.fast_path import SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Context, Outcome, cancelled_outcome
 from sliphook.wire import envelope
@@ -268,11 +268,11 @@ class Session:
         """Put an event, or a hook that nobody may answer any more, to all who subscribed."""
         payload = self.stamp(name, turn, **fields)
         listeners = self.host.listeners(name)
-        observer = self.host.observer
-        span = observer.told(name, payload) if observer is not None else None
+        recorder = self.host.recorder
+        span = recorder.told(name, payload) if recorder is not None else None
         told = tell(CATALOGUE[name], payload, listeners, urgent=urgent, traceparent=span) if listeners else []
-        if not told and observer is not None:
-            observer.unheard(name, payload)
+        if not told and recorder is not None:
+            recorder.unheard(name, payload)
 
     @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: Turn | None, **fields: Any) -> Fire:
@@ -288,7 +288,7 @@ class Session:
             payload = CATALOGUE[name].payload(event_id="", seq=self.seq, time=now(), **self.common(turn), **fields)
             return await _unless_ended(turn, cancelled_outcome(payload))
         payload = self._stamp(name, turn, fields)
-        lone = self._lone_fire(name, turn, payload) if budget_s is None else None
+        lone = self._single_fire(name, turn, payload) if budget_s is None else None
         fire = lone or self._fire(name, turn, payload, budget_s)
         fire.begin()
         if fire.outcome is None:
@@ -311,17 +311,17 @@ class Session:
             host.deadlines,
             turn_id=turn.turn_id if turn is not None else None,
             budget_s=budget_s,
-            watch=host.observer.hook(name, payload) if host.observer is not None else None,
+            record=host.recorder.hook(name, payload) if host.recorder is not None else None,
         )
 
-    def _lone_fire(self, name: str, turn: Turn, payload: Payload) -> LoneFire | None:
+    def _single_fire(self, name: str, turn: Turn, payload: Payload) -> SingleFire | None:
         """The fast path, where it can be taken."""
         host, entry = self.host, CATALOGUE[name]
-        lone = asked_alone(entry, host.subscribers(name), host.plugins_by_name)
+        lone = asked_single(entry, host.subscribers(name), host.plugins_by_name)
         if lone is None:
             return None
-        watch = host.observer.hook(name, payload) if host.observer is not None else None
-        return LoneFire(entry, payload, *lone, host.deadlines, watch)
+        record = host.recorder.hook(name, payload) if host.recorder is not None else None
+        return SingleFire(entry, payload, *lone, host.deadlines, record)
 
     def turn_opened(self, turn: Turn) -> None:
         """A turn of the root agent begins (see `Turn`)."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .session import Session
     from .turn import Turn
 
-_log = logging.getLogger("sliphook.toolcall")
+_log = logging.getLogger(__name__)
 
 ToolStatus = Literal["ok", "error", "denied", "cancelled", "timed_out"]
 

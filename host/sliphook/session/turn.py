@@ -21,7 +21,7 @@ from .tool_call import OpenTool, ToolOutcome, call_tool
 from .usage import add_usage
 
 if TYPE_CHECKING:
-    from sliphook.dispatch.fast_path import LoneFire
+    from sliphook.dispatch.fast_path import SingleFire
     from sliphook.dispatch.fire import Fire
 
     from .session import Session
@@ -97,7 +97,7 @@ class Turn:
         self.children: list[Turn] = []
         self.open_tools: dict[str, OpenTool] = {}
         self.tools_begun: set[str] = set()
-        self.fires: set[Fire | LoneFire] = set()
+        self.fires: set[Fire | SingleFire] = set()
         self.scope = trio.CancelScope()
         self._interrupt_first = interrupt
         self._finish: TurnOutcome | None = None

@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .record import TraceRecord
 
@@ -89,7 +89,7 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | None, otherwise: _T
         return otherwise
     try:
         return decoder.decode(body)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return otherwise
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CATALOGUE, nearest
 from sliphook_sdk.protocol.globs import Globs
 
@@ -151,7 +151,7 @@ def _plugins_of(record: TraceRecord) -> Sequence[str]:
         return (record.plugin,)
     try:
         return [part.plugin for part in msgspec.json.decode(record.body, type=OutcomeBody).parts]
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return ()
 
 

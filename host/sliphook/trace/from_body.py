@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .record import TraceRecord
 
@@ -54,6 +54,6 @@ def told_by_body(record: TraceRecord) -> dict[str, Any]:
         if not record.method.startswith(("hook/", "event/", "tool/", "command/")):
             return {}
         place = _asked.decode(record.body).params
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return {}
     return {"session_id": record.session_id or place.session_id, "turn_id": record.turn_id or place.turn_id, "seq": place.seq}

@@ -12,7 +12,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .bodies import Header, Lost
 from .from_body import told_by_body
@@ -100,6 +100,6 @@ def _is_json(body: bytes) -> bool:
         if not body.isascii():
             body.decode("utf-8")  # msgspec passes over strings without a look at their bytes
         _any_json.decode(body)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return False
     return True

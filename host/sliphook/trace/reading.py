@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .bodies import Header
 from .line_format import FORMAT, UnknownKind, decode_line
@@ -141,7 +141,7 @@ def _is_sane(record: TraceRecord) -> bool:
 def _check_format(header: TraceRecord) -> None:
     try:
         known = msgspec.json.decode(header.body or b"", type=Header)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return
     if known.format != FORMAT:
         written = quote(known.sliphook, 20)

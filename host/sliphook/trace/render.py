@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .bodies import Header, Lost, OutcomeBody
 from .exchanges import confirms_cancel
@@ -176,7 +176,7 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
         else:
             lost = msgspec.json.decode(record.body or b"", type=Lost)
             yield f"{count(lost.count, 'record')} lost: {quote(lost.why, _TEXT_CHARS)}", _RED
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return
 
 
@@ -184,7 +184,7 @@ def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
     """Who had what part in an outcome."""
     try:
         parts = msgspec.json.decode(body or b"", type=OutcomeBody).parts
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return
     for part in parts:
         word = part.decision or ("none" if part.status == "answered" else part.status)
@@ -195,7 +195,7 @@ def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
 def _pretty(body: bytes) -> list[str]:
     try:
         return msgspec.json.format(body, indent=2).decode("utf-8", "surrogateescape").split("\n")
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return [body[: _BODY_LINES * _BODY_CHARS].decode("utf-8", "surrogateescape")]
 
 

@@ -18,7 +18,7 @@ from .call import Call, CallStatus
 from .deadlines import BLOCKED_LOOP_S, Deadlines
 from .outbox import Item, QueueFull
 from .reader import PipeReader
-from .recorder import Witness, body_of
+from .transport_recorder import TransportRecorder, body_of
 from .writer import PipeWriter
 
 
@@ -61,9 +61,9 @@ class Connection:
         stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
         stdout: descriptor that the plugin writes, non-blocking; the connection closes it.
         handlers: what the plugin may call.
-        deadlines: the host's watchdog.
+        deadlines: the host's deadlines.
         owner: who is told.
-        witness: the trace's, or None.
+        recorder: the trace's, or None.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Connection:
         handlers: Mapping[str, Handler],
         deadlines: Deadlines,
         owner: ConnectionOwner,
-        witness: Witness | None = None,
+        recorder: TransportRecorder | None = None,
     ) -> None:
         self._owner = owner
-        self._witness = witness
+        self._recorder = recorder
         self._rpc = Rpc(self._reply, handlers)
         self._reader = reader = PipeReader(stdout, deadlines, self)
         self.read_for, self.nudge = reader.read_for, reader.nudge  # every hook calls them, and `flush`: nothing stands between
@@ -139,7 +139,7 @@ class Connection:
     def tell(self, item: Item, *, urgent: bool = False) -> None:
         """Send a notification; the same item may go to many. One that may not be dropped and does not fit breaks the connection."""
         count = 0 if urgent else self._writer.write(item.frame)
-        if count == len(item.frame) and self._witness is None:
+        if count == len(item.frame) and self._recorder is None:
             return  # usually; there is nothing to note
         if count:
             self._writer.wrote(item, count)
@@ -210,8 +210,8 @@ class Connection:
             self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, why)
             if call.written and not self.closed:
                 self._owner.unanswered()
-            if self._witness is not None:
-                self._witness.settled(call)
+            if self._recorder is not None:
+                self._recorder.settled(call)
 
     def call_by_id(self, request_id: int) -> Call | None:
         """The call under way with this id, or None."""
@@ -235,14 +235,14 @@ class Connection:
         if item.reply_to is not None:
             self._unsent_replies -= 1
             self._rpc.answered(item.reply_to)
-        if self._witness is not None:
-            self._witness.sent(body_of(item.frame), item.method, item.call.id if item.call is not None else item.reply_to, item.call)
+        if self._recorder is not None:
+            self._recorder.sent(body_of(item.frame), item.method, item.call.id if item.call is not None else item.reply_to, item.call)
 
     def lost(self, item: Item) -> None:
         """An event had to go, the queue is full."""
         self._owner.dropped(item)
-        if self._witness is not None:
-            self._witness.dropped(body_of(item.frame), item.method, "the queue is full")
+        if self._recorder is not None:
+            self._recorder.dropped(body_of(item.frame), item.method, "the queue is full")
 
     def cannot_write(self, why: str) -> None:
         """The plugin does not read any more."""
@@ -274,13 +274,13 @@ class Connection:
     def stray(self, stray: Stray) -> None:
         """Something was no message."""
         self._owner.stray_output(stray.why)
-        if self._witness is not None:
-            self._witness.oddity("stray", stray.data, stray.why)
+        if self._recorder is not None:
+            self._recorder.oddity("stray", stray.data, stray.why)
 
     def unreadable(self, error: FramingError) -> None:
         """The stream cannot be read on."""
-        if self._witness is not None:
-            self._witness.oddity("refused", error.excerpt.encode(), error.why)
+        if self._recorder is not None:
+            self._recorder.oddity("refused", error.excerpt.encode(), error.why)
         self._break("protocol_error", str(error))
 
     def message(self, body: Body) -> bool:
@@ -293,8 +293,8 @@ class Connection:
             if isinstance(message, envelope.InvalidMessage):
                 self._handle_invalid(body.data, message)
                 return False
-            if self._witness is not None:
-                self._witness.received(body.data, message, None)
+            if self._recorder is not None:
+                self._recorder.received(body.data, message, None)
             busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
             if busy and isinstance(message, envelope.Request) and not self._rpc.is_in_flight(message.id):
                 self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
@@ -306,11 +306,11 @@ class Connection:
 
     def _handle_reply(self, data: bytes, reply: envelope.Reply) -> bool:
         call = self._calls.pop(reply.id, None) if isinstance(reply.id, int) else None
-        if self._witness is not None:
+        if self._recorder is not None:
             if call is None and self._rpc.was_issued(reply.id):
-                self._witness.late(data, reply)
+                self._recorder.late(data, reply)
             else:
-                self._witness.received(data, reply, call)
+                self._recorder.received(data, reply, call)
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
@@ -323,8 +323,8 @@ class Connection:
 
     def _violation(self, data: bytes, why: str, *, fatal: bool = False) -> None:
         self._owner.stray_output(why)
-        if self._witness is not None:
-            self._witness.oddity("refused", data, why)
+        if self._recorder is not None:
+            self._recorder.oddity("refused", data, why)
         self._reader.violation(why, quote(data), fatal=fatal)
 
     # -- the end -------------------------------------------------------------------------------------------------

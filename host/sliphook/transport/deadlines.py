@@ -13,7 +13,7 @@ from typing import Protocol
 
 import trio
 
-_log = logging.getLogger("sliphook.deadlines")
+_log = logging.getLogger(__name__)
 BLOCKED_LOOP_S = 0.25
 """A watchdog that wakes later than this found the loop blocked by the agent itself."""
 

@@ -7,7 +7,7 @@ from collections import deque
 import trio
 
 
-class Rate:
+class RateLimit:
     """Counts what is let through and what is not.
 
     Args:

@@ -21,7 +21,7 @@ from sliphook_sdk.protocol.limits import MAX_UNASKED_BYTES_PER_SECOND, MAX_UNASK
 from . import descriptors
 from .call import Call
 from .deadlines import Deadlines, Timer
-from .spin_wait import AWAKE_S, Vigil, processors
+from .spin_wait import SPIN_S, SpinWait, processors
 
 READ_BYTES = 64 * 1024
 MESSAGES_PER_PASS = 100
@@ -57,7 +57,7 @@ class PipeReader:
 
     Args:
         descriptor: the pipe, non-blocking; closed by `close`.
-        deadlines: the host's watchdog, for messages that are begun and not ended.
+        deadlines: the host's deadlines, for messages that are begun and not ended.
         owner: who handles them.
 
     Attributes:
@@ -69,7 +69,7 @@ class PipeReader:
         self._deadlines = deadlines
         self._owner = owner
         self._frames = FrameReader()
-        self._vigil = Vigil(processors())
+        self._spin = SpinWait(processors())
         self._silence = Timer(self._silent)
         self._lull = Timer(self._lull_over)
         self._in_lull = False
@@ -123,7 +123,7 @@ class PipeReader:
         if self._waiter is not None:
             self.nudge()
         began = perf_counter()  # the processor's time, whatever clock trio has
-        awake_until = began + AWAKE_S if self._vigil.pays else began
+        awake_until = began + SPIN_S if self._spin.pays else began
         try:
             while call.status is None and self._descriptor >= 0 and not self._ended and not self._over_limit():
                 if await self._next_look(call, awake_until) and self._read_and_handle():
@@ -131,7 +131,7 @@ class PipeReader:
         except Exception as error:  # a fault of the host: the plugin bears it, as ever, and not the agent
             self._fault = error
         finally:
-            self._vigil.took(perf_counter() - began)
+            self._spin.took(perf_counter() - began)
             self._caller_reads = False
             if self._owner.is_owed or self._ended or self._descriptor < 0 or self._fault is not None:
                 self.attend()

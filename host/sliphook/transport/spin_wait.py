@@ -2,7 +2,7 @@
 
 A processor that has nothing to do falls asleep, and to wake it again takes longer than most answers do; its caches are cold then, so
 everything after that is slow too. So a caller whose plugin answers at once looks for the answer at every pass of the event loop, in
-between everybody else's work, instead of letting the loop sleep. It does so for `AWAKE_S` at most, and only where that has paid lately:
+between everybody else's work, instead of letting the loop sleep. It does so for `SPIN_S` at most, and only where that has paid lately:
 most hooks that come seconds apart, plugins that think for longer and hosts with a single processor never get there.
 """
 
@@ -12,14 +12,14 @@ import os
 from contextlib import suppress
 from typing import Final
 
-AWAKE_S: Final = 0.0005
+SPIN_S: Final = 0.0005
 """How long a caller stays awake at most. A Python plugin on a sleepy virtual machine answers in half of it; what it costs is never more."""
 
 QUICK_ANSWERS: Final = 8
-"""After staying awake in vain: so many quick answers until it is tried again. So at most one hook in nine costs `AWAKE_S` for nothing."""
+"""After staying awake in vain: so many quick answers until it is tried again. So at most one hook in nine costs `SPIN_S` for nothing."""
 
 
-class Vigil:
+class SpinWait:
     """Counts one plugin's answers.
 
     Args:
@@ -39,7 +39,7 @@ class Vigil:
 
     def took(self, seconds: float) -> None:
         """An answer has come, or is not waited for any more, after so long."""
-        if seconds > AWAKE_S:
+        if seconds > SPIN_S:
             self._wanted = QUICK_ANSWERS if self.pays else max(self._wanted, 1)
         elif self._wanted:
             self._wanted -= 1

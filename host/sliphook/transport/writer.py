@@ -38,7 +38,7 @@ class PipeWriter:
 
     Args:
         descriptor: the pipe, non-blocking; closed by `close`.
-        deadlines: the host's watchdog, for writes that do not move.
+        deadlines: the host's deadlines, for writes that do not move.
         owner: who is told.
     """
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-__all__ = ["UNDECODABLE"]
+__all__ = ["DECODE_ERRORS"]
 
-UNDECODABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
+DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """To be caught around every decoding of what somebody else wrote: no JSON or another shape, no UTF-8, nested too deeply."""

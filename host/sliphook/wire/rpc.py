@@ -25,7 +25,7 @@ from . import envelope
 
 logging.getLogger("pylsp_jsonrpc").disabled = True
 logging.getLogger("pylsp_jsonrpc.endpoint").disabled = True
-_log = logging.getLogger("sliphook.rpc")
+_log = logging.getLogger(__name__)
 
 _DOUBLED_IDS_ALLOWED = 2
 

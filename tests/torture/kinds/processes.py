@@ -71,8 +71,8 @@ def _host_dies_with_workers(name: str, mode: str) -> Case:
     return Case("processes", name, "no plugin's group outlives the host by two seconds", nothing, scene=scene)
 
 
-def _keeper(name: str, number: signal.Signals) -> Case:
-    """Something happens to the keeper: plugins start, answer and end as before."""
+def _reaper(name: str, number: signal.Signals) -> Case:
+    """Something happens to the reaper: plugins start, answer and end as before."""
 
     async def scene(shop: Workshop) -> None:
         programs = await trio.to_thread.run_sync(lambda: make_all(shop, _GOOD, HEALTHY))
@@ -83,7 +83,7 @@ def _keeper(name: str, number: signal.Signals) -> Case:
             check_healthy(await stage.ask())
             await stage.interrupt()
 
-    return Case("processes", name, "plugins work as before, the keeper is gone with the host", nothing, scene=scene)
+    return Case("processes", name, "plugins work as before, the reaper is gone with the host", nothing, scene=scene)
 
 
 _GOOD = python("greet()\nserve()")
@@ -225,8 +225,8 @@ CASES = (
         at_first("for _ in range(20): subprocess.Popen(['true'])\ntime.sleep(.2)\nreply(id, {})"),
         restarts=0,
     ),
-    _keeper("keeper killed", signal.SIGKILL),
-    _keeper("keeper stopped", signal.SIGSTOP),
+    _reaper("reaper killed", signal.SIGKILL),
+    _reaper("reaper stopped", signal.SIGSTOP),
     Case("processes", "Ctrl+C in the terminal", "reaches the agent alone", nothing, scene=_ctrl_c),
     *(_host_dies(getattr(signal, f"SIG{name}")) for name in _HOST_DEADLY),
     _host_dies_with_workers("host dies, its forked worker lives", "forks"),

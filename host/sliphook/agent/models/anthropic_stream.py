@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Usage
 
 from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece
@@ -157,7 +157,7 @@ class MessageAssembler:
 def _decode(data: bytes | str) -> Event | None:
     try:
         return _DECODER.decode(data)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return None
 
 

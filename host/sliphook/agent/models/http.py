@@ -13,7 +13,7 @@ import trio
 from httpx_sse import EventSource, ServerSentEvent
 
 from sliphook.quoting import quote
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .base import ModelError, Piece, TextDelta
 from .http_errors import failure_of_status, failure_of_transport, hide_key
@@ -113,7 +113,7 @@ class ModelServer:
                 raise self._refusal(response, body, "")
         try:
             return [model.id for model in msgspec.json.decode(body, type=_Models).data]
-        except UNDECODABLE:
+        except DECODE_ERRORS:
             return []
 
     @asynccontextmanager

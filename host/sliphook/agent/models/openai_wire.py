@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
 from .echoed_fields import Keepsake, Keepsakes
@@ -129,7 +129,7 @@ def decode_chunk(data: bytes | str) -> Chunk | None:
     """`data` as a chunk, or None where it is none. Google's servers put errors into a list."""
     try:
         decoded = _DECODER.decode(data)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return None
     return decoded[0] if isinstance(decoded, list) else decoded
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Usage
 
 from .base import FailureKind, ModelError
@@ -103,7 +103,7 @@ def load_script(path: Path) -> list[Reply]:
         what, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").removeprefix(".") or "the top"
         raise ScriptError(f"{path}: at {where}: {what[:1].lower()}{what[1:]}; docs/scripted-model.md has the format") from error
-    except UNDECODABLE as error:
+    except DECODE_ERRORS as error:
         raise ScriptError(f'{path}: {_break_in(written) or error}; a script is JSON: {{"replies": [...]}}') from error
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import msgspec
 
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 from .base import ToolCall
 
@@ -28,7 +28,7 @@ def read_call(call_id: str, name: str, written: str) -> ToolCall:
         return ToolCall(call_id=call_id, name=name, arguments={})
     try:
         arguments: object = msgspec.json.decode(written)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         arguments = None
     if isinstance(arguments, dict):
         return ToolCall(call_id=call_id, name=name, arguments=cast("dict[str, Any]", arguments))

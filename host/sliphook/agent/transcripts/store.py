@@ -14,7 +14,7 @@ import msgspec
 from sliphook.agent.conversation import MessageState, restored
 from sliphook.files.paths import data_home
 from sliphook.session.ids import now
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message
 
 from .database import TranscriptError, broken, connect
@@ -216,7 +216,7 @@ class Transcripts:
                 yield db
         except sqlite3.Error as error:
             raise broken(self.path, error) from error
-        except UNDECODABLE as error:
+        except DECODE_ERRORS as error:
             raise TranscriptError(f"{self.path} holds a message that cannot be read ({error}); it is left as it is") from error
 
 

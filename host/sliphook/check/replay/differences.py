@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from sliphook.trace.redact import REDACTED
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import ErrorCode
 
 from .script import Ending
@@ -160,7 +160,7 @@ def _plain(method: str, result: msgspec.Raw) -> Any:
     """An answer in the one form that means the same: what is null is absent, a bare string is a tool's content."""
     try:
         value: Any = msgspec.json.decode(result)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return bytes(result).decode("utf-8", "replace")
     if method == "tool/call" and isinstance(value, str):
         value = {"content": value}

@@ -15,7 +15,7 @@ from sliphook.process.shutdown import NO_PARAMS
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
 from sliphook.transport.deadlines import Deadlines
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.rpc import Handler, Refusal
 from sliphook_sdk.protocol import METHODS, ErrorCode
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
@@ -230,7 +230,7 @@ class _Timeout(msgspec.Struct, frozen=True):
 def _timeout_of(params: msgspec.Raw) -> float | None:
     try:
         return msgspec.json.decode(params, type=_Timeout).timeout_s
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return None
 
 

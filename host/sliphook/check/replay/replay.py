@@ -15,14 +15,14 @@ from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction
 from sliphook.process.child import CannotStart, spawn
 from sliphook.process.environment import plugin_environment
-from sliphook.process.reaper import Keeper
+from sliphook.process.reaper import OrphanReaper
 from sliphook.process.stderr import StderrTail
 from sliphook.trace.record import TraceSink
 from sliphook.trace.redact import REDACTED
 from sliphook.transport.deadlines import Deadlines
-from sliphook.transport.recorder import Witness
+from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.wire import envelope
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Manifest, PluginInfo
 
 from .differences import ReplayReport, Verdicts
@@ -51,8 +51,8 @@ async def replay(
         log: Takes what the plugin has to say: level, message.
         trace: Where the replay itself is traced, or None.
     """
-    deadlines, keeper, verdicts = Deadlines(), Keeper(), Verdicts()
-    await trio.to_thread.run_sync(keeper.start)
+    deadlines, reaper, verdicts = Deadlines(), OrphanReaper(), Verdicts()
+    await trio.to_thread.run_sync(reaper.start)
     try:
         with tempfile.TemporaryDirectory(prefix="sliphook-replay-") as folder:
             async with trio.open_nursery() as nursery:
@@ -60,20 +60,20 @@ async def replay(
                 for life in lives:
                     env = plugin_environment(os.environ, _wanted(life))
                     try:
-                        process = await spawn(path, cwd=Path(folder), env=env, keeper=keeper)
+                        process = await spawn(path, cwd=Path(folder), env=env, reaper=reaper)
                     except CannotStart as error:
                         verdicts.differs("the process", "start", "started", str(error))
                         break
                     player = Player(name, life, verdicts, deadlines, timeout_s=timeout_s, log=log)
-                    witness = None if trace is None else Witness(trace, name)
-                    instance = Instance(process, player, deadlines, player.handlers(), StderrTail(), witness)
+                    recorder = None if trace is None else TransportRecorder(trace, name)
+                    instance = Instance(process, player, deadlines, player.handlers(), StderrTail(), recorder)
                     async with trio.open_nursery() as living:
                         living.start_soon(player.host, instance, _initialize(life, folder))
                         await player.play(instance)
                         instance.stop()
                 nursery.cancel_scope.cancel()
     finally:
-        keeper.close()
+        reaper.close()
     return verdicts.report(name, str(path))
 
 
@@ -81,7 +81,7 @@ def _wanted(life: Life) -> dict[str, str]:
     """The environment that the manifest asked for, as far as it is here: the trace holds no values."""
     try:
         manifest = None if life.manifest is None else msgspec.json.decode(life.manifest.result, type=Manifest)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         manifest = None
     wants = [] if manifest is None else manifest.env or []
     return {want.name: os.environ[want.name] for want in wants if want.name in os.environ}

@@ -9,7 +9,7 @@ import msgspec
 
 from sliphook.trace.exchanges import Exchanges, Names
 from sliphook.trace.record import TraceRecord
-from sliphook.wire.decoding import UNDECODABLE
+from sliphook.wire.decoding import DECODE_ERRORS
 
 __all__ = ["Ask", "Ending", "Expect", "Life", "Step", "Tell", "Wait", "plugins_of", "script_of"]
 
@@ -171,7 +171,7 @@ def _message_of(record: TraceRecord) -> _Message:
     try:
         msgspec.json.decode(body)  # what a message keeps as it was written is not looked at, and will be decoded by whoever plays it
         return msgspec.json.decode(body, type=_Message)
-    except UNDECODABLE:
+    except DECODE_ERRORS:
         return _Message()
 
 

@@ -58,7 +58,7 @@ def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dic
     """
     import msgspec
 
-    from sliphook.wire.decoding import UNDECODABLE
+    from sliphook.wire.decoding import DECODE_ERRORS
 
     settings: dict[str, Any] = {}
     for text in given:
@@ -67,7 +67,7 @@ def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dic
             raise click.UsageError(f"{text!r} is no setting; write KEY=VALUE")
         settings[key] = value
         if _type_of(schema, key) != "string":
-            with contextlib.suppress(*UNDECODABLE):  # then it is text
+            with contextlib.suppress(*DECODE_ERRORS):  # then it is text
                 settings[key] = msgspec.json.decode(value.encode("utf-8", "surrogateescape"))
         why = why_not_kept(key) or why_not_kept(settings[key])
         if why is not None:

@@ -1,4 +1,4 @@
-"""What the trace is told of one plugin. Where there is no trace, the caller has None instead of a `Witness` and pays nothing."""
+"""What the trace is told of one plugin. Where there is no trace, the caller has None instead of a `TransportRecorder` and pays nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_REMEMBERED: Final = 1_000
 """Requests of which something may still come, remembered for each plugin; the oldest is forgotten first."""
 
 
-class Witness:
+class TransportRecorder:
     """Makes the records of one plugin.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""What looks on while hooks are fired. Where nobody does, the host has None instead of an `Observer` and pays nothing."""
+"""What looks on while hooks are fired. Where nobody does, the host has None instead of an `HookRecorder` and pays nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Spans(Protocol):
         ...
 
 
-class HookWatch:
+class HookRecord:
     """Looks on while one hook is put to the plugins.
 
     Args:
@@ -91,8 +91,8 @@ class HookWatch:
             _record_unheard(self._trace, self._name, self._payload)
 
 
-class Observer:
-    """Makes a `HookWatch` for each hook, and hears of all that is told.
+class HookRecorder:
+    """Makes a `HookRecord` for each hook, and hears of all that is told.
 
     Args:
         trace: where outcomes are recorded, or None.
@@ -103,9 +103,9 @@ class Observer:
         self._trace = trace
         self._spans = spans
 
-    def hook(self, name: str, payload: Payload) -> HookWatch:
+    def hook(self, name: str, payload: Payload) -> HookRecord:
         """A hook is about to be put to the plugins."""
-        return HookWatch(name, payload, self._trace, self._spans.hook(name, payload) if self._spans is not None else None)
+        return HookRecord(name, payload, self._trace, self._spans.hook(name, payload) if self._spans is not None else None)
 
     def told(self, name: str, payload: Payload) -> str | None:
         """An event, or a hook that nobody may answer any more, is about to be told; returns the span that it belongs to."""
