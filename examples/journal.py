@@ -17,7 +17,9 @@ class Counts:
     interrupts: int = 0
 
 
-plugin = Plugin("journal", version="1.0.0", description="Keeps a journal of sessions.", sessions=Counts)
+plugin = Plugin(
+    "journal", version="1.0.0", description="Keeps a journal of sessions.", sessions=Counts
+)
 
 
 @plugin.on("post_tool_call")
@@ -30,13 +32,21 @@ def tool_ended(call: PostToolCall) -> None:
 @plugin.on("turn_end")
 def turn_ended(turn: TurnEnd, *, ctx: Context) -> None:
     plugin.sessions[turn.session_id].interrupts += turn.interrupt_count
-    ctx.log("info", f"a turn ended: {turn.outcome}", turn_id=turn.turn_id, model_calls=turn.model_calls)
+    ctx.log(
+        "info", f"a turn ended: {turn.outcome}", turn_id=turn.turn_id, model_calls=turn.model_calls
+    )
 
 
 @plugin.on("session_end")
 def session_ended(end: SessionEnd, *, ctx: Context) -> None:
     counts = plugin.sessions[end.session_id]
-    line = {"session": end.session_id, "ended": end.time, "reason": end.reason, "turns": end.turns, **counts.__dict__}
+    line = {
+        "session": end.session_id,
+        "ended": end.time,
+        "reason": end.reason,
+        "turns": end.turns,
+        **counts.__dict__,
+    }
     with (ctx.data_dir / "journal.jsonl").open("a", encoding="utf-8") as journal:
         journal.write(json.dumps(line) + "\n")
 

@@ -27,7 +27,9 @@ async def weather(city: str, days: int = 1, *, ctx: AsyncContext) -> dict[str, A
         raise ToolError("there are forecasts for 1 to 7 days")
     forecast = FORECASTS.get(city.lower())
     if forecast is None:
-        raise ToolError(f"there is no station in {city}; there is one in {', '.join(name.title() for name in FORECASTS)}")
+        raise ToolError(
+            f"there is no station in {city}; there is one in {', '.join(name.title() for name in FORECASTS)}"
+        )
     ctx.progress(f"asking the station in {city}")
     await asyncio.sleep(0.05)
     return {"city": city.title(), "days": days, **forecast}

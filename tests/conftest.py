@@ -22,7 +22,12 @@ def _sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
-        for name, folder in (("DATA", ".local/share"), ("STATE", ".local/state"), ("CONFIG", ".config"), ("CACHE", ".cache")):
+        for name, folder in (
+            ("DATA", ".local/share"),
+            ("STATE", ".local/state"),
+            ("CONFIG", ".config"),
+            ("CACHE", ".cache"),
+        ):
             patch.setenv(f"XDG_{name}_HOME", str(home / folder))
         patch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
         for name in (

@@ -1,4 +1,7 @@
-"""Test vectors of the framing: streams, and the messages in them. A table by hand; only the lengths and the spelling in JSON are made."""
+"""Test vectors of the framing: streams, and the messages in them.
+
+A table by hand; only the lengths and the spelling in JSON are made.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,11 @@ _MANY: Final = '{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{"argument
 _SLY: Final = '{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{"arguments":{"text":"Content-Length: 5\\r\\n\\r\\n{\\"id\\":2}"}}}'
 _LINES: Final = '{"jsonrpc":"2.0",\n"method":"exit",\n"params":{}}'
 _BAD_ID: Final = '{"jsonrpc":"2.0","id":1.5,"method":"host/notify","params":{}}'
-_LARGE: Final = '{"jsonrpc":"2.0","method":"event/turn_end","params":{"last_assistant_message":"' + "0123456789abcdef" * 5000 + '"}}'
+_LARGE: Final = (
+    '{"jsonrpc":"2.0","method":"event/turn_end","params":{"last_assistant_message":"'
+    + "0123456789abcdef" * 5000
+    + '"}}'
+)
 
 
 def _framed(*bodies: str) -> str:
@@ -21,7 +28,11 @@ def _framed(*bodies: str) -> str:
 _HOST: Final[tuple[tuple[str, str, list[str]], ...]] = (
     ("one message", _framed(_A), [_A]),
     ("several in one read", _framed(_B, _A, _B), [_B, _A, _B]),
-    ("text of many bytes: the length counts bytes, and only LF ends a line", _framed(_MANY, _A), [_MANY, _A]),
+    (
+        "text of many bytes: the length counts bytes, and only LF ends a line",
+        _framed(_MANY, _A),
+        [_MANY, _A],
+    ),
     ("a header inside a text is no header", _framed(_SLY, _A), [_SLY, _A]),
     ("more than one read", _framed(_LARGE, _A), [_LARGE, _A]),
 )
@@ -32,7 +43,12 @@ _PLUGIN: Final[tuple[tuple[str, str, list[str], list[str]], ...]] = (
     ("a header and a body", f"Content-Length: 45\r\n\r\n{_A}", [_A], []),
     ("the length counts the newline", _framed(_A), [_A], []),
     ("both forms mixed", f"{_A}\n{_framed(_B)}{_A}\n", [_A, _B, _A], []),
-    ("headers in lower case, LF alone, fields that nobody knows", f"content-type: x\nx-trace: 1\ncontent-length:45\n\n{_A}", [_A], []),
+    (
+        "headers in lower case, LF alone, fields that nobody knows",
+        f"content-type: x\nx-trace: 1\ncontent-length:45\n\n{_A}",
+        [_A],
+        [],
+    ),
     ("blank space between messages", f" \t\r\n\n{_A}\r\n\r\n {_framed(_B)}", [_A, _B], []),
     ("the last line without its LF", f"{_A}\n{_B}", [_A, _B], []),
     ("text of many bytes", _framed(_MANY), [_MANY], []),
@@ -53,10 +69,22 @@ _ENDING: Final[tuple[tuple[str, bytes], ...]] = (
     ("two lengths", b"Content-Length: 45\r\nContent-Length: 45\r\n\r\n" + _A.encode()),
     ("no length", b"Content-Type: application/json\r\n\r\n" + _A.encode()),
     ("a length over 8 MiB", b"Content-Length: 8388609\r\n\r\n{"),
-    ("nested over 128 levels", b'{"jsonrpc":"2.0","method":"a","params":{"a":' + b"[" * 127 + b"]" * 127 + b"}}\n"),
-    ("a body that is not UTF-8", b'Content-Length: 34\r\n\r\n{"jsonrpc":"2.0","method":"\xff\xfeabcd"}'),
-    ("a body with NaN", b'Content-Length: 50\r\n\r\n{"jsonrpc":"2.0","method":"a","params":{"a": NaN}}'),
-    ("a header block over 4 KiB", b"Content-Length: 45\r\nX: " + b"x" * 4096 + b"\r\n\r\n" + _A.encode()),
+    (
+        "nested over 128 levels",
+        b'{"jsonrpc":"2.0","method":"a","params":{"a":' + b"[" * 127 + b"]" * 127 + b"}}\n",
+    ),
+    (
+        "a body that is not UTF-8",
+        b'Content-Length: 34\r\n\r\n{"jsonrpc":"2.0","method":"\xff\xfeabcd"}',
+    ),
+    (
+        "a body with NaN",
+        b'Content-Length: 50\r\n\r\n{"jsonrpc":"2.0","method":"a","params":{"a": NaN}}',
+    ),
+    (
+        "a header block over 4 KiB",
+        b"Content-Length: 45\r\nX: " + b"x" * 4096 + b"\r\n\r\n" + _A.encode(),
+    ),
     ("over 64 KiB of stray output in a row", (b"." * 1023 + b"\n") * 65),
 )
 """What ends the connection."""
@@ -64,11 +92,26 @@ _ENDING: Final[tuple[tuple[str, bytes], ...]] = (
 
 def framing() -> str:
     """How streams are cut into messages: `tests/vectors/framing.json`."""
-    host = [{"name": name, "stream": stream, "messages": messages} for name, stream, messages in _HOST]
-    plugin = [{"name": name, "stream": stream, "messages": messages, "stray": stray} for name, stream, messages, stray in _PLUGIN]
+    host = [
+        {"name": name, "stream": stream, "messages": messages} for name, stream, messages in _HOST
+    ]
+    plugin = [
+        {"name": name, "stream": stream, "messages": messages, "stray": stray}
+        for name, stream, messages, stray in _PLUGIN
+    ]
     ending = [{"name": name, "stream_hex": stream.hex()} for name, stream in _ENDING]
-    parts: dict[str, list[dict[str, Any]]] = {"host_writes": host, "plugin_may_write": plugin, "ends_the_connection": ending}
-    return "{\n" + ",\n".join(f"  {json.dumps(name)}: [\n{_lines(cases)}\n  ]" for name, cases in parts.items()) + "\n}\n"
+    parts: dict[str, list[dict[str, Any]]] = {
+        "host_writes": host,
+        "plugin_may_write": plugin,
+        "ends_the_connection": ending,
+    }
+    return (
+        "{\n"
+        + ",\n".join(
+            f"  {json.dumps(name)}: [\n{_lines(cases)}\n  ]" for name, cases in parts.items()
+        )
+        + "\n}\n"
+    )
 
 
 def _lines(cases: list[dict[str, Any]]) -> str:

@@ -2,7 +2,8 @@
 
 `--check` writes nothing and fails on drift.
 
-A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else there is written by hand.
+A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else there is
+written by hand.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from tools import framing_vectors, keys, node, schema, tables, vectors
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
-_MARKED: Final = re.compile(r"(?P<start><!-- generated: (?P<name>[^>]+?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+_MARKED: Final = re.compile(
+    r"(?P<start><!-- generated: (?P<name>[^>]+?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+)
 
 
-def rewrite(text: str, tables_by_name: Mapping[str, Callable[[], str]], document: str = "protocol.md") -> str:
+def rewrite(
+    text: str, tables_by_name: Mapping[str, Callable[[], str]], document: str = "protocol.md"
+) -> str:
     """The text with every marked part made anew.
 
     Args:
@@ -33,14 +38,26 @@ def rewrite(text: str, tables_by_name: Mapping[str, Callable[[], str]], document
         ValueError: a marker names no table, a table has no marker or two, or a marker has no end.
     """
     names = [match["name"] for match in _MARKED.finditer(text)]
-    problems = [f"{document} asks for a table {name!r} that nothing makes" for name in names if name not in tables_by_name]
+    problems = [
+        f"{document} asks for a table {name!r} that nothing makes"
+        for name in names
+        if name not in tables_by_name
+    ]
     counts = {name: names.count(name) for name in tables_by_name}
-    problems += [f"{document} has the table {name!r} {count} times, not once" for name, count in counts.items() if count != 1]
+    problems += [
+        f"{document} has the table {name!r} {count} times, not once"
+        for name, count in counts.items()
+        if count != 1
+    ]
     if text.count("<!-- generated: ") != len(names) or text.count("<!-- end -->") != len(names):
-        problems.append(f"{document} has a marker `<!-- generated: NAME -->` without its `<!-- end -->`")
+        problems.append(
+            f"{document} has a marker `<!-- generated: NAME -->` without its `<!-- end -->`"
+        )
     if problems:
         raise ValueError("\n".join(problems))
-    return _MARKED.sub(lambda match: f"{match['start']}{tables_by_name[match['name']]()}\n{match['end']}", text)
+    return _MARKED.sub(
+        lambda match: f"{match['start']}{tables_by_name[match['name']]()}\n{match['end']}", text
+    )
 
 
 def fresh(root: Path = ROOT) -> dict[Path, str]:
@@ -49,12 +66,20 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
     settings = root / "docs" / "settings.md"
     installing = root / "docs" / "installing.md"
     guard = root / "examples" / "guard.sh"
-    parts = {**tables.all_tables(), "file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```"}
+    parts = {
+        **tables.all_tables(),
+        "file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```",
+    }
     return {
-        root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False) + "\n",
+        root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False)
+        + "\n",
         document: rewrite(document.read_text(encoding="utf-8"), parts),
-        installing: rewrite(installing.read_text(encoding="utf-8"), keys.installing_tables(), "docs/installing.md"),
-        settings: rewrite(settings.read_text(encoding="utf-8"), keys.settings_tables(), "docs/settings.md"),
+        installing: rewrite(
+            installing.read_text(encoding="utf-8"), keys.installing_tables(), "docs/installing.md"
+        ),
+        settings: rewrite(
+            settings.read_text(encoding="utf-8"), keys.settings_tables(), "docs/settings.md"
+        ),
         root / "sdk" / "node" / "src" / "protocol.js": node.code(),
         root / "sdk" / "node" / "src" / "samples.js": node.samples(),
         root / "sdk" / "node" / "types" / "protocol.d.ts": node.declarations(),
@@ -74,10 +99,16 @@ def main(arguments: list[str]) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 1
-    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    stale = [
+        path
+        for path, text in wanted.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
     if arguments == ["--check"]:
         for path in stale:
-            print(f"{path.name} is not what the definition says: run `make generate`", file=sys.stderr)
+            print(
+                f"{path.name} is not what the definition says: run `make generate`", file=sys.stderr
+            )
         return 1 if stale else 0
     for path in stale:
         path.write_text(wanted[path], encoding="utf-8")

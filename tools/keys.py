@@ -30,7 +30,9 @@ def _rows(struct: type[msgspec.Struct], prefix: str) -> Iterator[tuple[str, ...]
         key, hint = field.encode_name, _without_none(hints[field.name])
         inner = get_args(hint)[1] if get_origin(hint) is dict else hint
         if isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            yield from _rows(inner, f"{prefix}{key}.{_NAMES[key]}." if inner is not hint else f"{prefix}{key}.")
+            yield from _rows(
+                inner, f"{prefix}{key}.{_NAMES[key]}." if inner is not hint else f"{prefix}{key}."
+            )
         else:
             meta = docs[key]
             yield f"`{prefix}{key}`", plain_type(hint), meta.description or "", _example(meta)
@@ -45,7 +47,11 @@ def _without_none(hint: Any) -> Any:
 def _example(meta: msgspec.Meta) -> str:
     """A value as TOML has it, which for these is as JSON has it; tables are told by their inner keys."""
     (example,) = meta.examples or [None]
-    return "" if example is None or isinstance(example, dict) else f"`{json.dumps(example, ensure_ascii=False)}`"
+    return (
+        ""
+        if example is None or isinstance(example, dict)
+        else f"`{json.dumps(example, ensure_ascii=False)}`"
+    )
 
 
 def installing_tables() -> dict[str, Callable[[], str]]:

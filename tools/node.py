@@ -45,7 +45,11 @@ def code() -> str:
     parts = {
         "CATALOGUE": {entry.name: _entry(entry) for entry in protocol.CATALOGUE.values()},
         "ErrorCode": {code.name: code.value for code in protocol.ErrorCode},
-        "LIMITS": {name: value for name, value in vars(limits).items() if name.isupper() and isinstance(value, int | float)},
+        "LIMITS": {
+            name: value
+            for name, value in vars(limits).items()
+            if name.isupper() and isinstance(value, int | float)
+        },
         "PROTOCOL_VERSIONS": list(limits.PROTOCOL_VERSIONS),
         "NAME_PATTERNS": protocol.NAME_PATTERNS,
         "RESERVED_COMMANDS": list(protocol.RESERVED_COMMANDS),
@@ -80,8 +84,17 @@ def declarations() -> str:
     parts += [_interface(struct) for struct in _STRUCTS]
     parts.append(_mapping("Payloads", "The payload of every hook and event.", payloads))
     hooks = [entry for entry in protocol.CATALOGUE.values() if entry.kind == "hook"]
-    parts.append(_mapping("Answers", "What an answer to each hook may hold.", ((entry.name, _answer(entry)) for entry in hooks)))
-    heavy = ((entry.name, _union(entry.heavy) if entry.heavy else "never") for entry in protocol.CATALOGUE.values())
+    parts.append(
+        _mapping(
+            "Answers",
+            "What an answer to each hook may hold.",
+            ((entry.name, _answer(entry)) for entry in hooks),
+        )
+    )
+    heavy = (
+        (entry.name, _union(entry.heavy) if entry.heavy else "never")
+        for entry in protocol.CATALOGUE.values()
+    )
     parts.append(_mapping("Heavy", "The fields that are null unless `include` names them.", heavy))
     return "\n\n".join(parts) + "\n"
 
@@ -119,7 +132,9 @@ def _answer(entry: protocol.Entry) -> str:
         fields["replace"] = f"Partial<Pick<{entry.payload.__name__}, {_union(entry.replace)}>>"
     for name in entry.substitute:
         shape = protocol.SUBSTITUTES[name]
-        fields["substitute"] = f"{{ {name}?: {shape.__name__}{' | string' if shape is shapes.ToolResult else ''} }}"
+        fields["substitute"] = (
+            f"{{ {name}?: {shape.__name__}{' | string' if shape is shapes.ToolResult else ''} }}"
+        )
     if entry.context:
         fields["context"] = "readonly string[]"
     if entry.continues:
@@ -131,26 +146,49 @@ def _answer(entry: protocol.Entry) -> str:
 def _interface(struct: type[msgspec.Struct]) -> str:
     """One interface with a comment on each field; what every payload has is inherited."""
     inherits = issubclass(struct, protocol.Payload) and struct is not protocol.Payload
-    common = {field.name for field in msgspec.structs.fields(protocol.Payload)} if inherits else set[str]()
+    common = (
+        {field.name for field in msgspec.structs.fields(protocol.Payload)}
+        if inherits
+        else set[str]()
+    )
     hints, docs = get_type_hints(struct, include_extras=True), field_docs(struct)
     summary = (struct.__doc__ or "").splitlines()[0]
-    lines = [f"/** {summary} */", f"export interface {struct.__name__}{' extends Payload' if inherits else ''} {{"]
+    lines = [
+        f"/** {summary} */",
+        f"export interface {struct.__name__}{' extends Payload' if inherits else ''} {{",
+    ]
     for field in msgspec.structs.fields(struct):
         if field.name not in common:
             lines.append(f"  /** {docs[field.encode_name].description} */")
-            lines.append(f"  {field.encode_name}{'' if field.required else '?'}: {_type(hints[field.name])};")
+            lines.append(
+                f"  {field.encode_name}{'' if field.required else '?'}: {_type(hints[field.name])};"
+            )
     return "\n".join([*lines, "}"])
 
 
 def _mapping(name: str, summary: str, rows: Iterable[tuple[str, str]]) -> str:
-    return "\n".join([f"/** {summary} */", f"export interface {name} {{", *(f"  {key}: {hint};" for key, hint in rows), "}"])
+    return "\n".join(
+        [
+            f"/** {summary} */",
+            f"export interface {name} {{",
+            *(f"  {key}: {hint};" for key, hint in rows),
+            "}",
+        ]
+    )
 
 
 def _union(values: Iterable[str]) -> str:
     return " | ".join(json.dumps(value) for value in values)
 
 
-_WORDS: Final[dict[object, str]] = {str: "string", int: "number", float: "number", bool: "boolean", NoneType: "null", Any: "unknown"}
+_WORDS: Final[dict[object, str]] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+    Any: "unknown",
+}
 
 
 def _type(hint: Any) -> str:
@@ -162,7 +200,9 @@ def _type(hint: Any) -> str:
         case typing.Annotated:
             return _type(arguments[0])
         case typing.Union | types.UnionType:
-            return " | ".join(_type(argument) for argument in arguments if argument is not msgspec.UnsetType)
+            return " | ".join(
+                _type(argument) for argument in arguments if argument is not msgspec.UnsetType
+            )
         case typing.Literal:
             return _union(arguments)
         case builtins.list:
@@ -173,4 +213,6 @@ def _type(hint: Any) -> str:
         case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             return hint.__name__
         case _:
-            raise TypeError(f"TypeScript has no words here for the type {hint!r}; add them in tools/node.py")
+            raise TypeError(
+                f"TypeScript has no words here for the type {hint!r}; add them in tools/node.py"
+            )

@@ -59,7 +59,11 @@ _ENVELOPE: Final[dict[str, Any]] = {
             "id": {"oneOf": [*_ID["oneOf"], {"type": "null"}]},
             "error": {
                 "type": "object",
-                "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": {}},
+                "properties": {
+                    "code": {"type": "integer"},
+                    "message": {"type": "string"},
+                    "data": {},
+                },
                 "required": ["code", "message"],
             },
         },
@@ -84,7 +88,10 @@ def _structs() -> list[type[msgspec.Struct]]:
 def _without_null_examples(definitions: dict[str, Any]) -> dict[str, Any]:
     """The same definitions less `"examples": [null]`, which says nothing."""
     text = json.dumps(definitions)
-    cleaned: dict[str, Any] = json.loads(text, object_pairs_hook=lambda pairs: {k: v for k, v in pairs if (k, v) != ("examples", [None])})
+    cleaned: dict[str, Any] = json.loads(
+        text,
+        object_pairs_hook=lambda pairs: {k: v for k, v in pairs if (k, v) != ("examples", [None])},
+    )
     return cleaned
 
 
@@ -96,7 +103,12 @@ def _methods() -> dict[str, Any]:
     """What goes over the wire under each method: who sends it, its params, its result."""
     table: dict[str, Any] = {}
     for method in protocol.METHODS:
-        row: dict[str, Any] = {"by": method.by, "kind": method.kind, "description": method.says, "params": _ref(method.params)}
+        row: dict[str, Any] = {
+            "by": method.by,
+            "kind": method.kind,
+            "description": method.says,
+            "params": _ref(method.params),
+        }
         if method.kind == "request":
             row["result"] = _ref(method.result) if method.result else {}
         if method.name == "tool/call":
@@ -105,7 +117,12 @@ def _methods() -> dict[str, Any]:
             row["grant"] = method.grant
         table[method.name] = row
     for entry in protocol.CATALOGUE.values():
-        told = {"by": "host", "kind": "notification", "description": entry.fires, "params": _ref(entry.payload)}
+        told = {
+            "by": "host",
+            "kind": "notification",
+            "description": entry.fires,
+            "params": _ref(entry.payload),
+        }
         table[f"event/{entry.name}"] = told
         if entry.kind == "hook":
             answer = {"anyOf": [_ref(protocol.Answer), {"type": "null"}]}
@@ -120,7 +137,10 @@ def _methods() -> dict[str, Any]:
 
 
 def build() -> dict[str, Any]:
-    """The schema as builtins. Definitions and methods are sorted by name; the properties of each keep the order of the wire."""
+    """The schema as builtins.
+
+    Definitions and methods are sorted by name; the properties of each keep the order of the wire.
+    """
     _, components = msgspec.json.schema_components(_structs(), ref_template=_REF)
     definitions = {**components, **_ENVELOPE}
     return {
@@ -132,6 +152,9 @@ def build() -> dict[str, Any]:
         ),
         "oneOf": [{"$ref": _REF.format(name=name)} for name in _ENVELOPE],
         "methods": _methods(),
-        "errors": {str(code.value): {"message": code.text, "meaning": code.meaning} for code in protocol.ErrorCode},
+        "errors": {
+            str(code.value): {"message": code.text, "meaning": code.meaning}
+            for code in protocol.ErrorCode
+        },
         "$defs": _without_null_examples(dict(sorted(definitions.items()))),
     }

@@ -77,7 +77,9 @@ def plain_type(hint: Any) -> str:
         case typing.Annotated:
             return plain_type(arguments[0])
         case typing.Union | types.UnionType:
-            return " or ".join(plain_type(argument) for argument in arguments if argument is not msgspec.UnsetType)
+            return " or ".join(
+                plain_type(argument) for argument in arguments if argument is not msgspec.UnsetType
+            )
         case typing.Literal:
             return ", ".join(f'`"{value}"`' for value in arguments)
         case builtins.list:
@@ -89,7 +91,9 @@ def plain_type(hint: Any) -> str:
         case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
             return f"[{hint.__name__}](#{hint.__name__.lower()})"
         case _:
-            raise TypeError(f"protocol.md has no words for the type {hint!r}; add them in tools/tables.py")
+            raise TypeError(
+                f"protocol.md has no words for the type {hint!r}; add them in tools/tables.py"
+            )
 
 
 def _one_of(hint: Any) -> str:
@@ -117,7 +121,14 @@ def _fields(struct: type[msgspec.Struct], without: Iterable[str] = ()) -> str:
 def _methods(by: str) -> str:
     rows: list[tuple[str, ...]] = []
     if by == "host":
-        rows.append((f"[`hook/NAME`]{_HOOKS}", "request", plain_type(protocol.Answer), "may change what happens; null or `{}` abstains"))
+        rows.append(
+            (
+                f"[`hook/NAME`]{_HOOKS}",
+                "request",
+                plain_type(protocol.Answer),
+                "may change what happens; null or `{}` abstains",
+            )
+        )
         rows.append((f"[`event/NAME`]{_HOOKS}", "notification", "", "told, not asked"))
     for method in protocol.METHODS:
         if method.by == by:
@@ -141,7 +152,14 @@ def _linked(name: str) -> str:
 
 def _catalogue() -> str:
     return table(
-        ("name", "kind", "fires", "fields beside the common ones", "what an answer may do", "on failure"),
+        (
+            "name",
+            "kind",
+            "fires",
+            "fields beside the common ones",
+            "what an answer may do",
+            "on failure",
+        ),
         (
             (
                 _linked(entry.name),
@@ -149,7 +167,9 @@ def _catalogue() -> str:
                 entry.fires,
                 _codes(own_fields(entry)),
                 _powers(entry),
-                f"**{entry.on_failure}**" if entry.on_failure == "closed" else entry.on_failure or "",
+                f"**{entry.on_failure}**"
+                if entry.on_failure == "closed"
+                else entry.on_failure or "",
             )
             for entry in protocol.CATALOGUE.values()
         ),
@@ -178,7 +198,11 @@ def _powers(entry: protocol.Entry) -> str:
 
 def _heavy() -> str:
     return table(
-        ("name", "fields that are null unless `include` names them", "a subscription that does not say hears child agents"),
+        (
+            "name",
+            "fields that are null unless `include` names them",
+            "a subscription that does not say hears child agents",
+        ),
         (
             (f"`{entry.name}`", _codes(entry.heavy), "yes" if entry.subagents else "no")
             for entry in protocol.CATALOGUE.values()
@@ -188,7 +212,10 @@ def _heavy() -> str:
 
 
 def _errors() -> str:
-    return table(("code", "standard message", "meaning"), ((f"`{code.value}`", code.text, code.meaning) for code in protocol.ErrorCode))
+    return table(
+        ("code", "standard message", "meaning"),
+        ((f"`{code.value}`", code.text, code.meaning) for code in protocol.ErrorCode),
+    )
 
 
 def _limits() -> str:
@@ -204,7 +231,10 @@ def _names() -> str:
 
 def _lifecycle() -> str:
     """The states of a plugin, as a diagram that can be read as text too."""
-    moves = "\n".join(f"    {state.value} --> {after.value}: {happening.value}" for (state, happening), after in lifecycle.TABLE.items())
+    moves = "\n".join(
+        f"    {state.value} --> {after.value}: {happening.value}"
+        for (state, happening), after in lifecycle.TABLE.items()
+    )
     return f"```mermaid\nstateDiagram-v2\n{moves}\n```"
 
 
@@ -229,10 +259,15 @@ def all_tables() -> dict[str, Callable[[], str]]:
     }
     for entry in protocol.CATALOGUE.values():
         tables[f"fields {entry.name}"] = partial(_fields, entry.payload, _COMMON)
-    structs: list[type[msgspec.Struct]] = [*_SHARED_STRUCTS, *(method.params for method in protocol.METHODS)]
+    structs: list[type[msgspec.Struct]] = [
+        *_SHARED_STRUCTS,
+        *(method.params for method in protocol.METHODS),
+    ]
     structs += [method.result for method in protocol.METHODS if method.result is not None]
     structs += [bodies.Header, bodies.OutcomeBody, bodies.PartBody, bodies.Lost]
     for struct in structs:
         if struct is not protocol.Empty:
-            tables[f"fields {struct.__name__}"] = partial(_fields, struct, _COMMON if issubclass(struct, Payload) else ())
+            tables[f"fields {struct.__name__}"] = partial(
+                _fields, struct, _COMMON if issubclass(struct, Payload) else ()
+            )
     return tables

@@ -24,9 +24,13 @@ def params() -> str:
     for method in protocol.METHODS:
         rows[method.name] = _row(method.by, method.name, method.kind, method.params)
     for entry in protocol.CATALOGUE.values():
-        rows[f"event/{entry.name}"] = _row("host", f"event/{entry.name}", "notification", entry.payload)
+        rows[f"event/{entry.name}"] = _row(
+            "host", f"event/{entry.name}", "notification", entry.payload
+        )
         if entry.kind == "hook":
-            rows[f"hook/{entry.name}"] = _row("host", f"hook/{entry.name}", "request", entry.payload)
+            rows[f"hook/{entry.name}"] = _row(
+                "host", f"hook/{entry.name}", "request", entry.payload
+            )
     return _text(rows)
 
 
@@ -43,30 +47,64 @@ def results() -> str:
                 "valid": valid,
                 "invalid": list(_invalid(method.result)),
             }
-    subscription = {"name": "a subscription with an unknown field", "value": _manifest({"event": "stop", "on_failur": "open"})}
+    subscription = {
+        "name": "a subscription with an unknown field",
+        "value": _manifest({"event": "stop", "on_failur": "open"}),
+    }
     rows["initialize"]["invalid"].append(subscription)
-    answers: list[Any] = [None, {}, {"decision": "deny", "reason": "no"}, {"context": ["text"]}, {"continue_with": "text"}, {"_meta": 1}]
+    answers: list[Any] = [
+        None,
+        {},
+        {"decision": "deny", "reason": "no"},
+        {"context": ["text"]},
+        {"continue_with": "text"},
+        {"_meta": 1},
+    ]
     misspelt = {"name": "an unknown field", "value": {"decison": "deny"}}
-    rows["hook/NAME"] = {"by": "plugin", "valid": answers, "invalid": [*_invalid(protocol.Answer), misspelt]}
+    rows["hook/NAME"] = {
+        "by": "plugin",
+        "valid": answers,
+        "invalid": [*_invalid(protocol.Answer), misspelt],
+    }
     return _text(rows)
 
 
 def _row(by: str, method: str, kind: str, struct: type[msgspec.Struct]) -> dict[str, Any]:
     def message(value: Any) -> dict[str, Any]:
-        return {"jsonrpc": "2.0", **({"id": _ID} if kind == "request" else {}), "method": method, "params": value}
+        return {
+            "jsonrpc": "2.0",
+            **({"id": _ID} if kind == "request" else {}),
+            "method": method,
+            "params": value,
+        }
 
-    absent = {info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET}
+    absent = {
+        info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET
+    }
     if kind == "request":
         absent.discard("timeout_s")
     example = {name: value for name, value in example_of(struct).items() if name not in absent}
     with_unknown = {**example, "of_tomorrow": {"a": [1]}}
     # what is wrong with a common field is shown once, in the shortest payload
-    known = _COMMON if issubclass(struct, protocol.Payload) and method != "event/turn_start" else frozenset[str]()
-    invalid = [{"name": case["name"], "value": message(case["value"])} for case in _invalid(struct, known)]
-    return {"by": by, "kind": kind, "valid": [message(example), message(with_unknown)], "invalid": invalid}
+    known = (
+        _COMMON
+        if issubclass(struct, protocol.Payload) and method != "event/turn_start"
+        else frozenset[str]()
+    )
+    invalid = [
+        {"name": case["name"], "value": message(case["value"])} for case in _invalid(struct, known)
+    ]
+    return {
+        "by": by,
+        "kind": kind,
+        "valid": [message(example), message(with_unknown)],
+        "invalid": invalid,
+    }
 
 
-def _invalid(struct: type[msgspec.Struct], without: frozenset[str] = frozenset()) -> Iterator[dict[str, Any]]:
+def _invalid(
+    struct: type[msgspec.Struct], without: frozenset[str] = frozenset()
+) -> Iterator[dict[str, Any]]:
     """Each field that must be there left out, and each field with a value of the wrong type."""
     example = example_of(struct)
     for info in msgspec.structs.fields(struct):
@@ -74,7 +112,10 @@ def _invalid(struct: type[msgspec.Struct], without: frozenset[str] = frozenset()
         if name in without:
             continue
         if info.required:
-            yield {"name": f"without {name}", "value": {key: value for key, value in example.items() if key != name}}
+            yield {
+                "name": f"without {name}",
+                "value": {key: value for key, value in example.items() if key != name},
+            }
         for other in _OTHERS:
             changed = {**copy.deepcopy(example), name: other}
             if not _fits(changed, struct):
@@ -98,10 +139,16 @@ def _text(rows: dict[str, Any]) -> str:
     """One line a case, so that a difference can be read."""
     parts: list[str] = []
     for name, row in rows.items():
-        cases = {key: ",\n".join(f"      {json.dumps(case, ensure_ascii=False)}" for case in row[key]) for key in ("valid", "invalid")}
-        head = "".join(f"    {json.dumps(key)}: {json.dumps(row[key])},\n" for key in row if key not in cases)
+        cases = {
+            key: ",\n".join(f"      {json.dumps(case, ensure_ascii=False)}" for case in row[key])
+            for key in ("valid", "invalid")
+        }
+        head = "".join(
+            f"    {json.dumps(key)}: {json.dumps(row[key])},\n" for key in row if key not in cases
+        )
         body = ",\n".join(
-            f"    {json.dumps(key)}: [\n{lines}\n    ]" if lines else f"    {json.dumps(key)}: []" for key, lines in cases.items()
+            f"    {json.dumps(key)}: [\n{lines}\n    ]" if lines else f"    {json.dumps(key)}: []"
+            for key, lines in cases.items()
         )
         parts.append(f"  {json.dumps(name)}: {{\n{head}{body}\n  }}")
     return "{\n" + ",\n".join(parts) + "\n}\n"

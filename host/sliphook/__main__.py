@@ -6,7 +6,8 @@ import sys
 def main() -> int:
     """Run the command line on the process's own arguments.
 
-    Ctrl+C may come while it is still being imported, and again when it has ended and the interpreter cleans up: neither is a traceback.
+    Ctrl+C may come while it is still being imported, and again when it has ended and the
+    interpreter cleans up: neither is a traceback.
 
     Returns:
         The exit status, as `sliphook.cli.main.main` says; 130 on Ctrl+C.

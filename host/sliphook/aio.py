@@ -4,14 +4,18 @@
         async with session.turn("tidy up") as turn:
             outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
 
-Plugins are served by a loop in a thread of its own, so they are answered while the asyncio loop is busy. The rules:
+Plugins are served by a loop in a thread of its own, so they are answered while the asyncio loop is
+busy. The rules:
 
 - Cancelling a task that waits here cancels the call; the task goes on when that is done.
-- `session.interrupt()` is not awaited, may be called from any thread and returns when all of it is done. The task that is inside of
-  the turn's block is cancelled, wherever it waits, in a model's answer too; the CancelledError stops at the end of the block. Calls of
-  the turn in other tasks are cancelled as well.
-- An agent's own tool (`run=`) and the approver are async functions, and run as tasks of the asyncio loop that made the call.
-- `on_notify`, `on_progress`, `on_log` and `on_problem` are plain functions and are called in the asyncio loop.
+- `session.interrupt()` is not awaited, may be called from any thread and returns when all of it is
+  done. The task that is inside of the turn's block is cancelled, wherever it waits, in a model's
+  answer too; the CancelledError stops at the end of the block. Calls of the turn in other tasks are
+  cancelled as well.
+- An agent's own tool (`run=`) and the approver are async functions, and run as tasks of the asyncio
+  loop that made the call.
+- `on_notify`, `on_progress`, `on_log` and `on_problem` are plain functions and are called in the
+  asyncio loop.
 """
 
 from __future__ import annotations
@@ -29,7 +33,15 @@ import trio
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import Block
 from sliphook.portal.portal import Call, HostClosed, Interrupted, Portal, have_caller_do
-from sliphook.portal.proxies import Face, HostFace, HostSettings, Opens, SessionFace, TurnFace, delivered
+from sliphook.portal.proxies import (
+    Face,
+    HostFace,
+    HostSettings,
+    Opens,
+    SessionFace,
+    TurnFace,
+    delivered,
+)
 from sliphook.session.session import InterruptReason
 from sliphook.session.tool_call import Approver, ToolOutcome
 from sliphook_sdk.protocol import ToolResult
@@ -89,7 +101,9 @@ class WaitingTask:
         return future.result()
 
 
-async def _wait_for(portal: Portal, function: Callable[[], Awaitable[R]], block: Block[Any] | None) -> R:
+async def _wait_for(
+    portal: Portal, function: Callable[[], Awaitable[R]], block: Block[Any] | None
+) -> R:
     """Have an async function of trio's run in the loop."""
     task = WaitingTask()
     call = Call[R](function, task)
@@ -118,7 +132,9 @@ class Awaits(Generic[T, P, R]):
 
         @wraps(method)
         async def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return await _wait_for(face.portal, partial(method, face.inner, *args, **kwargs), face.block)
+            return await _wait_for(
+                face.portal, partial(method, face.inner, *args, **kwargs), face.block
+            )
 
         return call
 
@@ -147,9 +163,13 @@ async def _leave(block: Block[Any], error: BaseException | None) -> None:
 class Turn(TurnFace):
     """See `sliphook.Turn`. The task that enters it is the one that an interrupt cancels."""
 
-    def __init__(self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]) -> None:
+    def __init__(
+        self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]
+    ) -> None:
         assert isinstance(parent, Session | Turn), "a session or a turn makes it"
-        self.block = Block(parent.portal, manager, parent=parent.block, on_cancelled=self._cancelled)
+        self.block = Block(
+            parent.portal, manager, parent=parent.block, on_cancelled=self._cancelled
+        )
         if isinstance(manager, trio_turn.Turn):
             self.inner = manager
         self._open_turns: set[Turn] = parent._open_turns
@@ -173,7 +193,14 @@ class Turn(TurnFace):
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`; `run` is an async function of asyncio's, and an interrupt cancels it."""
         own = partial(have_caller_do, run) if run is not None else None
-        call = partial(self.inner.call_tool, name, arguments, model_call_id=model_call_id, run=own, input_schema=input_schema)
+        call = partial(
+            self.inner.call_tool,
+            name,
+            arguments,
+            model_call_id=model_call_id,
+            run=own,
+            input_schema=input_schema,
+        )
         return await _wait_for(self.portal, call, self.block)
 
     def subagent(self, goal: str) -> Turn:
@@ -188,7 +215,12 @@ class Turn(TurnFace):
         self._open_turns.add(self)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
         self._open_turns.discard(self)
         assert self._task is not None, "it was entered"
         if self._has_cancelled:
@@ -225,11 +257,14 @@ class Session(SessionFace):
     run_command = Awaits(trio_session.Session.run_command)
     turn = Opens(trio_session.Session.turn, Turn)
 
-    def interrupt(self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt") -> bool:
+    def interrupt(
+        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+    ) -> bool:
         """Abandon the open turn, here and now; not awaited, and may be called from any thread.
 
-        When this returns all is done that `Session.interrupt` of the trio face does, and the task inside of the turn's block is
-        cancelled: at its next `await`, where it is called in the asyncio loop.
+        When this returns all is done that `Session.interrupt` of the trio face does, and the task
+        inside of the turn's block is cancelled: at its next `await`, where it is called in the
+        asyncio loop.
 
         Returns:
             False where no turn is open.
@@ -254,7 +289,12 @@ class Session(SessionFace):
         await _enter(self.block)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         await _leave(self.block, error)
 
 
@@ -276,7 +316,9 @@ class PluginHost(HostFace):
     ) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         asks = partial(have_caller_do, approver) if approver is not None else None
-        self.inner = trio_host.PluginHost(plugins, approver=asks, **delivered(settings, self._deliver))
+        self.inner = trio_host.PluginHost(
+            plugins, approver=asks, **delivered(settings, self._deliver)
+        )
         self.block = Block(Portal(), self.inner)
 
     restart = Awaits(trio_host.PluginHost.restart)
@@ -297,7 +339,12 @@ class PluginHost(HostFace):
             raise
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         try:
             await _leave(self.block, error)
         finally:

@@ -6,14 +6,17 @@
 
 Plugins are served by a loop in a thread of its own, whatever the agent's threads do. The rules:
 
-- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `stop`) blocks its thread alone. Ctrl+C ends the wait: the call is
-  withdrawn, then KeyboardInterrupt is raised, and the blocks that it leaves end as `signal`.
-- `session.interrupt()` may be called from any thread and returns when all of it is done. Calls of the turn that wait then raise
-  `Interrupted`, which stops at the end of the turn's block. A thread that is elsewhere (in a model's answer, in a tool) is not
-  reached: look at `turn.interrupted` there. Its next call on the turn raises.
-- An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool`, so `input()` works and Ctrl+C reaches it.
-- `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in one thread of their own. They may block and
-  may call the host.
+- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `stop`) blocks its thread
+  alone. Ctrl+C ends the wait: the call is withdrawn, then KeyboardInterrupt is raised, and the
+  blocks that it leaves end as `signal`.
+- `session.interrupt()` may be called from any thread and returns when all of it is done. Calls of
+  the turn that wait then raise `Interrupted`, which stops at the end of the turn's block. A thread
+  that is elsewhere (in a model's answer, in a tool) is not reached: look at `turn.interrupted`
+  there. Its next call on the turn raises.
+- An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool`, so
+  `input()` works and Ctrl+C reaches it.
+- `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in one thread
+  of their own. They may block and may call the host.
 """
 
 from __future__ import annotations
@@ -32,7 +35,15 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import Block
 from sliphook.portal.callback_thread import CallbackThread
 from sliphook.portal.portal import Call, HostClosed, Interrupted, Portal, have_caller_do
-from sliphook.portal.proxies import Face, HostFace, HostSettings, Opens, SessionFace, TurnFace, delivered
+from sliphook.portal.proxies import (
+    Face,
+    HostFace,
+    HostSettings,
+    Opens,
+    SessionFace,
+    TurnFace,
+    delivered,
+)
 from sliphook.session.tool_call import ApprovalRequest, ToolOutcome
 from sliphook_sdk.protocol import ToolResult
 
@@ -148,7 +159,9 @@ def _enter(block: Block[T]) -> T:
         raise
 
 
-def _leave(block: Block[Any], error: BaseException | None, hurry: Callable[[], None] | None = None) -> None:
+def _leave(
+    block: Block[Any], error: BaseException | None, hurry: Callable[[], None] | None = None
+) -> None:
     thread = WaitingThread()
     call = Call[None](partial(block.leave, error), thread)
     try:
@@ -162,9 +175,14 @@ def _leave(block: Block[Any], error: BaseException | None, hurry: Callable[[], N
 
 
 class Turn(TurnFace):
-    """See `sliphook.Turn`. Calls may be made from several threads at the same time, tools side by side for instance."""
+    """See `sliphook.Turn`.
 
-    def __init__(self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]) -> None:
+    Calls may be made from several threads at the same time, tools side by side for instance.
+    """
+
+    def __init__(
+        self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]
+    ) -> None:
         self.block = Block(parent.portal, manager, parent=parent.block)
         if isinstance(manager, trio_turn.Turn):
             self.inner = manager
@@ -184,11 +202,18 @@ class Turn(TurnFace):
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`.
 
-        `run` is a plain function and runs in the calling thread. After an interrupt nobody hears its result: when it returns, this
-        raises `Interrupted`.
+        `run` is a plain function and runs in the calling thread. After an interrupt nobody hears
+        its result: when it returns, this raises `Interrupted`.
         """
         own = partial(have_caller_do, run) if run is not None else None
-        call = partial(self.inner.call_tool, name, arguments, model_call_id=model_call_id, run=own, input_schema=input_schema)
+        call = partial(
+            self.inner.call_tool,
+            name,
+            arguments,
+            model_call_id=model_call_id,
+            run=own,
+            input_schema=input_schema,
+        )
         return _wait_for(self.portal, call, self.block)
 
     def subagent(self, goal: str) -> Turn:
@@ -199,7 +224,12 @@ class Turn(TurnFace):
         self.inner = _enter(self.block)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
         mine = isinstance(error, Interrupted) and self.interrupted
         _leave(self.block, None if mine else error)
         return mine
@@ -220,7 +250,12 @@ class Session(SessionFace):
         _enter(self.block)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         _leave(self.block, error)
 
 
@@ -229,7 +264,8 @@ class PluginHost(HostFace):
 
     Args:
         plugins: executables, or specs of installed ones.
-        approver: a plain function that asks a person, in the thread whose tool call it is about; True allows.
+        approver: a plain function that asks a person, in the thread whose tool call it is about;
+            True allows.
         settings: all other settings, as they are there.
     """
 
@@ -242,7 +278,9 @@ class PluginHost(HostFace):
     ) -> None:
         self._callbacks = CallbackThread()
         asks = partial(have_caller_do, approver) if approver is not None else None
-        self.inner = trio_host.PluginHost(plugins, approver=asks, **delivered(settings, self._callbacks.put))
+        self.inner = trio_host.PluginHost(
+            plugins, approver=asks, **delivered(settings, self._callbacks.put)
+        )
         self.block = Block(Portal(), self.inner)
 
     restart = Waits(trio_host.PluginHost.restart)
@@ -263,7 +301,12 @@ class PluginHost(HostFace):
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         try:
             _leave(self.block, error, hurry=self.kill)
         finally:

@@ -1,4 +1,6 @@
-"""Spans for OpenTelemetry: `PluginHost(..., spans=OtelSpans())`. Needs the extra `sliphook[otel]`, and is not imported by anything else.
+"""Spans for OpenTelemetry: `PluginHost(..., spans=OtelSpans())`.
+
+Needs the extra `sliphook[otel]`, and is not imported by anything else.
 
 ```
 session ─ turn ─┬─ hook user_prompt_submit ─ plugin guard
@@ -7,8 +9,9 @@ session ─ turn ─┬─ hook user_prompt_submit ─ plugin guard
                                       └─ hook post_tool_call ─ plugin guard
 ```
 
-Spans carry names, numbers and verdicts, never what a message says. What the plugins are sent has the span that it belongs to in its
-envelope (`traceparent`), so that a plugin in any language can continue it.
+Spans carry names, numbers and verdicts, never what a message says. What the plugins are sent has
+the span that it belongs to in its envelope (`traceparent`), so that a plugin in any language can
+continue it.
 """
 
 from __future__ import annotations
@@ -43,11 +46,14 @@ _BAD_TURNS: Final = frozenset({"failed", "max_iterations", "loop_detected", "bud
 
 
 class OtelSpans:
-    """Makes the spans of one host (see `recorder.Spans`). A tracer, processor or exporter that fails is logged once and harms nobody.
+    """Makes the spans of one host (see `recorder.Spans`).
+
+    A tracer, processor or exporter that fails is logged once and harms nobody.
 
     Args:
-        tracer_provider: whose spans they are; by default the global one. Its processor should be one that exports in a thread of its
-            own, such as `BatchSpanProcessor`: another one would make the agent wait for the exporter.
+        tracer_provider: whose spans they are; by default the global one. Its processor should be
+            one that exports in a thread of its own, such as `BatchSpanProcessor`: another one would
+            make the agent wait for the exporter.
     """
 
     def __init__(self, tracer_provider: api.TracerProvider | None = None) -> None:
@@ -55,20 +61,37 @@ class OtelSpans:
         self._open: dict[tuple[str, str], Span] = {}
         self._has_failed = False
 
-    # -- what the host tells (see `recorder.Spans`) ------------------------------------------------------------------
+    # -- what the host tells (see `recorder.Spans`)
+    # ------------------------------------------------------------------
 
     def hook(self, name: str, payload: Payload) -> OtelHook:
         """A hook is about to be put to the plugins."""
         hook = OtelHook(self, name, payload)
         try:
             if isinstance(payload, SessionStart):
-                attributes = _known({"session.id": payload.session_id, "sliphook.session.source": payload.source})
+                attributes = _known(
+                    {"session.id": payload.session_id, "sliphook.session.source": payload.source}
+                )
                 self.begin("session", payload.session_id, "session", None, attributes)
             elif isinstance(payload, PreToolCall):
-                attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": payload.tool_name}
-                attributes |= {"gen_ai.tool.call.id": payload.call_id, "sliphook.tool.origin": payload.origin}
-                self.begin("tool", payload.call_id, f"execute_tool {payload.tool_name}", self._place_of(payload), attributes)
-            hook.span = self.start(f"hook {name}", self._place_of(payload), {"sliphook.hook": name}, SpanKind.INTERNAL)
+                attributes = {
+                    "gen_ai.operation.name": "execute_tool",
+                    "gen_ai.tool.name": payload.tool_name,
+                }
+                attributes |= {
+                    "gen_ai.tool.call.id": payload.call_id,
+                    "sliphook.tool.origin": payload.origin,
+                }
+                self.begin(
+                    "tool",
+                    payload.call_id,
+                    f"execute_tool {payload.tool_name}",
+                    self._place_of(payload),
+                    attributes,
+                )
+            hook.span = self.start(
+                f"hook {name}", self._place_of(payload), {"sliphook.hook": name}, SpanKind.INTERNAL
+            )
         except Exception:
             self.failed()
         return hook
@@ -93,18 +116,25 @@ class OtelSpans:
             self.failed()
             return None
 
-    # -- the open spans ----------------------------------------------------------------------------------------------
+    # -- the open spans
+    # ----------------------------------------------------------------------------------------------
 
-    def start(self, name: str, parent: Span | None, attributes: dict[str, str], kind: SpanKind) -> Span:
+    def start(
+        self, name: str, parent: Span | None, attributes: dict[str, str], kind: SpanKind
+    ) -> Span:
         """A span that begins now; without a parent it belongs to what the agent itself is in."""
         context = api.set_span_in_context(parent) if parent is not None else None
         return self._tracer.start_span(name, context, kind, attributes)
 
-    def begin(self, what: str, key: str, name: str, parent: Span | None, attributes: dict[str, str]) -> None:
+    def begin(
+        self, what: str, key: str, name: str, parent: Span | None, attributes: dict[str, str]
+    ) -> None:
         """Open a span that is found again by what it is of."""
         self._open[what, key] = self.start(name, parent, attributes, SpanKind.INTERNAL)
 
-    def end(self, what: str, key: str | None, attributes: dict[str, str | int], error: str | None = None) -> None:
+    def end(
+        self, what: str, key: str | None, attributes: dict[str, str | int], error: str | None = None
+    ) -> None:
         """End an open span; does nothing where there is none."""
         span = self._open.pop((what, key), None) if key is not None else None
         if span is not None:
@@ -129,14 +159,35 @@ class OtelSpans:
         return self._open.get(("turn", turn_id))
 
     def _begin_turn(self, payload: TurnStart, turn_id: str) -> None:
-        above = self._open.get(("turn", payload.parent_turn_id)) if payload.parent_turn_id is not None else None
+        above = (
+            self._open.get(("turn", payload.parent_turn_id))
+            if payload.parent_turn_id is not None
+            else None
+        )
         attributes = {"session.id": payload.session_id, "sliphook.turn.id": turn_id}
-        self.begin("turn", turn_id, "turn", above or self._open.get(("session", payload.session_id)), attributes)
+        self.begin(
+            "turn",
+            turn_id,
+            "turn",
+            above or self._open.get(("session", payload.session_id)),
+            attributes,
+        )
 
     def _place_of(self, payload: Payload) -> Span | None:
         """The innermost open span that the payload is about."""
-        keys = (("tool", getattr(payload, "call_id", None)), ("turn", payload.turn_id), ("session", payload.session_id))
-        return next((self._open[what, key] for what, key in keys if key is not None and (what, key) in self._open), None)
+        keys = (
+            ("tool", getattr(payload, "call_id", None)),
+            ("turn", payload.turn_id),
+            ("session", payload.session_id),
+        )
+        return next(
+            (
+                self._open[what, key]
+                for what, key in keys
+                if key is not None and (what, key) in self._open
+            ),
+            None,
+        )
 
     def _end_with(self, payload: Payload) -> None:
         """End what the event says is over."""
@@ -146,7 +197,10 @@ class OtelSpans:
             case LlmCallFailed() if payload.will_retry:
                 model = self._open.get(("model", payload.turn_id or ""))
                 if model is not None:
-                    model.add_event("attempt failed", {"error.type": payload.kind, "sliphook.attempt": payload.attempt})
+                    model.add_event(
+                        "attempt failed",
+                        {"error.type": payload.kind, "sliphook.attempt": payload.attempt},
+                    )
             case LlmCallFailed():
                 self.end("model", payload.turn_id, {"error.type": payload.kind}, payload.kind)
             case PostToolCall():
@@ -160,7 +214,14 @@ class OtelSpans:
                 }
                 self.end("turn", payload.turn_id, attributes, error)
             case SessionEnd():
-                self.end("session", payload.session_id, {"sliphook.session.end": payload.reason, "sliphook.session.turns": payload.turns})
+                self.end(
+                    "session",
+                    payload.session_id,
+                    {
+                        "sliphook.session.end": payload.reason,
+                        "sliphook.session.turns": payload.turns,
+                    },
+                )
             case _:
                 pass
 
@@ -201,7 +262,11 @@ class OtelHook:
         """All answers are there, or nobody waits for them any more."""
         try:
             self._end(outcome)
-            if isinstance(self._payload, PreLlmCall) and not outcome.denied and self._payload.turn_id is not None:
+            if (
+                isinstance(self._payload, PreLlmCall)
+                and not outcome.denied
+                and self._payload.turn_id is not None
+            ):
                 self._begin_model_call(cast(PreLlmCall, outcome.payload), self._payload.turn_id)
             elif isinstance(self._payload, PostToolCall):
                 self._spans.end_tool(self._payload)
@@ -212,7 +277,9 @@ class OtelHook:
         for part in outcome.parts:
             span, began_ns = self._parts.pop(part.plugin, (None, 0))
             if span is not None:
-                span.set_attributes(_known({"sliphook.status": part.status, "sliphook.decision": part.decision}))
+                span.set_attributes(
+                    _known({"sliphook.status": part.status, "sliphook.decision": part.decision})
+                )
                 if part.error is not None:
                     span.set_status(Status(StatusCode.ERROR, part.status))
                 span.end(began_ns + int((part.elapsed_ms or 0.0) * 1e6))
@@ -220,12 +287,25 @@ class OtelHook:
             span.set_attribute("sliphook.status", "cancelled")
             span.end()
         if self.span is not None:
-            self.span.set_attribute("sliphook.decision", "cancelled" if outcome.cancelled else outcome.decision or "none")
+            self.span.set_attribute(
+                "sliphook.decision",
+                "cancelled" if outcome.cancelled else outcome.decision or "none",
+            )
             self.span.end()
 
     def _begin_model_call(self, payload: PreLlmCall, turn_id: str) -> None:
-        attributes = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": payload.provider, "gen_ai.request.model": payload.model}
-        self._spans.begin("model", turn_id, f"chat {payload.model or 'model'}", self._spans.turn_span(turn_id), _known(attributes))
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.provider.name": payload.provider,
+            "gen_ai.request.model": payload.model,
+        }
+        self._spans.begin(
+            "model",
+            turn_id,
+            f"chat {payload.model or 'model'}",
+            self._spans.turn_span(turn_id),
+            _known(attributes),
+        )
 
 
 def traceparent(span: Span | None) -> str | None:
@@ -238,9 +318,16 @@ def traceparent(span: Span | None) -> str | None:
 
 def _usage_of(payload: PostLlmCall) -> dict[str, str | int]:
     usage = payload.usage
-    numbers = {"gen_ai.usage.input_tokens": usage.input_tokens, "gen_ai.usage.output_tokens": usage.output_tokens}
-    known: dict[str, str | int] = {name: number for name, number in numbers.items() if number is not None}
-    return known | _known({"gen_ai.response.model": payload.model, "sliphook.substituted_by": payload.substituted_by})
+    numbers = {
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+    }
+    known: dict[str, str | int] = {
+        name: number for name, number in numbers.items() if number is not None
+    }
+    return known | _known(
+        {"gen_ai.response.model": payload.model, "sliphook.substituted_by": payload.substituted_by}
+    )
 
 
 def _known(attributes: dict[str, str | None]) -> dict[str, str]:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+__all__ = ["quote"]
+
 _ELLIPSIS = "…"
 
 
 def quote(data: bytes | str, limit: int = 120) -> str:
     r"""Give `data` as one line of printable text.
 
-    Everything that is not printable is escaped as Python writes it (`\n`, `\x1b`, `\u202e`): control characters of both
-    sets, line separators, and what steers the direction or has no width. So no terminal is steered by it, and no line of
-    a log is broken or forged. Bytes that are not UTF-8 become `\xff`. A backslash stays one, so JSON reads as it was written.
+    Everything that is not printable is escaped as Python writes it (`\n`, `\x1b`, `\u202e`):
+    control characters of both sets, line separators, and what steers the direction or has no width.
+    So no terminal is steered by it, and no line of a log is broken or forged. Bytes that are not
+    UTF-8 become `\xff`. A backslash stays one, so JSON reads as it was written.
 
     Args:
         data: What the plugin wrote; bytes are taken for UTF-8.
-        limit: The longest result in characters. What is longer is cut, never inside an escape, and ends in `…`.
+        limit: The longest result in characters. What is longer is cut, never inside an escape, and
+            ends in `…`.
     """
     if isinstance(data, bytes):
-        # No character takes more than four bytes, so nothing beyond can be seen; it is not even decoded.
+        # No character takes more than four bytes, so nothing beyond can be seen; it is not even
+        # decoded.
         data = data[: 4 * (limit + 1)].decode("utf-8", "surrogateescape")
     text = data[: limit + 1]
     if len(text) <= limit and text.isprintable():

@@ -1,6 +1,7 @@
 """The user's settings for all of Sliphook, `$XDG_CONFIG_HOME/sliphook/config.toml`: THE table of its keys, and what they do to a plugin.
 
-`docs/settings.md` is made from the table. The library reads nothing of it by itself: an agent that wants it calls `read_settings`.
+`docs/settings.md` is made from the table. The library reads nothing of it by itself: an agent that
+wants it calls `read_settings`.
 """
 
 from __future__ import annotations
@@ -21,29 +22,61 @@ from sliphook_sdk.protocol.describe import doc
 from .files import paths
 from .quoting import quote
 
+__all__ = [
+    "MOST_MODEL_CALLS",
+    "PluginSettings",
+    "Settings",
+    "SettingsError",
+    "for_nobody",
+    "read_settings",
+    "settings_file",
+    "with_settings",
+]
+
 MOST_MODEL_CALLS: Final = 10_000
 """The most that `max_model_calls` may be: beyond it is a slip of the keyboard."""
+
+
+class SettingsError(TomlError):
+    """`config.toml` breaks a rule, cannot be read, or could be changed by others. The user's."""
 
 
 class PluginSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the user has decided about one plugin, over what stands in the plugin's own file."""
 
-    timeout_cap_s: Annotated[float | None, doc("seconds that an answer of this plugin may take at most", 1.0)] = None
-    hooks: Annotated[dict[str, HookKeys], doc("by the name of a hook or event", {})] = msgspec.field(default_factory=dict[str, HookKeys])
+    timeout_cap_s: Annotated[
+        float | None, doc("seconds that an answer of this plugin may take at most", 1.0)
+    ] = None
+    hooks: Annotated[dict[str, HookKeys], doc("by the name of a hook or event", {})] = (
+        msgspec.field(default_factory=dict[str, HookKeys])
+    )
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole file. A key that is not there leaves the default, or what an option of the command line says."""
+    """The whole file.
 
-    model: Annotated[str | None, doc("what `--model` is where it is not given", "gpt-5-mini")] = None
-    base_url: Annotated[str | None, doc("what `--base-url` is where it is not given", "http://127.0.0.1:8080/v1")] = None
-    max_model_calls: Annotated[int | None, doc("model calls in one turn, before you are asked whether to go on", 50)] = None
+    A key that is not there leaves the default, or what an option of the command line says.
+    """
+
+    model: Annotated[str | None, doc("what `--model` is where it is not given", "gpt-5-mini")] = (
+        None
+    )
+    base_url: Annotated[
+        str | None, doc("what `--base-url` is where it is not given", "http://127.0.0.1:8080/v1")
+    ] = None
+    max_model_calls: Annotated[
+        int | None, doc("model calls in one turn, before you are asked whether to go on", 50)
+    ] = None
     new_message: Annotated[
-        Literal["queue", "interrupt"], doc("what a message does while a turn is open: it waits, or interrupts the turn", "queue")
+        Literal["queue", "interrupt"],
+        doc("what a message does while a turn is open: it waits, or interrupts the turn", "queue"),
     ] = "queue"
-    timeout_cap_s: Annotated[float | None, doc("seconds that an answer of any plugin may take at most, whatever it asks for", 10.0)] = None
-    plugins: Annotated[dict[str, PluginSettings], doc("by the name of an installed plugin", {})] = msgspec.field(
-        default_factory=dict[str, PluginSettings]
+    timeout_cap_s: Annotated[
+        float | None,
+        doc("seconds that an answer of any plugin may take at most, whatever it asks for", 10.0),
+    ] = None
+    plugins: Annotated[dict[str, PluginSettings], doc("by the name of an installed plugin", {})] = (
+        msgspec.field(default_factory=dict[str, PluginSettings])
     )
 
 
@@ -59,16 +92,20 @@ def read_settings(file: Path | None = None) -> Settings:
         file: another one than `settings_file()`.
 
     Raises:
-        TomlError: the file breaks a rule, or cannot be read: one line with the file, the line, the key, and what would be right. Or
-            others than the user could change it.
+        SettingsError: the file breaks a rule, or cannot be read: one line with the file, the line,
+            the key, and what would be right. Or others than the user could change it.
     """
     file = file or settings_file()
     if (why := why_unsafe(file)) is not None:
-        raise TomlError(f"{quote(str(file), 200)} is not believed, as it can take guards away: {why}")
+        raise SettingsError(
+            f"{quote(str(file), 200)} is not believed, as it can take guards away: {why}"
+        )
     try:
         return read_toml(file, Settings, _check)
     except FileNotFoundError:
         return Settings()
+    except TomlError as error:
+        raise SettingsError(str(error)) from None
 
 
 def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
@@ -82,7 +119,13 @@ def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
     if own is None:
         return spec
     caps = [cap_s for cap_s in (spec.timeout_cap_s, own.timeout_cap_s) if cap_s is not None]
-    overrides = {**spec.overrides, **{name: _over(spec.overrides.get(name, Override()), keys) for name, keys in own.hooks.items()}}
+    overrides = {
+        **spec.overrides,
+        **{
+            name: _over(spec.overrides.get(name, Override()), keys)
+            for name, keys in own.hooks.items()
+        },
+    }
     return dataclasses.replace(spec, timeout_cap_s=min(caps, default=None), overrides=overrides)
 
 
@@ -110,8 +153,14 @@ def _check(settings: Settings) -> None:
         raise BadKey(("model",), "it is empty; leave the key out, or name a model")
     if settings.base_url is not None and not settings.base_url.startswith(("http://", "https://")):
         raise BadKey(("base_url",), "it must begin with http:// or https://")
-    if settings.max_model_calls is not None and not 1 <= settings.max_model_calls <= MOST_MODEL_CALLS:
-        raise BadKey(("max_model_calls",), f"{settings.max_model_calls} is out of range: give 1 to {MOST_MODEL_CALLS:,}")
+    if (
+        settings.max_model_calls is not None
+        and not 1 <= settings.max_model_calls <= MOST_MODEL_CALLS
+    ):
+        raise BadKey(
+            ("max_model_calls",),
+            f"{settings.max_model_calls} is out of range: give 1 to {MOST_MODEL_CALLS:,}",
+        )
     check_timeout_cap(settings.timeout_cap_s, ("timeout_cap_s",))
     for name, plugin in settings.plugins.items():
         check_timeout_cap(plugin.timeout_cap_s, ("plugins", name, "timeout_cap_s"))

@@ -1,6 +1,9 @@
-"""Ctrl+C and its kin, for programs that want it: our command line does. The rest of the library installs no signal handlers.
+"""Ctrl+C and its kin, for programs that want it: our command line does.
 
-The first signal is a wish (interrupt the turn, leave), every further one is an order (leave at once).
+The rest of the library installs no signal handlers.
+
+The first signal is a wish (interrupt the turn, leave), every further one is an order (leave at
+once).
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from typing import Final
 
 import trio
 
+__all__ = ["SignalWatch"]
+
 _log = logging.getLogger(__name__)
 
 ENDING: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm", signal.SIGHUP: "sighup"}
@@ -21,11 +26,14 @@ ENDING: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm", signal.SIGH
 
 
 class SignalWatch:
-    """Catches the signals that end a program while its block is open. Not reentrant: one block a program.
+    """Catches the signals that end a program while its block is open.
+
+    Not reentrant: one block a program.
 
     Args:
-        first: called in the loop for the first signal, with the signal's `invalidation_reason`; must not wait. Where it returns True, the
-            program goes on: the signal ended a turn, say, and the next one is a first one again.
+        first: called in the loop for the first signal, with the signal's `invalidation_reason`;
+            must not wait. Where it returns True, the program goes on: the signal ended a turn, say,
+            and the next one is a first one again.
         again: called for every further one; must not wait. `PluginHost.kill` is meant for it.
 
     Attributes:
@@ -51,7 +59,12 @@ class SignalWatch:
         trio.lowlevel.spawn_system_task(self._watch, signals)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self._watching.cancel()
         assert self._receiver is not None
         self._receiver.__exit__(None, None, None)

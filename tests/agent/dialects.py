@@ -72,7 +72,12 @@ class OpenAI:
         return OpenAIModel("m-1", base_url=base_url, api_key=key)
 
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
-        return event({"model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]})
+        return event(
+            {
+                "model": "m-1",
+                "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+            }
+        )
 
     def start(self) -> bytes:
         return self._chunk({"role": "assistant", "content": ""})
@@ -83,24 +88,58 @@ class OpenAI:
     def calls(self, *calls: Call, cut: int = 3) -> bytes:
         sent = b""
         for index, call in enumerate(calls):
-            head = {"index": index, "id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": ""}}
+            head = {
+                "index": index,
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": ""},
+            }
             sent += self._chunk({"tool_calls": [head]})
             for at in range(0, len(call.arguments), cut):
-                sent += self._chunk({"tool_calls": [{"index": index, "function": {"arguments": call.arguments[at : at + cut]}}]})
+                sent += self._chunk(
+                    {
+                        "tool_calls": [
+                            {
+                                "index": index,
+                                "function": {"arguments": call.arguments[at : at + cut]},
+                            }
+                        ]
+                    }
+                )
         return sent
 
     def finish(self, reason: str) -> bytes:
-        usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
-        return self._chunk({}, self.reasons[reason]) + event({"model": "m-1", "choices": [], "usage": usage})
+        usage = {
+            "prompt_tokens": 10,
+            "completion_tokens": 2,
+            "prompt_tokens_details": {"cached_tokens": 4},
+        }
+        return self._chunk({}, self.reasons[reason]) + event(
+            {"model": "m-1", "choices": [], "usage": usage}
+        )
 
     def last(self) -> bytes:
         return b"data: [DONE]\n\n"
 
     def whole(self, text: str, call: Call) -> bytes:
-        tool_call = {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        tool_call = {
+            "id": call.call_id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
         message = {"role": "assistant", "content": text, "tool_calls": [tool_call]}
-        usage = {"prompt_tokens": 10, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
-        return json.dumps({"model": "m-1", "choices": [{"message": message, "finish_reason": "tool_calls"}], "usage": usage}).encode()
+        usage = {
+            "prompt_tokens": 10,
+            "completion_tokens": 2,
+            "prompt_tokens_details": {"cached_tokens": 4},
+        }
+        return json.dumps(
+            {
+                "model": "m-1",
+                "choices": [{"message": message, "finish_reason": "tool_calls"}],
+                "usage": usage,
+            }
+        ).encode()
 
     def error(self, message: str, kind: str) -> bytes:
         return json.dumps({"error": {"message": message, "type": kind, "code": None}}).encode()
@@ -114,7 +153,11 @@ class Anthropic:
     path: ClassVar[str] = "/v1/messages"
     key_header: ClassVar[tuple[str, str]] = ("x-api-key", "sk-12345678-secret")
     key_names: ClassVar[str] = "SLIPHOOK_API_KEY or ANTHROPIC_API_KEY"
-    reasons: ClassVar[dict[str, str]] = {"stop": "end_turn", "calls": "tool_use", "length": "max_tokens"}
+    reasons: ClassVar[dict[str, str]] = {
+        "stop": "end_turn",
+        "calls": "tool_use",
+        "length": "max_tokens",
+    }
 
     def model(self, base_url: str, key: str | None = None) -> Model:
         return AnthropicModel("m-1", base_url=base_url, api_key=key)
@@ -128,7 +171,12 @@ class Anthropic:
         return b"".join([begin, *sent, self._event("content_block_stop", index=index)])
 
     def start(self) -> bytes:
-        usage = {"input_tokens": 5, "cache_creation_input_tokens": 1, "cache_read_input_tokens": 4, "output_tokens": 1}
+        usage = {
+            "input_tokens": 5,
+            "cache_creation_input_tokens": 1,
+            "cache_read_input_tokens": 4,
+            "output_tokens": 1,
+        }
         message: dict[str, Any] = {
             "type": "message",
             "role": "assistant",
@@ -140,18 +188,35 @@ class Anthropic:
         return self._event("message_start", message=message) + self._event("ping")
 
     def words(self, *words: str) -> bytes:
-        return self._block(0, {"type": "text", "text": ""}, *({"type": "text_delta", "text": word} for word in words))
+        return self._block(
+            0,
+            {"type": "text", "text": ""},
+            *({"type": "text_delta", "text": word} for word in words),
+        )
 
     def calls(self, *calls: Call, cut: int = 3) -> bytes:
         sent = b""
         for index, call in enumerate(calls, 1):
             parts = [call.arguments[at : at + cut] for at in range(0, len(call.arguments), cut)]
-            block: dict[str, Any] = {"type": "tool_use", "id": call.call_id, "name": call.name, "input": {}}
-            sent += self._block(index, block, *({"type": "input_json_delta", "partial_json": part} for part in ["", *parts]))
+            block: dict[str, Any] = {
+                "type": "tool_use",
+                "id": call.call_id,
+                "name": call.name,
+                "input": {},
+            }
+            sent += self._block(
+                index,
+                block,
+                *({"type": "input_json_delta", "partial_json": part} for part in ["", *parts]),
+            )
         return sent
 
     def finish(self, reason: str) -> bytes:
-        return self._event("message_delta", delta={"stop_reason": self.reasons[reason], "stop_sequence": None}, usage={"output_tokens": 2})
+        return self._event(
+            "message_delta",
+            delta={"stop_reason": self.reasons[reason], "stop_sequence": None},
+            usage={"output_tokens": 2},
+        )
 
     def last(self) -> bytes:
         return self._event("message_stop")
@@ -159,14 +224,27 @@ class Anthropic:
     def whole(self, text: str, call: Call) -> bytes:
         content = [
             {"type": "text", "text": text},
-            {"type": "tool_use", "id": call.call_id, "name": call.name, "input": json.loads(call.arguments)},
+            {
+                "type": "tool_use",
+                "id": call.call_id,
+                "name": call.name,
+                "input": json.loads(call.arguments),
+            },
         ]
         usage = {"input_tokens": 6, "cache_read_input_tokens": 4, "output_tokens": 2}
-        message = {"type": "message", "model": "m-1", "content": content, "stop_reason": "tool_use", "usage": usage}
+        message = {
+            "type": "message",
+            "model": "m-1",
+            "content": content,
+            "stop_reason": "tool_use",
+            "usage": usage,
+        }
         return json.dumps(message).encode()
 
     def error(self, message: str, kind: str) -> bytes:
-        return json.dumps({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}).encode()
+        return json.dumps(
+            {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}
+        ).encode()
 
     def error_event(self, message: str, kind: str) -> bytes:
         return self._event("error", error={"type": kind, "message": message})

@@ -68,9 +68,14 @@ class FakeHost:
 
 
 class FakeSession:
-    """One turn at a time. `gates` changes what comes of `pre_llm_call`, `stops` is what the stop hook says, in order."""
+    """One turn at a time.
 
-    def __init__(self, host: FakeHost, *, prompt: Prompt | None = None, start: Sequence[Context] = ()) -> None:
+    `gates` changes what comes of `pre_llm_call`, `stops` is what the stop hook says, in order.
+    """
+
+    def __init__(
+        self, host: FakeHost, *, prompt: Prompt | None = None, start: Sequence[Context] = ()
+    ) -> None:
         self.session_id = "s-1"
         self.host = host
         self.prompt = prompt
@@ -113,7 +118,12 @@ class FakeTurn:
         self._scope.__enter__()
         return self
 
-    async def __aexit__(self, exc_type: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> bool | None:
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
         if self._scope.cancel_called:
             self.outcome = "interrupted"
         self._say(("turn_end", self.outcome))
@@ -132,7 +142,9 @@ class FakeTurn:
             self.finish("denied")
         return prompt
 
-    async def pre_llm_call(self, *, provider: str, model: str, messages: list[Message], tools: list[ModelTool]) -> Gate:
+    async def pre_llm_call(
+        self, *, provider: str, model: str, messages: list[Message], tools: list[ModelTool]
+    ) -> Gate:
         await trio.lowlevel.checkpoint()
         self._say(("pre_llm_call", provider, model, [tool.name for tool in tools]))
         gate = Gate(model=model, messages=messages, tools=tools)
@@ -149,9 +161,21 @@ class FakeTurn:
         duration_ms: float,
         substituted_by: str | None = None,
     ) -> None:
-        self._say(("post_llm_call", model, response, finish_reason, usage, round(duration_ms), substituted_by))
+        self._say(
+            (
+                "post_llm_call",
+                model,
+                response,
+                finish_reason,
+                usage,
+                round(duration_ms),
+                substituted_by,
+            )
+        )
 
-    def llm_call_failed(self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool) -> None:
+    def llm_call_failed(
+        self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool
+    ) -> None:
         self._say(("llm_call_failed", attempt, kind, status, message, will_retry))
 
     async def call_tool(
@@ -174,7 +198,9 @@ class FakeTurn:
     def user_input_required(self, kind: str, prompt: str, call_id: str | None = None) -> None:
         self._say(("user_input_required", kind, prompt))
 
-    def user_input_received(self, kind: str, choice: str, by: str, call_id: str | None = None) -> None:
+    def user_input_received(
+        self, kind: str, choice: str, by: str, call_id: str | None = None
+    ) -> None:
         self._say(("user_input_received", kind, choice, by))
 
     async def stop(self) -> str | None:
@@ -219,7 +245,9 @@ class RecordingDisplay:
     def tool_started(self, call: ToolCallRequest) -> None:
         self.shown.append(("started", call.name, call.arguments))
 
-    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+    def tool_ended(
+        self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None
+    ) -> None:
         self.shown.append(("ended", call.name, status, result))
 
     def denied(self, what: str, reason: str) -> None:

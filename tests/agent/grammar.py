@@ -50,14 +50,20 @@ def _session(fired: Sequence[Received]) -> Iterator[str]:
 
 
 def _pairs(fired: Sequence[Received]) -> Iterator[str]:
-    for opening, closing, key in (("pre_tool_call", "post_tool_call", "call_id"), ("subagent_start", "subagent_stop", "child_agent_id")):
+    for opening, closing, key in (
+        ("pre_tool_call", "post_tool_call", "call_id"),
+        ("subagent_start", "subagent_stop", "child_agent_id"),
+    ):
         opened: dict[str, str] = {}
         closed: set[str] = set()
         for one in fired:
             if one.name == opening:
                 opened[one.params[key]] = one.params["turn_id"]
             elif one.name == closing:
-                if opened.get(one.params[key]) != one.params["turn_id"] or one.params[key] in closed:
+                if (
+                    opened.get(one.params[key]) != one.params["turn_id"]
+                    or one.params[key] in closed
+                ):
                     yield f"a {closing} that closes nothing: {one.params[key]}"
                 closed.add(one.params[key])
         if opened.keys() - closed:
@@ -79,7 +85,10 @@ def _turns(fired: Sequence[Received]) -> Iterator[str]:
         body = ENDINGS.get(end.get("outcome", ""), "")
         # an interrupt may come before the prompt was asked about; a child has no prompt and no stop
         pattern = f"su{body}e|se" if end.get("outcome") == "interrupted" else f"su{body}e"
-        if re.fullmatch(pattern if root else pattern.replace("u", "").replace("x", ""), word) is None:
+        if (
+            re.fullmatch(pattern if root else pattern.replace("u", "").replace("x", ""), word)
+            is None
+        ):
             yield f"a turn out of order: {names}"
         if root and stopped != (1 if end.get("outcome") == "interrupted" else 0):
             yield f"agent_loop_stopped {stopped} times in a turn that was {end.get('outcome')}"
@@ -98,7 +107,8 @@ def _nesting(fired: Sequence[Received]) -> Iterator[str]:
             open_children.discard(params["child_agent_id"])
         elif one.name == "turn_start":
             if params["parent_turn_id"] is not None and (
-                params["agent_id"] not in open_children or params["parent_turn_id"] not in open_turns
+                params["agent_id"] not in open_children
+                or params["parent_turn_id"] not in open_turns
             ):
                 yield f"a child's turn outside of its parent's: {params['turn_id']}"
             open_turns.add(params["turn_id"])
@@ -117,10 +127,17 @@ def _questions(fired: Sequence[Received]) -> Iterator[str]:
                 yield f"a question while another waits: {one.params['prompt']}"
             waiting = one.params
         elif one.name == "user_input_received":
-            if waiting is None or (waiting["kind"], waiting["call_id"]) != (one.params["kind"], one.params["call_id"]):
+            if waiting is None or (waiting["kind"], waiting["call_id"]) != (
+                one.params["kind"],
+                one.params["call_id"],
+            ):
                 yield f"an answer that nobody asked for: {one.params['kind']}"
             waiting = None
-        elif one.name == "turn_end" and waiting is not None and one.params["turn_id"] == waiting["turn_id"]:
+        elif (
+            one.name == "turn_end"
+            and waiting is not None
+            and one.params["turn_id"] == waiting["turn_id"]
+        ):
             if one.params["outcome"] != "interrupted":
                 yield f"a question without an answer: {waiting['prompt']}"
             waiting = None

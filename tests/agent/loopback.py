@@ -39,7 +39,10 @@ class Request:
 
 
 class LoopbackServer:
-    """Serves `answers` in order, then 500; a context manager. `client_left` is set when a held client has closed its connection."""
+    """Serves `answers` in order, then 500; a context manager.
+
+    `client_left` is set when a held client has closed its connection.
+    """
 
     def __init__(self, *answers: Answer) -> None:
         self.requests: list[Request] = []
@@ -63,7 +66,9 @@ class LoopbackServer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
 
     @property
     def base_url(self) -> str:
@@ -73,7 +78,12 @@ class LoopbackServer:
         self._thread.start()
         return self
 
-    def __exit__(self, exc_type: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(5)
@@ -105,7 +115,9 @@ class LoopbackServer:
             self.client_left.wait(step)
         elif step == "cut":
             # Zero linger: the socket's close sends a reset.
-            handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            handler.connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
             return False
         else:
             handler.connection.settimeout(MAX_HOLD_S)
@@ -139,13 +151,29 @@ def chunk(delta: dict[str, Any], finish_reason: str | None = None) -> bytes:
 
 def text(*words: str) -> bytes:
     """A whole streamed answer that only speaks."""
-    return b"".join(chunk({"role": "assistant", "content": word}) for word in words) + chunk({}, "stop") + DONE
+    return (
+        b"".join(chunk({"role": "assistant", "content": word}) for word in words)
+        + chunk({}, "stop")
+        + DONE
+    )
 
 
-def call_part(index: int | None, arguments: str | None = None, *, call_id: str | None = None, name: str | None = None) -> bytes:
+def call_part(
+    index: int | None,
+    arguments: str | None = None,
+    *,
+    call_id: str | None = None,
+    name: str | None = None,
+) -> bytes:
     """One piece of one tool call; what is None is left out."""
-    function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
-    part = {key: value for key, value in (("index", index), ("id", call_id), ("function", function)) if value is not None}
+    function = {
+        key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None
+    }
+    part = {
+        key: value
+        for key, value in (("index", index), ("id", call_id), ("function", function))
+        if value is not None
+    }
     return chunk({"tool_calls": [part]})
 
 

@@ -51,21 +51,34 @@ def test_a_conversation_as_the_api_takes_it() -> None:
         Message(role="tool", content="", call_id="call_2"),
         Message(role="user", content="and now?"),
         Message(role="system", content="in English"),
-        tools=[ModelTool(name="weather", description="The weather.", input_schema={"properties": {}})],
+        tools=[
+            ModelTool(name="weather", description="The weather.", input_schema={"properties": {}})
+        ],
     )
     assert body == {
         "model": "m-1",
         "max_tokens": 100,
         "stream": True,
         "system": [{"type": "text", "text": "be brief\n\nin English", "cache_control": CACHED}],
-        "tools": [{"name": "weather", "description": "The weather.", "input_schema": {"type": "object", "properties": {}}}],
+        "tools": [
+            {
+                "name": "weather",
+                "description": "The weather.",
+                "input_schema": {"type": "object", "properties": {}},
+            }
+        ],
         "messages": [
             {"role": "user", "content": [{"type": "text", "text": "weather?"}]},
             {
                 "role": "assistant",
                 "content": [
                     {"type": "text", "text": "I look."},
-                    {"type": "tool_use", "id": "call_1", "name": "weather", "input": {"city": "Åre"}},
+                    {
+                        "type": "tool_use",
+                        "id": "call_1",
+                        "name": "weather",
+                        "input": {"city": "Åre"},
+                    },
                     {"type": "tool_use", "id": "call_2", "name": "time", "input": {}},
                 ],
             },
@@ -85,7 +98,9 @@ def test_a_conversation_of_another_providers_is_gone_on_with() -> None:
     body = request(
         assistant("Hi."),
         Message(role="user", content="weather?"),
-        assistant(" \n", ToolCallRequest(call_id="functions.weather:0", name="the weather", arguments={})),
+        assistant(
+            " \n", ToolCallRequest(call_id="functions.weather:0", name="the weather", arguments={})
+        ),
         Message(role="tool", content="cold", call_id="functions.weather:0"),
         assistant(None),
         Message(role="user", content="  "),
@@ -98,7 +113,17 @@ def test_a_conversation_of_another_providers_is_gone_on_with() -> None:
         {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
         {"role": "assistant", "content": [{"type": "text", "text": "Hi."}]},
         {"role": "user", "content": [{"type": "text", "text": "weather?"}]},
-        {"role": "assistant", "content": [{"type": "tool_use", "id": "functions_weather_0", "name": "the_weather", "input": {}}]},
+        {
+            "role": "assistant",
+            "content": [
+                {
+                    "type": "tool_use",
+                    "id": "functions_weather_0",
+                    "name": "the_weather",
+                    "input": {},
+                }
+            ],
+        },
         {
             "role": "user",
             "content": [
@@ -124,7 +149,9 @@ _MESSAGES = st.lists(
 @given(_MESSAGES)
 def test_users_and_assistants_take_turns_and_no_text_is_empty(messages: list[Message]) -> None:
     sent = request(*messages)["messages"]
-    assert [turn["role"] for turn in sent] == ["user", "assistant"] * (len(sent) // 2) + ["user"] * (len(sent) % 2)
+    assert [turn["role"] for turn in sent] == ["user", "assistant"] * (len(sent) // 2) + [
+        "user"
+    ] * (len(sent) % 2)
     for turn in sent:
         assert turn["content"]
         assert all(block["text"].strip() for block in turn["content"] if block["type"] == "text")
@@ -133,20 +160,63 @@ def test_users_and_assistants_take_turns_and_no_text_is_empty(messages: list[Mes
 async def test_thinking_is_not_text_and_unknown_events_are_skipped() -> None:
     steps = [
         event({"type": "message_start", "message": {"model": "m-1", "usage": {"input_tokens": 3}}}),
-        event({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
-        event({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "hm"}}),
-        event({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "x"}}),
+        event(
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "thinking", "thinking": "", "signature": ""},
+            }
+        ),
+        event(
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "thinking_delta", "thinking": "hm"},
+            }
+        ),
+        event(
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "signature_delta", "signature": "x"},
+            }
+        ),
         event({"type": "something_new", "delta": {"type": "new"}}),
         event(
-            {"type": "content_block_start", "index": 1, "content_block": {"type": "server_tool_use", "id": "s", "name": "web", "input": {}}}
+            {
+                "type": "content_block_start",
+                "index": 1,
+                "content_block": {"type": "server_tool_use", "id": "s", "name": "web", "input": {}},
+            }
         ),
-        event({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": '{"q":1}'}}),
-        event({"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": "42"}}),
-        event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 9, "input_tokens": 4}}),
+        event(
+            {
+                "type": "content_block_delta",
+                "index": 1,
+                "delta": {"type": "input_json_delta", "partial_json": '{"q":1}'},
+            }
+        ),
+        event(
+            {
+                "type": "content_block_delta",
+                "index": 2,
+                "delta": {"type": "text_delta", "text": "42"},
+            }
+        ),
+        event(
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "end_turn"},
+                "usage": {"output_tokens": 9, "input_tokens": 4},
+            }
+        ),
         event({"type": "message_stop"}),
     ]
     pieces, _ = await ask(Answer(steps))
-    assert pieces == [TextDelta("42"), Finish(reason="end_turn", usage=Usage(input_tokens=4, output_tokens=9), model="m-1")]
+    assert pieces == [
+        TextDelta("42"),
+        Finish(reason="end_turn", usage=Usage(input_tokens=4, output_tokens=9), model="m-1"),
+    ]
 
 
 async def test_arguments_may_come_at_once_and_every_block_with_index_0() -> None:
@@ -155,32 +225,61 @@ async def test_arguments_may_come_at_once_and_every_block_with_index_0() -> None
     steps = [
         event({"type": "content_block_start", "index": 0, "content_block": one}),
         event({"type": "content_block_start", "index": 0, "content_block": two}),
-        event({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"x":2}'}}),
+        event(
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": '{"x":2}'},
+            }
+        ),
         event({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
         event({"type": "message_stop"}),
     ]
     pieces, _ = await ask(Answer(steps))
-    assert pieces[:2] == [ToolCall(call_id="a", name="one", arguments={"x": 1}), ToolCall(call_id="b", name="two", arguments={"x": 2})]
+    assert pieces[:2] == [
+        ToolCall(call_id="a", name="one", arguments={"x": 1}),
+        ToolCall(call_id="b", name="two", arguments={"x": 2}),
+    ]
 
 
-@pytest.mark.parametrize(("kind", "transient"), [("invalid_request_error", False), ("overloaded_error", True), ("timeout_error", True)])
+@pytest.mark.parametrize(
+    ("kind", "transient"),
+    [("invalid_request_error", False), ("overloaded_error", True), ("timeout_error", True)],
+)
 def test_what_an_error_in_mid_stream_means(kind: str, transient: bool) -> None:
     with pytest.raises(ModelError) as caught:
-        MessageAssembler().event(json.dumps({"type": "error", "error": {"type": kind, "message": "no"}}), "error")
+        MessageAssembler().event(
+            json.dumps({"type": "error", "error": {"type": kind, "message": "no"}}), "error"
+        )
     assert (caught.value.kind, caught.value.transient) == ("stream", transient)
 
 
 async def test_a_model_with_a_lower_limit_is_asked_again_with_that() -> None:
-    message = "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m-1"
-    refusal = Answer([json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": message}}).encode()], status=400)
-    steps = [event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}), event({"type": "message_stop"})]
+    message = (
+        "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m-1"
+    )
+    refusal = Answer(
+        [
+            json.dumps(
+                {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+            ).encode()
+        ],
+        status=400,
+    )
+    steps = [
+        event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+        event({"type": "message_stop"}),
+    ]
     pieces, bodies = await ask(refusal, Answer(steps))
     assert pieces == [Finish(reason="end_turn")]
     assert [body["max_tokens"] for body in bodies] == [32000, 8192]
 
 
 async def test_the_version_of_the_api_is_sent() -> None:
-    steps = [event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}), event({"type": "message_stop"})]
+    steps = [
+        event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+        event({"type": "message_stop"}),
+    ]
     with LoopbackServer(Answer(steps)) as server, trio.fail_after(10):
         model = AnthropicModel("m-1", base_url=server.base_url.removesuffix("/v1"))
         async with model.stream(HELLO, []) as pieces:
@@ -191,8 +290,14 @@ async def test_the_version_of_the_api_is_sent() -> None:
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 _PART = st.fixed_dictionaries(
@@ -207,10 +312,25 @@ _PART = st.fixed_dictionaries(
         "stop_reason": _JSON,
     },
 )
-_KINDS = ["message_start", "content_block_start", "content_block_delta", "message_delta", "message_stop", "error", "ping"]
+_KINDS = [
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "message_delta",
+    "message_stop",
+    "error",
+    "ping",
+]
 _EVENT = st.fixed_dictionaries(
     {"type": st.sampled_from(_KINDS) | _JSON},
-    optional={"index": st.integers(0, 2) | _JSON, "content_block": _PART, "delta": _PART, "message": _JSON, "usage": _JSON, "error": _JSON},
+    optional={
+        "index": st.integers(0, 2) | _JSON,
+        "content_block": _PART,
+        "delta": _PART,
+        "message": _JSON,
+        "usage": _JSON,
+        "error": _JSON,
+    },
 )
 
 

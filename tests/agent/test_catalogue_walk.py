@@ -48,7 +48,8 @@ def walked(way: str) -> tuple[Received, ...]:
 def told(fired: Iterable[Received]) -> str:
     """A story, a line for each hook or event, indented by the depth of the agent."""
     return "\n".join(
-        "  " * one.params["agent_depth"] + " ".join([one.name, *(_short(one.params[field]) for field in KEY_FIELDS[one.name])])
+        "  " * one.params["agent_depth"]
+        + " ".join([one.name, *(_short(one.params[field]) for field in KEY_FIELDS[one.name])])
         for one in fired
     )
 
@@ -58,7 +59,9 @@ def _short(value: Any) -> str:
     if isinstance(value, dict):
         fields = cast("dict[str, Any]", value)
         if "input_tokens" in fields:
-            return "/".join(_short(fields[key]) for key in ("input_tokens", "output_tokens", "cached_tokens"))
+            return "/".join(
+                _short(fields[key]) for key in ("input_tokens", "output_tokens", "cached_tokens")
+            )
         if "is_error" in fields:
             return _short(fields["content"])
         if "llm" in fields:
@@ -78,12 +81,16 @@ def unfit(message: Received) -> list[str]:
         wrong.append("timeout_s is for hooks that are asked")
     declared = [field for field in entry.payload.__struct_fields__ if field in message.params]
     missing = [
-        field.name for field in msgspec.structs.fields(entry.payload) if field.default is msgspec.NODEFAULT and field.name not in declared
+        field.name
+        for field in msgspec.structs.fields(entry.payload)
+        if field.default is msgspec.NODEFAULT and field.name not in declared
     ]
     if list(message.params) != declared or missing:
         wrong.append(f"its fields are {list(message.params)}, without {missing}")
     try:
-        understood = msgspec.to_builtins(msgspec.convert(message.params, entry.payload, strict=True))
+        understood = msgspec.to_builtins(
+            msgspec.convert(message.params, entry.payload, strict=True)
+        )
     except msgspec.ValidationError as error:
         return [*wrong, str(error)]
     if _without_nulls(understood) != _without_nulls(message.params):
@@ -94,7 +101,11 @@ def unfit(message: Received) -> list[str]:
 def _without_nulls(value: Any) -> Any:
     """Absent and null are the same."""
     if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in cast("dict[str, Any]", value).items() if inner is not None}
+        return {
+            key: _without_nulls(inner)
+            for key, inner in cast("dict[str, Any]", value).items()
+            if inner is not None
+        }
     if isinstance(value, list):
         return [_without_nulls(inner) for inner in cast("Sequence[Any]", value)]
     return value
@@ -525,7 +536,9 @@ def test_every_entry_is_fired() -> None:
 
 
 def test_an_entry_that_nothing_fires_is_found() -> None:
-    assert unfired({"turn_start": None, "coffee_break": None}, [walked("failed")]) == ["coffee_break"]
+    assert unfired({"turn_start": None, "coffee_break": None}, [walked("failed")]) == [
+        "coffee_break"
+    ]
 
 
 def test_every_way_has_its_story() -> None:
@@ -539,14 +552,23 @@ def test_the_story_of_a_way(way: str) -> None:
 
 @pytest.mark.parametrize("way", walks.WALKS)
 def test_every_payload_is_what_the_catalogue_says(way: str) -> None:
-    assert {f"{message.params['seq']} {message.name}": wrong for message in walked(way) if (wrong := unfit(message))} == {}
+    assert {
+        f"{message.params['seq']} {message.name}": wrong
+        for message in walked(way)
+        if (wrong := unfit(message))
+    } == {}
 
 
 @pytest.mark.parametrize("way", walks.WALKS)
 def test_every_way_keeps_to_the_grammar(way: str) -> None:
     sessions = dict.fromkeys(message.params["session_id"] for message in walked(way))
     for session_id in sessions:
-        assert faults([message for message in walked(way) if message.params["session_id"] == session_id]) == []
+        assert (
+            faults(
+                [message for message in walked(way) if message.params["session_id"] == session_id]
+            )
+            == []
+        )
 
 
 CHANGES: Final[dict[str, Callable[[list[Received]], list[Received]]]] = {
@@ -560,11 +582,33 @@ CHANGES: Final[dict[str, Callable[[list[Received]], list[Received]]]] = {
     "the user's prompt is not submitted": lambda fired: _without(fired, "user_prompt_submit"),
     "a model call comes to nothing": lambda fired: _without(fired, "post_llm_call"),
     "a model call was not asked about": lambda fired: _without(fired, "pre_llm_call"),
-    "the prompt comes after the model call": lambda fired: [*fired[:2], fired[3], fired[2], *fired[4:]],
-    "a tool is done before it was asked about": lambda fired: [*fired[:7], fired[10], *fired[8:10], fired[7], *fired[11:]],
-    "nobody was asked whether the model may stop": lambda fired: [one for one in fired if one.name != "stop"],
-    "the child's turn begins before the child": lambda fired: [*fired[:14], fired[15], fired[14], *fired[16:]],
-    "an interrupt in a turn that was completed": lambda fired: [*fired[:3], _named(fired[2], "agent_loop_stopped"), *fired[3:]],
+    "the prompt comes after the model call": lambda fired: [
+        *fired[:2],
+        fired[3],
+        fired[2],
+        *fired[4:],
+    ],
+    "a tool is done before it was asked about": lambda fired: [
+        *fired[:7],
+        fired[10],
+        *fired[8:10],
+        fired[7],
+        *fired[11:],
+    ],
+    "nobody was asked whether the model may stop": lambda fired: [
+        one for one in fired if one.name != "stop"
+    ],
+    "the child's turn begins before the child": lambda fired: [
+        *fired[:14],
+        fired[15],
+        fired[14],
+        *fired[16:],
+    ],
+    "an interrupt in a turn that was completed": lambda fired: [
+        *fired[:3],
+        _named(fired[2], "agent_loop_stopped"),
+        *fired[3:],
+    ],
 }
 
 
@@ -580,12 +624,17 @@ def _named(message: Received, name: str) -> Received:
 @pytest.mark.parametrize("change", CHANGES)
 def test_the_grammar_finds_what_is_wrong(change: str) -> None:
     fired = CHANGES[change](list(walked("completed")))
-    numbered = [Received(method=one.method, params={**one.params, "seq": seq}) for seq, one in enumerate(fired, 1)]
+    numbered = [
+        Received(method=one.method, params={**one.params, "seq": seq})
+        for seq, one in enumerate(fired, 1)
+    ]
     assert faults(numbered) != []
 
 
 def test_the_grammar_finds_a_gap() -> None:
-    assert faults(_without(list(walked("completed")), "notification"))[0].startswith("seq is not 1, 2, 3")
+    assert faults(_without(list(walked("completed")), "notification"))[0].startswith(
+        "seq is not 1, 2, 3"
+    )
 
 
 @pytest.mark.parametrize(
@@ -594,16 +643,23 @@ def test_the_grammar_finds_a_gap() -> None:
         ({"outcome": "finished"}, "Invalid enum value 'finished' - at `$.outcome`"),
         ({"model_calls": "2"}, "Expected `int`, got `str` - at `$.model_calls`"),
         ({"mood": "good"}, "its fields are"),
-        ({"usage": {"input_tokens": 1, "output_tokens": 1, "cached_tokens": None, "cost": 3}}, "it says more than the catalogue knows"),
+        (
+            {"usage": {"input_tokens": 1, "output_tokens": 1, "cached_tokens": None, "cost": 3}},
+            "it says more than the catalogue knows",
+        ),
         ({"timeout_s": 5.0}, "timeout_s is for hooks that are asked"),
     ],
 )
 def test_a_payload_that_is_not_as_documented_is_found(params: dict[str, Any], says: str) -> None:
     turn_end = next(one for one in walked("failed") if one.name == "turn_end")
-    assert unfit(Received(method=turn_end.method, params={**turn_end.params, **params}))[0].startswith(says)
+    assert unfit(Received(method=turn_end.method, params={**turn_end.params, **params}))[
+        0
+    ].startswith(says)
 
 
 def test_a_payload_that_lacks_a_field_is_found() -> None:
     turn_end = next(one for one in walked("failed") if one.name == "turn_end")
     params = {name: value for name, value in turn_end.params.items() if name != "duration_ms"}
-    assert unfit(Received(method=turn_end.method, params=params))[0].endswith("without ['duration_ms']")
+    assert unfit(Received(method=turn_end.method, params=params))[0].endswith(
+        "without ['duration_ms']"
+    )

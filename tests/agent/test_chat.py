@@ -125,7 +125,9 @@ class Run:
 
 
 @asynccontextmanager
-async def chatting(plugin: FakePlugin | None = None, resume: str | None = None) -> AsyncGenerator[tuple[Run, Listener]]:
+async def chatting(
+    plugin: FakePlugin | None = None, resume: str | None = None
+) -> AsyncGenerator[tuple[Run, Listener]]:
     face = FakeFace()
     run = Run(plugin or everything(), face, resume)
     with trio.fail_after(WAIT_S):
@@ -163,7 +165,9 @@ async def test_ctrl_c_again(autojump_clock: MockClock, after_s: float, leaves: b
         await run.plugin.hears("tool/call")
         person.line("waits")
         person.ctrl_c(typed=True)
-        assert run.face.said[1:] == ["stopped; 1 message that waited was dropped; Ctrl+C once more leaves at once"]
+        assert run.face.said[1:] == [
+            "stopped; 1 message that waited was dropped; Ctrl+C once more leaves at once"
+        ]
         await trio.sleep(after_s)
         person.ctrl_c(typed=True)
         assert run.face.emptied == (0 if leaves else 1)
@@ -179,7 +183,9 @@ async def test_ctrl_c_again(autojump_clock: MockClock, after_s: float, leaves: b
 
 
 @pytest.mark.parametrize("word", ["/quit", "/exit", " /quit "])
-async def test_leaving_by_a_word_interrupts_what_is_under_way(autojump_clock: MockClock, word: str) -> None:
+async def test_leaving_by_a_word_interrupts_what_is_under_way(
+    autojump_clock: MockClock, word: str
+) -> None:
     async with chatting() as (run, person):
         person.line("TOOL hang")
         await run.plugin.hears("tool/call")
@@ -221,7 +227,17 @@ async def test_a_fault_of_the_program_is_told_as_one(autojump_clock: MockClock) 
 async def test_commands_progress_and_questions_reach_the_face(autojump_clock: MockClock) -> None:
     plugin = everything(hooks={"pre_tool_call": {"decision": "ask", "reason": "why"}})
     async with chatting(plugin) as (run, person):
-        assert list(run.face.commands) == ["help", "stop", "new", "reset", "plugins", "quit", "exit", "deploys", "hang"]
+        assert list(run.face.commands) == [
+            "help",
+            "stop",
+            "new",
+            "reset",
+            "plugins",
+            "quit",
+            "exit",
+            "deploys",
+            "hang",
+        ]
         command = person.line("/deploys")
         assert command is not None
         await command.wait()
@@ -236,8 +252,14 @@ async def test_commands_progress_and_questions_reach_the_face(autojump_clock: Mo
         await trio.testing.wait_all_tasks_blocked()
         assert (run.face.busy[0], run.face.busy[-1]) == (True, False)
         person.end()
-    assert run.face.said == ["model: scripted; plugins: 1 ready; /help lists the commands", "deployed"]
-    assert [question and question.text() for question in run.face.questions] == ["slow {}\nprobe: why\nRun slow? [y/N]", None]
+    assert run.face.said == [
+        "model: scripted; plugins: 1 ready; /help lists the commands",
+        "deployed",
+    ]
+    assert [question and question.text() for question in run.face.questions] == [
+        "slow {}\nprobe: why\nRun slow? [y/N]",
+        None,
+    ]
     assert "probe: 50% half\\x1b[2J" in run.face.display.lines
 
 
@@ -292,7 +314,18 @@ def chat(*args: str, lines: str, cwd: Path) -> tuple[int, str, str]:
 def test_lines_of_a_pipe_are_messages_one_after_the_other(tmp_path: Path) -> None:
     script = tmp_path / "replies.json"
     calls = [{"name": "nothing"}]
-    script.write_text(json.dumps({"replies": [{"text": "one\n", "over_s": 0.2}, {"calls": calls}, {"text": "two"}, {"text": "three"}]}))
+    script.write_text(
+        json.dumps(
+            {
+                "replies": [
+                    {"text": "one\n", "over_s": 0.2},
+                    {"calls": calls},
+                    {"text": "two"},
+                    {"text": "three"},
+                ]
+            }
+        )
+    )
     status, out, err = chat("--model", str(script), lines="a\n\n/plugins\nb\n/new\nc", cwd=tmp_path)
     assert (status, out) == (0, "one\nthere are no plugins\ntwo\na new session\nthree\n")
     assert err.splitlines()[0] == "tool: nothing {}"
@@ -312,12 +345,19 @@ def test_stop_in_a_pipe_does_not_wait(tmp_path: Path) -> None:
     [
         (["--plugin", "none"], "plugin none did not start: "),
         (["--model", "none.json"], "none.json: cannot read the script"),
-        (["--resume", "zz"], "there is no session that begins with 'zz'; `sliphook sessions` lists them"),
+        (
+            ["--resume", "zz"],
+            "there is no session that begins with 'zz'; `sliphook sessions` lists them",
+        ),
         (["--resume"], "; `sliphook sessions` lists them"),
     ],
 )
 def test_what_cannot_work_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], args: list[str], says: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    args: list[str],
+    says: str,
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -64,13 +64,18 @@ class Unread:
 @pytest.fixture
 def unread() -> Iterator[Unread]:
     master, slave = os.openpty()
-    with open(slave, "r+b", buffering=0) as raw, io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8") as stream:
+    with (
+        open(slave, "r+b", buffering=0) as raw,
+        io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8") as stream,
+    ):
         terminal = Unread(stream, master)
         yield terminal
         terminal.close()
 
 
-async def test_what_was_not_drawn_waits_for_no_terminal(unread: Unread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_not_drawn_waits_for_no_terminal(
+    unread: Unread, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("stdin", "stdout"):  # here and not in the fixture: pytest sets its own in between
         monkeypatch.setattr(f"sys.{name}", unread.slave)
     screen = Screen(tmp_path / "history")
@@ -85,7 +90,9 @@ async def test_what_was_not_drawn_waits_for_no_terminal(unread: Unread, tmp_path
     assert not unread.was_waited_for
 
 
-async def test_whoever_waits_in_a_terminal_that_is_given_up_goes_on(unread: Unread, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_whoever_waits_in_a_terminal_that_is_given_up_goes_on(
+    unread: Unread, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("stdin", "stdout"):
         monkeypatch.setattr(f"sys.{name}", unread.slave)
     output, written = unread.slave.fileno(), threading.Semaphore(0)

@@ -21,7 +21,15 @@ import pytest
 WAIT_S = 30.0
 
 _STEERING = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>])")
-_EVENTS = ("session_start", "session_reset", "session_end", "turn_start", "agent_loop_stopped", "turn_end", "user_input_received")
+_EVENTS = (
+    "session_start",
+    "session_reset",
+    "session_end",
+    "turn_start",
+    "agent_loop_stopped",
+    "turn_end",
+    "user_input_received",
+)
 _FIELDS = ("source", "cause", "reason", "invalidation_reason", "outcome", "choice", "by")
 
 
@@ -35,7 +43,16 @@ class Terminal:
         self._slave = slave
         self.process = subprocess.Popen(
             # the first terminal that the leader of a new session opens is its own
-            ["sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(slave), sys.executable, "-m", "sliphook", *map(str, args)],
+            [
+                "sh",
+                "-c",
+                'exec "$@" <"$0" >"$0" 2>&1',
+                os.ttyname(slave),
+                sys.executable,
+                "-m",
+                "sliphook",
+                *map(str, args),
+            ],
             cwd=cwd,
             env={**os.environ, "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "NO_COLOR": "1"},
             start_new_session=True,
@@ -51,10 +68,14 @@ class Terminal:
         deadline = time.monotonic() + WAIT_S
         seen = self.shown[self._mark :]
         while text not in seen:
-            readable, _, _ = select.select([self._master], [], [], max(0.0, deadline - time.monotonic()))
+            readable, _, _ = select.select(
+                [self._master], [], [], max(0.0, deadline - time.monotonic())
+            )
             if not readable:
                 pytest.fail(f"no {text!r} in:\n{self.shown}")
-            self.shown += _STEERING.sub("", os.read(self._master, 65_536).decode("utf-8", "replace"))
+            self.shown += _STEERING.sub(
+                "", os.read(self._master, 65_536).decode("utf-8", "replace")
+            )
             seen = self.shown[self._mark :]
         self._mark += seen.index(text) + len(text)
 
@@ -69,7 +90,9 @@ class Terminal:
         deadline = time.monotonic() + WAIT_S
         while self.process.poll() is None and time.monotonic() < deadline:
             if select.select([self._master], [], [], 0.02)[0]:
-                self.shown += _STEERING.sub("", os.read(self._master, 65_536).decode("utf-8", "replace"))
+                self.shown += _STEERING.sub(
+                    "", os.read(self._master, 65_536).decode("utf-8", "replace")
+                )
         assert termios.tcgetattr(self._slave) == self.modes
         return self.process.wait(timeout=1)
 
@@ -95,7 +118,10 @@ def plugin(tmp_path: Path) -> Path:
         "protocol_version": 1,
         "name": "probe",
         "tools": [{"name": "hang"}, {"name": "paint"}],
-        "subscriptions": [{"event": event, "mode": "event"} if event == "session_start" else {"event": event} for event in _EVENTS]
+        "subscriptions": [
+            {"event": event, "mode": "event"} if event == "session_start" else {"event": event}
+            for event in _EVENTS
+        ]
         + [{"event": "pre_tool_call", "match": {"tool_name": "paint"}, "replaces": True}],
     }
     path.write_text(
@@ -149,7 +175,9 @@ def heard(tmp_path: Path) -> list[str]:
 BEGUN = ["session_start startup", "turn_start"]
 
 
-def test_a_conversation_with_new_one_ctrl_c_and_a_question(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+def test_a_conversation_with_new_one_ctrl_c_and_a_question(
+    terminals: list[Terminal], tmp_path: Path, plugin: Path
+) -> None:
     terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin)
     terminal.wait_until_it_echoes_nothing()
     terminal.type("TOOL hang\r")
@@ -194,7 +222,9 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(terminals: list[Termi
     assert '+TOOL paint {"on": "a"}\n' in history.read_text(encoding="utf-8")
 
 
-def test_ctrl_c_twice_leaves_at_once(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+def test_ctrl_c_twice_leaves_at_once(
+    terminals: list[Terminal], tmp_path: Path, plugin: Path
+) -> None:
     terminal = hanging(terminals, tmp_path, plugin)
     terminal.type("\x03")
     terminal.wait_for("once more")
@@ -202,33 +232,57 @@ def test_ctrl_c_twice_leaves_at_once(terminals: list[Terminal], tmp_path: Path, 
     terminal.type("\x03")
     assert terminal.ends() == 130
     assert time.monotonic() - began < 5
-    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sigint", "turn_end interrupted", "session_end signal"]
+    assert heard(tmp_path) == [
+        *BEGUN,
+        "agent_loop_stopped signal sigint",
+        "turn_end interrupted",
+        "session_end signal",
+    ]
 
 
 def test_sigterm(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
     terminal = hanging(terminals, tmp_path, plugin)
     terminal.process.send_signal(signal.SIGTERM)
     assert terminal.ends() == 143
-    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sigterm", "turn_end interrupted", "session_end signal"]
+    assert heard(tmp_path) == [
+        *BEGUN,
+        "agent_loop_stopped signal sigterm",
+        "turn_end interrupted",
+        "session_end signal",
+    ]
 
 
 def test_the_terminal_is_closed(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
     terminal = hanging(terminals, tmp_path, plugin)
     terminal.close()
     assert terminal.process.wait(timeout=WAIT_S) == 129
-    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sighup", "turn_end interrupted", "session_end signal"]
+    assert heard(tmp_path) == [
+        *BEGUN,
+        "agent_loop_stopped signal sighup",
+        "turn_end interrupted",
+        "session_end signal",
+    ]
 
 
-def test_a_terminal_that_takes_nothing_holds_nobody(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+def test_a_terminal_that_takes_nothing_holds_nobody(
+    terminals: list[Terminal], tmp_path: Path, plugin: Path
+) -> None:
     script = tmp_path / "replies.json"
-    script.write_text(json.dumps({"replies": [{"text": "word\n" * 20_000, "calls": [{"name": "hang"}]}]}))
+    script.write_text(
+        json.dumps({"replies": [{"text": "word\n" * 20_000, "calls": [{"name": "hang"}]}]})
+    )
     terminal = talk(terminals, tmp_path, "chat", "--model", script, "--plugin", plugin)
     terminal.wait_for("›")
     terminal.type("talk\r")
     terminal.wait_for("word")  # nothing is read from here on
     terminal.process.send_signal(signal.SIGTERM)
     assert terminal.process.wait(timeout=WAIT_S) == 143
-    assert heard(tmp_path) == [*BEGUN, "agent_loop_stopped signal sigterm", "turn_end interrupted", "session_end signal"]
+    assert heard(tmp_path) == [
+        *BEGUN,
+        "agent_loop_stopped signal sigterm",
+        "turn_end interrupted",
+        "session_end signal",
+    ]
 
 
 def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
@@ -240,4 +294,9 @@ def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugi
     terminal.type("\r")
     terminal.wait_for("denied: paint: ")
     assert terminal.ends() == 0
-    assert heard(tmp_path) == [*BEGUN, "user_input_received deny user", "turn_end completed", "session_end exit"]
+    assert heard(tmp_path) == [
+        *BEGUN,
+        "user_input_received deny user",
+        "turn_end completed",
+        "session_end exit",
+    ]

@@ -17,7 +17,10 @@ from tests.agent.loopback import Answer, LoopbackServer
 
 
 def listing(*names: str) -> Answer:
-    return Answer([json.dumps({"data": [{"id": name} for name in names]}).encode()], content_type="application/json")
+    return Answer(
+        [json.dumps({"data": [{"id": name} for name in names]}).encode()],
+        content_type="application/json",
+    )
 
 
 @pytest.mark.parametrize("name", [None, "scripted"])
@@ -60,9 +63,15 @@ async def test_openai_itself_needs_a_key() -> None:
 
 @pytest.mark.parametrize(
     ("environ", "sent"),
-    [({"OPENAI_API_KEY": "one", "SLIPHOOK_API_KEY": "two"}, "Bearer two"), ({"OPENAI_API_KEY": "one"}, "Bearer one"), ({}, None)],
+    [
+        ({"OPENAI_API_KEY": "one", "SLIPHOOK_API_KEY": "two"}, "Bearer two"),
+        ({"OPENAI_API_KEY": "one"}, "Bearer one"),
+        ({}, None),
+    ],
 )
-async def test_the_only_model_of_a_server_and_whose_key_it_gets(environ: dict[str, str], sent: str | None) -> None:
+async def test_the_only_model_of_a_server_and_whose_key_it_gets(
+    environ: dict[str, str], sent: str | None
+) -> None:
     with LoopbackServer(listing("m-7")) as server:
         model = await choose_model(None, server.base_url, environ)
     await model.aclose()
@@ -76,7 +85,10 @@ async def test_the_only_model_of_a_server_and_whose_key_it_gets(environ: dict[st
         (listing("a", "b"), "offers a, b; say which with --model NAME"),
         (listing(*"abcdefghij"), "offers a, b, c, d, e, f, g, h, …; say which with --model NAME"),
         (Answer([b"[]"]), "does not say which models it offers; say which with --model NAME"),
-        (Answer([b"{}"], status=401), "refused the key (401); set SLIPHOOK_API_KEY or OPENAI_API_KEY"),
+        (
+            Answer([b"{}"], status=401),
+            "refused the key (401); set SLIPHOOK_API_KEY or OPENAI_API_KEY",
+        ),
     ],
 )
 async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> None:
@@ -89,18 +101,79 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
 @pytest.mark.parametrize(
     ("name", "base_url", "environ", "kind", "asked", "address"),
     [
-        ("anthropic/m-1", None, {"ANTHROPIC_API_KEY": "k"}, AnthropicModel, "m-1", "https://api.anthropic.com/v1"),
-        ("anthropic/m-1", None, {"ANTHROPIC_BASE_URL": "http://a.example/"}, AnthropicModel, "m-1", "http://a.example/v1"),
-        ("m-1", "https://api.anthropic.com", {"SLIPHOOK_API_KEY": "k"}, AnthropicModel, "m-1", "https://api.anthropic.com/v1"),
-        ("m-1", "https://a.example/anthropic/", {}, AnthropicModel, "m-1", "https://a.example/anthropic/v1"),
-        ("m-1", "http://127.0.0.1:1/v1/messages", {}, AnthropicModel, "m-1", "http://127.0.0.1:1/v1"),
-        ("anthropic/m-1", "https://router.example/api/v1", {}, OpenAIModel, "anthropic/m-1", "https://router.example/api/v1"),
-        ("anthropic/m-1", "https://a.example/anthropic", {}, AnthropicModel, "anthropic/m-1", "https://a.example/anthropic/v1"),
-        ("m-1", None, {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "l"}, OpenAIModel, "m-1", "https://api.openai.com/v1"),
+        (
+            "anthropic/m-1",
+            None,
+            {"ANTHROPIC_API_KEY": "k"},
+            AnthropicModel,
+            "m-1",
+            "https://api.anthropic.com/v1",
+        ),
+        (
+            "anthropic/m-1",
+            None,
+            {"ANTHROPIC_BASE_URL": "http://a.example/"},
+            AnthropicModel,
+            "m-1",
+            "http://a.example/v1",
+        ),
+        (
+            "m-1",
+            "https://api.anthropic.com",
+            {"SLIPHOOK_API_KEY": "k"},
+            AnthropicModel,
+            "m-1",
+            "https://api.anthropic.com/v1",
+        ),
+        (
+            "m-1",
+            "https://a.example/anthropic/",
+            {},
+            AnthropicModel,
+            "m-1",
+            "https://a.example/anthropic/v1",
+        ),
+        (
+            "m-1",
+            "http://127.0.0.1:1/v1/messages",
+            {},
+            AnthropicModel,
+            "m-1",
+            "http://127.0.0.1:1/v1",
+        ),
+        (
+            "anthropic/m-1",
+            "https://router.example/api/v1",
+            {},
+            OpenAIModel,
+            "anthropic/m-1",
+            "https://router.example/api/v1",
+        ),
+        (
+            "anthropic/m-1",
+            "https://a.example/anthropic",
+            {},
+            AnthropicModel,
+            "anthropic/m-1",
+            "https://a.example/anthropic/v1",
+        ),
+        (
+            "m-1",
+            None,
+            {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "l"},
+            OpenAIModel,
+            "m-1",
+            "https://api.openai.com/v1",
+        ),
     ],
 )
 async def test_which_api_is_spoken(
-    name: str, base_url: str | None, environ: dict[str, str], kind: type[OpenAIModel | AnthropicModel], asked: str, address: str
+    name: str,
+    base_url: str | None,
+    environ: dict[str, str],
+    kind: type[OpenAIModel | AnthropicModel],
+    asked: str,
+    address: str,
 ) -> None:
     model = await choose_model(name, base_url, environ)
     assert isinstance(model, OpenAIModel | AnthropicModel)

@@ -51,7 +51,10 @@ async def test_what_a_user_types(text: str, said: str | None) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("/nothing", "there is no command /nothing; /help lists them"), ("/crash", "/crash of deploys failed")],
+    [
+        ("/nothing", "there is no command /nothing; /help lists them"),
+        ("/crash", "/crash of deploys failed"),
+    ],
 )
 async def test_what_cannot_be_run_is_one_line(text: str, why: str) -> None:
     with pytest.raises(HostError, match=why) as caught:

@@ -19,12 +19,19 @@ def message(role: str, ids: list[str]) -> Message:
     if role == "tool":
         return Message(role="tool", content="done", call_id=ids[0] if ids else None)
     if role == "assistant":
-        return Message(role="assistant", content="text", tool_calls=[call(call_id) for call_id in ids] or None)
+        return Message(
+            role="assistant", content="text", tool_calls=[call(call_id) for call_id in ids] or None
+        )
     return Message(role="user", content="hello")
 
 
 MESSAGES = st.lists(
-    st.builds(message, st.sampled_from(["user", "assistant", "tool"]), st.lists(st.sampled_from(IDS), unique=True, max_size=3)), max_size=12
+    st.builds(
+        message,
+        st.sampled_from(["user", "assistant", "tool"]),
+        st.lists(st.sampled_from(IDS), unique=True, max_size=3),
+    ),
+    max_size=12,
 )
 
 
@@ -43,7 +50,9 @@ def test_whatever_was_recorded_a_model_can_read_it(said: list[Message]) -> None:
             owed = [one.call_id for one in each.tool_calls or ()]
         last = each.role
     assert not owed
-    assert [each for each in messages if each.role == "assistant"] == [each for each in said if each.role == "assistant"]
+    assert [each for each in messages if each.role == "assistant"] == [
+        each for each in said if each.role == "assistant"
+    ]
     assert restored(messages) == messages
 
 

@@ -11,7 +11,9 @@ from sliphook.agent.ui.rich_display import TerminalDisplay
 from sliphook_sdk.protocol import ToolCallRequest
 
 
-def test_a_terminal_is_not_steered_by_a_model_or_a_tool(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_terminal_is_not_steered_by_a_model_or_a_tool(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     display = TerminalDisplay()
     display.text("a\x1b]0;title\x07\tb\x9b31m é\n\u00a0c")
@@ -32,7 +34,9 @@ def test_a_terminal_is_not_steered_where_the_lines_go_elsewhere(
 
 def test_a_notice_is_long_enough_for_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     PlainDisplay().notice("warning", f"{'x' * 500}; run: sliphook trust guard")
-    PlainDisplay().tool_ended(ToolCallRequest(call_id="c", name="t", arguments={}), "ok", "y" * 500, None)
+    PlainDisplay().tool_ended(
+        ToolCallRequest(call_id="c", name="t", arguments={}), "ok", "y" * 500, None
+    )
     warning, ok = capsys.readouterr().err.splitlines()
     assert warning == f"warning: {'x' * 500}; run: sliphook trust guard"
     assert ok == f"ok: t: {'y' * 196}…"
@@ -40,7 +44,9 @@ def test_a_notice_is_long_enough_for_what_to_do(capsys: pytest.CaptureFixture[st
 
 def test_a_call_that_was_cancelled_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     display = PlainDisplay()
-    display.tool_ended(ToolCallRequest(call_id="c", name="nap", arguments={}), "cancelled", "cancelled", None)
+    display.tool_ended(
+        ToolCallRequest(call_id="c", name="nap", arguments={}), "cancelled", "cancelled", None
+    )
     display.tool_ended(ToolCallRequest(call_id="c", name="nap", arguments={}), "ok", "ok", 1.0)
     assert capsys.readouterr().err == "cancelled: nap\nok: nap in 1 ms: ok\n"
 
@@ -51,7 +57,9 @@ def test_a_pipe_gets_every_byte_of_the_model(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "a\x1b[1m\r\n"
 
 
-def test_text_that_could_be_torn_is_shown_when_it_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_that_could_be_torn_is_shown_when_it_is_over(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     display = TerminalDisplay(whole=True)
     display.text("one ")
     display.text("two")

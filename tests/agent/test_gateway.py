@@ -62,7 +62,11 @@ def everything(**more: Any) -> FakePlugin:
 
 @asynccontextmanager
 async def at_work(
-    plugin: FakePlugin, model: Model | None = None, *, asks: list[Question | None] | None = None, **settings: Any
+    plugin: FakePlugin,
+    model: Model | None = None,
+    *,
+    asks: list[Question | None] | None = None,
+    **settings: Any,
 ) -> AsyncGenerator[Gateway]:
     served = model or ScriptedModel()
 
@@ -75,7 +79,9 @@ async def at_work(
 
     gateway = Gateway(agent_for, ask=None if asks is None else ask, **settings)
     with trio.fail_after(WAIT_S):
-        host = PluginHost([plugin], reserved_commands=COMMANDS, approver=None if asks is None else gateway.approve)
+        host = PluginHost(
+            [plugin], reserved_commands=COMMANDS, approver=None if asks is None else gateway.approve
+        )
         async with host, gateway.open(host):
             yield gateway
 
@@ -89,7 +95,9 @@ async def said(gateway: Gateway, text: str, key: str = "#oslo") -> tuple[str, st
     return reply.outcome, reply.text
 
 
-async def test_conversations_go_on_at_the_same_time_each_with_its_own_session(autojump_clock: MockClock) -> None:
+async def test_conversations_go_on_at_the_same_time_each_with_its_own_session(
+    autojump_clock: MockClock,
+) -> None:
     plugin = everything()
     async with at_work(plugin) as gateway:
         hanging = say(gateway, "TOOL hang", "#oslo")
@@ -116,7 +124,10 @@ async def test_conversations_go_on_at_the_same_time_each_with_its_own_session(au
         "turn_end interrupted",
         "session_end shutdown 1",
     ]
-    starts = [(message.params["platform"], message.params["session_key"], message.params["user_id"]) for message in plugin.fired()]
+    starts = [
+        (message.params["platform"], message.params["session_key"], message.params["user_id"])
+        for message in plugin.fired()
+    ]
     assert starts[0] == ("irc", "#oslo", "ada")
 
 
@@ -137,7 +148,9 @@ async def test_a_message_during_a_turn_waits_for_its_end(autojump_clock: MockClo
     ]
 
 
-async def test_a_message_interrupts_the_turn_where_that_is_wished(autojump_clock: MockClock) -> None:
+async def test_a_message_interrupts_the_turn_where_that_is_wished(
+    autojump_clock: MockClock,
+) -> None:
     plugin = everything()
     async with at_work(plugin, new_message="interrupt") as gateway:
         first = say(gateway, "TOOL hang")
@@ -167,7 +180,11 @@ async def test_stop_ends_the_turn_before_it_returns(autojump_clock: MockClock) -
         assert (await hanging.wait()).outcome == "interrupted"
         assert await said(gateway, "/stop") == ("command", "there is nothing to stop")
         assert (await said(gateway, "still there?"))[0] == "completed"
-    assert story(plugin)[4:7] == ["agent_loop_stopped user_stop stop_command", "post_tool_call cancelled", "turn_end interrupted"]
+    assert story(plugin)[4:7] == [
+        "agent_loop_stopped user_stop stop_command",
+        "post_tool_call cancelled",
+        "turn_end interrupted",
+    ]
     assert story(plugin)[-1] == "session_end shutdown 2"
 
 
@@ -177,13 +194,21 @@ async def test_stop_drops_what_waits(autojump_clock: MockClock) -> None:
         say(gateway, "TOOL hang")
         await plugin.hears("tool/call")
         waiting = [say(gateway, "one"), say(gateway, "two")]
-        assert await said(gateway, "/stop") == ("command", "stopped; 2 messages that waited were dropped")
+        assert await said(gateway, "/stop") == (
+            "command",
+            "stopped; 2 messages that waited were dropped",
+        )
         assert [(await message.wait()).outcome for message in waiting] == ["dropped", "dropped"]
         say(gateway, "TOOL hang")
         await plugin.hears("tool/call", times=2)
         say(gateway, "three")
-        assert await said(gateway, "/stop") == ("command", "stopped; 1 message that waited was dropped")
-    assert [line for line in story(plugin) if line.startswith("agent_loop")] == ["agent_loop_stopped user_stop stop_command_pending"] * 2
+        assert await said(gateway, "/stop") == (
+            "command",
+            "stopped; 1 message that waited was dropped",
+        )
+    assert [line for line in story(plugin) if line.startswith("agent_loop")] == [
+        "agent_loop_stopped user_stop stop_command_pending"
+    ] * 2
     assert not [line for line in story(plugin) if line.endswith(("one", "two", "three"))]
 
 
@@ -207,7 +232,9 @@ async def test_a_button_stops_the_turn_too(autojump_clock: MockClock) -> None:
     assert "agent_loop_stopped user_stop stop_command_handler" in story(plugin)
 
 
-async def test_a_command_runs_beside_the_turn_and_stop_ends_it_too(autojump_clock: MockClock) -> None:
+async def test_a_command_runs_beside_the_turn_and_stop_ends_it_too(
+    autojump_clock: MockClock,
+) -> None:
     plugin = everything()
     async with at_work(plugin) as gateway:
         turn = say(gateway, "TOOL hang")
@@ -223,11 +250,15 @@ async def test_a_command_runs_beside_the_turn_and_stop_ends_it_too(autojump_cloc
         assert await said(gateway, "/stop") == ("command", "stopped")
         assert (await alone.wait()).outcome == "dropped"
         await plugin.hears("$/cancelRequest", times=3)
-    assert [line for line in story(plugin) if line.startswith("agent_loop")] == ["agent_loop_stopped user_stop stop_command"]
+    assert [line for line in story(plugin) if line.startswith("agent_loop")] == [
+        "agent_loop_stopped user_stop stop_command"
+    ]
 
 
 @pytest.mark.parametrize("command", ["/new", "/reset"])
-async def test_new_during_a_turn_whose_plugin_hangs(autojump_clock: MockClock, command: str) -> None:
+async def test_new_during_a_turn_whose_plugin_hangs(
+    autojump_clock: MockClock, command: str
+) -> None:
     plugin = everything()
     async with at_work(plugin) as gateway:
         old = say(gateway, "TOOL hang")
@@ -237,7 +268,10 @@ async def test_new_during_a_turn_whose_plugin_hangs(autojump_clock: MockClock, c
         new, first = say(gateway, command), say(gateway, "hello again")
         assert (await new.wait()).text == "a new session; 1 message that waited was dropped"
         assert (await first.wait()).outcome == "completed"
-        assert ((await old.wait()).outcome, (await waiting.wait()).outcome) == ("interrupted", "dropped")
+        assert ((await old.wait()).outcome, (await waiting.wait()).outcome) == (
+            "interrupted",
+            "dropped",
+        )
         assert trio.current_time() == began_s
     assert story(plugin) == [
         "session_start startup",
@@ -258,7 +292,13 @@ async def test_new_during_a_turn_whose_plugin_hangs(autojump_clock: MockClock, c
     ids = list(dict.fromkeys(message.params["session_id"] for message in plugin.fired()))
     assert len(ids) == 2
     for one in ids:
-        check_pairs([{"method": m.method, "params": m.params} for m in plugin.fired() if m.params["session_id"] == one])
+        check_pairs(
+            [
+                {"method": m.method, "params": m.params}
+                for m in plugin.fired()
+                if m.params["session_id"] == one
+            ]
+        )
 
 
 async def test_new_forgets_what_was_said(autojump_clock: MockClock) -> None:
@@ -270,7 +310,11 @@ async def test_new_forgets_what_was_said(autojump_clock: MockClock) -> None:
             ("command", "a new session"),
             ("completed", "three"),
         ]
-    assert [[message.content for message in asked] for asked in model.asked] == [["a"], ["a", "one", "b"], ["c"]]
+    assert [[message.content for message in asked] for asked in model.asked] == [
+        ["a"],
+        ["a", "one", "b"],
+        ["c"],
+    ]
 
 
 async def test_help_is_written_once(autojump_clock: MockClock) -> None:
@@ -285,7 +329,10 @@ async def test_help_is_written_once(autojump_clock: MockClock) -> None:
             "/hang     (probe)",
         ]
         assert await said(gateway, "/plugins") == ("command", "probe  ready")
-        assert await said(gateway, "/nothing") == ("command", "there is no command /nothing; /help lists them")
+        assert await said(gateway, "/nothing") == (
+            "command",
+            "there is no command /nothing; /help lists them",
+        )
 
 
 async def test_what_does_not_fit_is_refused_and_says_why(autojump_clock: MockClock) -> None:
@@ -296,26 +343,44 @@ async def test_what_does_not_fit_is_refused_and_says_why(autojump_clock: MockClo
         await plugin.hears("tool/call")
         for text in ("one", "two", "/hang", "/hang"):
             say(gateway, text)
-        assert await said(gateway, "three") == ("refused", "not taken: 2 wait already; /stop drops them")
-        assert await said(gateway, "/hang") == ("refused", "not taken: 2 wait already; /stop drops them")
+        assert await said(gateway, "three") == (
+            "refused",
+            "not taken: 2 wait already; /stop drops them",
+        )
+        assert await said(gateway, "/hang") == (
+            "refused",
+            "not taken: 2 wait already; /stop drops them",
+        )
         early = [say(gateway, f"m{number}", "#new") for number in range(3)]
         assert [message.reply is not None for message in early] == [False, False, True]
 
 
 async def test_the_reply_holds_what_the_user_must_know(autojump_clock: MockClock) -> None:
     guard = FakePlugin(
-        "guard", hooks={"user_prompt_submit": lambda hook: {"decision": "deny", "reason": "no"} if "bad" in hook.text else None}
+        "guard",
+        hooks={
+            "user_prompt_submit": lambda hook: (
+                {"decision": "deny", "reason": "no"} if "bad" in hook.text else None
+            )
+        },
     )
-    failing = RecordingModel(Reply(text="It is"), Reply(fail=ScriptedFailure(kind="refused", message="the key is wrong")))
+    failing = RecordingModel(
+        Reply(text="It is"), Reply(fail=ScriptedFailure(kind="refused", message="the key is wrong"))
+    )
     async with at_work(guard, failing) as gateway:
         assert await said(gateway, "good") == ("completed", "It is")
         assert await said(gateway, "bad") == ("denied", "denied: the prompt: guard: no")
         assert await said(gateway, "good") == ("failed", "error: the key is wrong")
     async with at_work(guard) as gateway:  # a tool's failure is the model's business
-        assert await said(gateway, "TOOL x") == ("completed", "x: there is no tool 'x'; there are: delegate")
+        assert await said(gateway, "TOOL x") == (
+            "completed",
+            "x: there is no tool 'x'; there are: delegate",
+        )
 
 
-async def test_a_fault_of_the_agent_ends_its_turn_and_nothing_else(autojump_clock: MockClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_of_the_agent_ends_its_turn_and_nothing_else(
+    autojump_clock: MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     class Broken(ScriptedModel):
         def stream(self, *_args: Any, **_more: Any) -> Any:
             raise ZeroDivisionError("oops\x1b[2J")
@@ -324,15 +389,26 @@ async def test_a_fault_of_the_agent_ends_its_turn_and_nothing_else(autojump_cloc
     async with at_work(plugin, Broken()) as gateway:
         assert await said(gateway, "hello") == ("failed", "error: the agent failed: oops\\x1b[2J")
         assert await said(gateway, "/deploys") == ("command", "deployed")
-    assert [line for line in story(plugin) if line.startswith(("turn_end", "session_end"))] == ["turn_end failed", "session_end shutdown 1"]
+    assert [line for line in story(plugin) if line.startswith(("turn_end", "session_end"))] == [
+        "turn_end failed",
+        "session_end shutdown 1",
+    ]
     assert "the agent failed" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("answers", "choice"),
-    [(["y"], "allow user"), ([" YES "], "allow user"), (["n"], "deny user"), ([""], "deny user"), (["what?", "no"], "deny user")],
+    [
+        (["y"], "allow user"),
+        ([" YES "], "allow user"),
+        (["n"], "deny user"),
+        ([""], "deny user"),
+        (["what?", "no"], "deny user"),
+    ],
 )
-async def test_the_next_message_answers_a_question(autojump_clock: MockClock, answers: list[str], choice: str) -> None:
+async def test_the_next_message_answers_a_question(
+    autojump_clock: MockClock, answers: list[str], choice: str
+) -> None:
     asks: list[Question | None] = []
     plugin = everything(hooks={"pre_tool_call": {"decision": "ask", "reason": "it is\x1b[2J late"}})
     async with at_work(plugin, asks=asks) as gateway:
@@ -362,7 +438,9 @@ async def test_stop_takes_a_question_back(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("command", ["/stop", "/new"])
-async def test_a_message_right_behind_an_interrupt_is_no_answer(autojump_clock: MockClock, command: str) -> None:
+async def test_a_message_right_behind_an_interrupt_is_no_answer(
+    autojump_clock: MockClock, command: str
+) -> None:
     plugin = everything(hooks={"pre_tool_call": {"decision": "ask"}})
     async with at_work(plugin, asks=[]) as gateway:
         turn = say(gateway, "TOOL slow")
@@ -384,7 +462,10 @@ async def test_a_channel_is_closed_and_opened_anew(autojump_clock: MockClock) ->
         assert old.submit("hello").reply is not None
         never = gateway.channel("irc", "#never")
         never.close()
-    assert story(plugin, old.session.session_id)[-2:] == ["turn_end interrupted", "session_end exit 1"]
+    assert story(plugin, old.session.session_id)[-2:] == [
+        "turn_end interrupted",
+        "session_end exit 1",
+    ]
     assert story(plugin, never.session.session_id) == []
 
 
@@ -394,11 +475,20 @@ async def test_a_session_that_goes_on(autojump_clock: MockClock) -> None:
         gateway.channel("irc", "#oslo", source="resume", session_id="s-old", model="m-1", cwd="/")
         assert (await said(gateway, "hello"))[0] == "completed"
     (start,) = plugin.payloads("session_start")
-    assert (start.session_id, start.source, start.model, start.cwd) == ("s-old", "resume", "m-1", "/")
+    assert (start.session_id, start.source, start.model, start.cwd) == (
+        "s-old",
+        "resume",
+        "m-1",
+        "/",
+    )
 
 
-@pytest.mark.parametrize(("error", "reason"), [(ZeroDivisionError(), "error"), (KeyboardInterrupt(), "signal")])
-async def test_what_leaves_the_block_is_told(autojump_clock: MockClock, error: BaseException, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("error", "reason"), [(ZeroDivisionError(), "error"), (KeyboardInterrupt(), "signal")]
+)
+async def test_what_leaves_the_block_is_told(
+    autojump_clock: MockClock, error: BaseException, reason: str
+) -> None:
     plugin = everything()
 
     async def fails() -> None:

@@ -31,9 +31,18 @@ async def test_reload_gives_the_host_other_plugins(autojump_clock: MockClock) ->
     with trio.fail_after(WAIT_S):
         async with PluginHost([first]) as host, gateway.open(host):
             assert await said(gateway, "/plugins") == ("command", "first  ready")
-            assert await said(gateway, "/plugins reload") == ("command", "first   ready\nsecond  ready")
-            assert "/plugins reload  take up what was installed, removed or changed" in (await said(gateway, "/help"))[1].splitlines()
-            assert await said(gateway, "/plugins relaod") == ("command", "there is /plugins and /plugins reload")
+            assert await said(gateway, "/plugins reload") == (
+                "command",
+                "first   ready\nsecond  ready",
+            )
+            assert (
+                "/plugins reload  take up what was installed, removed or changed"
+                in (await said(gateway, "/help"))[1].splitlines()
+            )
+            assert await said(gateway, "/plugins relaod") == (
+                "command",
+                "there is /plugins and /plugins reload",
+            )
     assert (first.starts, second.starts) == (1, 1)
     assert [payload.source for payload in second.payloads("session_start")] == ["reload"]
 
@@ -61,7 +70,9 @@ async def test_a_new_session_takes_them_up(autojump_clock: MockClock, fails: boo
 
 
 @pytest.mark.parametrize(
-    ("takes_s", "outcome", "after_s"), [(3.0, "denied", 3.0), (60.0, "completed", 10.0)], ids=["they come", "they do not come"]
+    ("takes_s", "outcome", "after_s"),
+    [(3.0, "denied", 3.0), (60.0, "completed", 10.0)],
+    ids=["they come", "they do not come"],
 )
 async def test_the_first_message_of_a_new_session_waits_for_them(
     autojump_clock: MockClock, takes_s: float, outcome: str, after_s: float
@@ -98,4 +109,7 @@ async def test_stop_ends_the_waiting(autojump_clock: MockClock) -> None:
 
 async def test_where_they_do_not_change_there_is_no_such_command(autojump_clock: MockClock) -> None:
     async with at_work(everything()) as gateway:
-        assert await said(gateway, "/plugins reload") == ("command", "there is /plugins, and nothing goes behind it")
+        assert await said(gateway, "/plugins reload") == (
+            "command",
+            "there is /plugins, and nothing goes behind it",
+        )

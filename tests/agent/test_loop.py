@@ -14,7 +14,16 @@ from sliphook.agent.loop import Agent, AgentTool
 from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
 from sliphook.dispatch.outcome import Context, Reason
 from sliphook_sdk.protocol import Message, ToolCallRequest, ToolResult, Usage
-from tests.agent.fakes import FakeHost, FakeSession, Gate, Prompt, RecordingDisplay, RecordingModel, Tool, ToolOutcome
+from tests.agent.fakes import (
+    FakeHost,
+    FakeSession,
+    Gate,
+    Prompt,
+    RecordingDisplay,
+    RecordingModel,
+    Tool,
+    ToolOutcome,
+)
 
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
@@ -47,10 +56,14 @@ def request(name: str) -> ToolCallRequest:
     return ToolCallRequest(call_id=f"id-{name}", name=name, arguments={})
 
 
-def tool(content: str, *, after_s: float = 0.0, status: str = "ok", context: Sequence[Context] = ()) -> Tool:
+def tool(
+    content: str, *, after_s: float = 0.0, status: str = "ok", context: Sequence[Context] = ()
+) -> Tool:
     async def call(arguments: dict[str, Any]) -> ToolOutcome:
         await trio.sleep(after_s)
-        return ToolOutcome(status, ToolResult(content=content, is_error=status != "ok"), list(context))
+        return ToolOutcome(
+            status, ToolResult(content=content, is_error=status != "ok"), list(context)
+        )
 
     return call
 
@@ -63,7 +76,13 @@ class Stage:
         self.model = RecordingModel(*replies)
         self.display = RecordingDisplay()
         more.setdefault("max_depth", 0)
-        self.agent = Agent(cast("PluginHost", self.session.host), cast("Session", self.session), self.model, display=self.display, **more)
+        self.agent = Agent(
+            cast("PluginHost", self.session.host),
+            cast("Session", self.session),
+            self.model,
+            display=self.display,
+            **more,
+        )
 
     async def run(self, text: str = "hello") -> str:
         with trio.fail_after(600):
@@ -94,7 +113,9 @@ async def test_the_next_turn_goes_on_from_the_last() -> None:
     assert stage.model.asked[1] == [system("be brief"), user("one"), assistant("hi"), user("two")]
 
 
-async def test_tools_of_one_answer_run_at_the_same_time_and_answer_in_order(autojump_clock: MockClock) -> None:
+async def test_tools_of_one_answer_run_at_the_same_time_and_answer_in_order(
+    autojump_clock: MockClock,
+) -> None:
     host = FakeHost(slow=tool("slowly", after_s=2.0), quick=tool("quickly", after_s=1.0))
     stage = Stage(calling("slow", "quick"), DONE, session=FakeSession(host))
     began = trio.current_time()
@@ -126,7 +147,9 @@ async def test_tools_begin_in_the_order_of_the_model(autojump_clock: MockClock) 
 
 
 async def test_a_denied_tool_call_is_shown_and_told_to_the_model() -> None:
-    refused = ToolResult(content="the call of shell was denied: guard: not for agents", is_error=True)
+    refused = ToolResult(
+        content="the call of shell was denied: guard: not for agents", is_error=True
+    )
 
     async def shell(arguments: dict[str, Any]) -> ToolOutcome:
         return ToolOutcome("denied", refused, denied_by=(Reason("guard", "not for agents"),))
@@ -135,7 +158,9 @@ async def test_a_denied_tool_call_is_shown_and_told_to_the_model() -> None:
     stage = Stage(calling("shell"), DONE, session=FakeSession(host))
     assert await stage.run() == "completed"
     assert ("denied", "shell", "guard: not for agents") in stage.display.shown
-    assert stage.model.asked[1][-1] == result("id-shell", "the call of shell was denied: guard: not for agents")
+    assert stage.model.asked[1][-1] == result(
+        "id-shell", "the call of shell was denied: guard: not for agents"
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,11 +168,19 @@ async def test_a_denied_tool_call_is_shown_and_told_to_the_model() -> None:
     [
         (ScriptedCall(name="wether"), "there is no tool 'wether'; did you mean weather?"),
         (ScriptedCall(name="xyz"), "there is no tool 'xyz'; there are: weather"),
-        (ScriptedCall(name="weather", arguments='{"city": '), 'the arguments of weather are no JSON object: {"city": '),
-        (ScriptedCall(name="weather", arguments="[1]"), "the arguments of weather are no JSON object: [1]"),
+        (
+            ScriptedCall(name="weather", arguments='{"city": '),
+            'the arguments of weather are no JSON object: {"city": ',
+        ),
+        (
+            ScriptedCall(name="weather", arguments="[1]"),
+            "the arguments of weather are no JSON object: [1]",
+        ),
     ],
 )
-async def test_what_the_model_gets_wrong_goes_back_to_the_model(call: ScriptedCall, says: str) -> None:
+async def test_what_the_model_gets_wrong_goes_back_to_the_model(
+    call: ScriptedCall, says: str
+) -> None:
     stage = Stage(Reply(calls=[call]), DONE, session=FakeSession(FakeHost(weather=tool("cold"))))
     assert await stage.run() == "completed"
     assert "call_tool" not in stage.fired
@@ -161,7 +194,9 @@ async def test_a_tool_of_the_agents_own() -> None:
 
     schema = {"type": "object", "required": ["text"]}
     own = AgentTool(name="shout", description="Louder.", input_schema=schema, run=shout)
-    stage = Stage(Reply(calls=[ScriptedCall(name="shout", arguments={"text": "hi"})]), DONE, tools=[own])
+    stage = Stage(
+        Reply(calls=[ScriptedCall(name="shout", arguments={"text": "hi"})]), DONE, tools=[own]
+    )
     assert await stage.run() == "completed"
     assert ("call_tool", "shout", {"text": "hi"}, "call_1_1", schema) in stage.session.log
     assert stage.model.asked[1][-1] == result("call_1_1", "HI")
@@ -169,8 +204,14 @@ async def test_a_tool_of_the_agents_own() -> None:
 
 async def test_context_of_hooks_reaches_the_model() -> None:
     host = FakeHost(weather=tool("cold", context=[Context("guard", "checked")]))
-    session = FakeSession(host, prompt=Prompt("weather?", [Context("memo", "lives in Oslo")]), start=[Context("memo", "likes tea")])
-    session.gates = [lambda gate: msgspec.structs.replace(gate, context=[Context("clock", "it is noon")])]
+    session = FakeSession(
+        host,
+        prompt=Prompt("weather?", [Context("memo", "lives in Oslo")]),
+        start=[Context("memo", "likes tea")],
+    )
+    session.gates = [
+        lambda gate: msgspec.structs.replace(gate, context=[Context("clock", "it is noon")])
+    ]
     stage = Stage(calling("weather"), DONE, session=session, system="be brief")
     session.injected = [Context("mail", "you have mail")]
     assert await stage.run() == "completed"
@@ -178,7 +219,12 @@ async def test_context_of_hooks_reaches_the_model() -> None:
     asked = "weather?\n\n[memo] lives in Oslo\n\n[mail] you have mail"
     assert stage.model.asked == [
         [head, user(f"{asked}\n\n[clock] it is noon")],
-        [head, user(asked), assistant(None, request("weather")), result("id-weather", "cold\n\n[guard] checked")],
+        [
+            head,
+            user(asked),
+            assistant(None, request("weather")),
+            result("id-weather", "cold\n\n[guard] checked"),
+        ],
     ]
 
 
@@ -192,11 +238,16 @@ async def test_texts_injected_while_a_tool_runs_come_at_the_next_model_call() ->
     session.host.offered["deploy"] = call
     stage = Stage(calling("deploy"), DONE, session=session)
     assert await stage.run() == "completed"
-    assert stage.model.asked[1][-2:] == [result("id-deploy", "started"), user("[deploys] it is live")]
+    assert stage.model.asked[1][-2:] == [
+        result("id-deploy", "started"),
+        user("[deploys] it is live"),
+    ]
 
 
 async def test_a_denied_prompt_never_reaches_the_model() -> None:
-    session = FakeSession(FakeHost(), prompt=Prompt("hello", denied=True, reason="guard: no secrets"))
+    session = FakeSession(
+        FakeHost(), prompt=Prompt("hello", denied=True, reason="guard: no secrets")
+    )
     stage = Stage(session=session)
     assert await stage.run() == "denied"
     assert session.log == [("turn_end", "denied")]
@@ -206,7 +257,9 @@ async def test_a_denied_prompt_never_reaches_the_model() -> None:
 
 async def test_a_denied_model_call_ends_the_turn() -> None:
     session = FakeSession(FakeHost())
-    session.gates = [lambda gate: msgspec.structs.replace(gate, denied=True, reason="budget: spent")]
+    session.gates = [
+        lambda gate: msgspec.structs.replace(gate, denied=True, reason="budget: spent")
+    ]
     stage = Stage(session=session)
     assert await stage.run() == "denied"
     assert session.log[1:] == [("turn_end", "denied")]
@@ -222,7 +275,11 @@ async def test_plugins_may_change_what_the_model_is_asked() -> None:
     session.gates = [change]
     stage = Stage(calling("weather"), DONE, session=session)
     assert await stage.run() == "completed"
-    assert (stage.model.models[0], stage.model.asked[0], stage.model.offered[0]) == ("other", [user("rewritten")], [])
+    assert (stage.model.models[0], stage.model.asked[0], stage.model.offered[0]) == (
+        "other",
+        [user("rewritten")],
+        [],
+    )
     # A tool that was taken away cannot be called, and the conversation is what it was.
     assert stage.model.asked[1] == [
         user("hello"),
@@ -233,13 +290,18 @@ async def test_plugins_may_change_what_the_model_is_asked() -> None:
 
 async def test_a_plugin_answers_in_the_models_place() -> None:
     def substitute(gate: Gate) -> Gate:
-        return msgspec.structs.replace(gate, substitute=assistant("from the cache"), substituted_by="cache")
+        return msgspec.structs.replace(
+            gate, substitute=assistant("from the cache"), substituted_by="cache"
+        )
 
     session = FakeSession(FakeHost())
     session.gates = [substitute]
     stage = Stage(session=session)
     assert await stage.run() == "completed"
-    assert session.log[1:3] == [("post_llm_call", "scripted", assistant("from the cache"), None, Usage(), 0, "cache"), ("stop",)]
+    assert session.log[1:3] == [
+        ("post_llm_call", "scripted", assistant("from the cache"), None, Usage(), 0, "cache"),
+        ("stop",),
+    ]
     assert stage.display.shown == [("text", "from the cache"), ("text_end",)]
     assert stage.model.asked == []
 
@@ -249,12 +311,26 @@ async def test_the_stop_hook_sends_the_model_on() -> None:
     session.stops = ["run the tests first"]
     stage = Stage(Reply(text="all done"), DONE, session=session)
     assert await stage.run() == "completed"
-    assert stage.fired == ["pre_llm_call", "post_llm_call", "stop", "pre_llm_call", "post_llm_call", "stop", "turn_end"]
-    assert stage.model.asked[1] == [user("hello"), assistant("all done"), user("run the tests first")]
+    assert stage.fired == [
+        "pre_llm_call",
+        "post_llm_call",
+        "stop",
+        "pre_llm_call",
+        "post_llm_call",
+        "stop",
+        "turn_end",
+    ]
+    assert stage.model.asked[1] == [
+        user("hello"),
+        assistant("all done"),
+        user("run the tests first"),
+    ]
 
 
 async def test_an_attempt_that_may_succeed_later_is_made_again(autojump_clock: MockClock) -> None:
-    busy = Reply(fail=ScriptedFailure(kind="rate_limited", status=429, message="busy", retry_after_s=7.0))
+    busy = Reply(
+        fail=ScriptedFailure(kind="rate_limited", status=429, message="busy", retry_after_s=7.0)
+    )
     broken = Reply(text="I thi", fail=ScriptedFailure(kind="stream", message="broke off"))
     stage = Stage(busy, broken, Reply(text="at last"))
     began = trio.current_time()
@@ -327,7 +403,11 @@ async def test_a_limit_of_model_calls() -> None:
     stage = Stage(*[calling("again")] * 4, session=session, max_model_calls=3)
     assert await stage.run() == "max_iterations"
     assert stage.model.attempts == 3
-    assert stage.display.shown[-1] == ("notice", "warning", "model calls in this turn: 3; the turn ends, for nobody can be asked")
+    assert stage.display.shown[-1] == (
+        "notice",
+        "warning",
+        "model calls in this turn: 3; the turn ends, for nobody can be asked",
+    )
     assert "stop" not in stage.fired
 
 

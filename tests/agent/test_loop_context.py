@@ -28,13 +28,20 @@ async def asked(*replies: Reply, hooks: dict[str, Any], **more: Any) -> list[lis
 
 async def test_session_start_is_system_text_of_every_call(autojump_clock: MockClock) -> None:
     hooks = {"session_start": {"context": ["tabs, not spaces", "tests first"]}}
-    head = [Message(role="system", content="be brief\n\n[probe] tabs, not spaces\n\n[probe] tests first"), user("work")]
+    head = [
+        Message(
+            role="system", content="be brief\n\n[probe] tabs, not spaces\n\n[probe] tests first"
+        ),
+        user("work"),
+    ]
     both = await asked(calling("look"), DONE, hooks=hooks, system="be brief")
     assert [messages[:2] for messages in both] == [head, head]
     assert len(both[0]) == 2
 
 
-async def test_without_a_system_text_of_the_agents_it_is_the_plugins_alone(autojump_clock: MockClock) -> None:
+async def test_without_a_system_text_of_the_agents_it_is_the_plugins_alone(
+    autojump_clock: MockClock,
+) -> None:
     assert await asked(DONE, hooks={"session_start": {"context": ["tests first"]}}) == [
         [Message(role="system", content="[probe] tests first"), user("work")]
     ]
@@ -63,11 +70,16 @@ async def test_pre_llm_call_is_for_that_call_only(autojump_clock: MockClock) -> 
 async def test_tool_hooks_stand_behind_the_result(autojump_clock: MockClock) -> None:
     hooks = {"pre_tool_call": {"context": ["before"]}, "post_tool_call": {"context": ["after"]}}
     _, second = await asked(calling("look"), DONE, hooks=hooks)
-    assert second[-1] == Message(role="tool", content="nothing new\n\n[probe] before\n\n[probe] after", call_id="call_1_1")
+    assert second[-1] == Message(
+        role="tool", content="nothing new\n\n[probe] before\n\n[probe] after", call_id="call_1_1"
+    )
 
 
 async def test_of_a_denied_tool_call_only_the_reason_is_read(autojump_clock: MockClock) -> None:
-    hooks = {"pre_tool_call": {"decision": "deny", "reason": "no", "context": ["before"]}, "post_tool_call": {"context": ["after"]}}
+    hooks = {
+        "pre_tool_call": {"decision": "deny", "reason": "no", "context": ["before"]},
+        "post_tool_call": {"context": ["after"]},
+    }
     _, second = await asked(calling("look"), DONE, hooks=hooks)
     assert second[-1].content == "the call of look was denied: probe: no"
 
@@ -79,7 +91,10 @@ async def test_replaced_texts_are_what_the_model_reads(autojump_clock: MockClock
             "user_prompt_submit": {"replace": {"text": "work carefully"}},
             "post_tool_call": {"replace": {"result": ToolResult(content="(redacted)")}},
         },
-        subscriptions=[{"event": "user_prompt_submit", "replaces": True}, {"event": "post_tool_call", "replaces": True}],
+        subscriptions=[
+            {"event": "user_prompt_submit", "replaces": True},
+            {"event": "post_tool_call", "replaces": True},
+        ],
     )
     stage = Stage(calling("look"), DONE)
     stage.probe = plugin
@@ -100,10 +115,15 @@ async def test_an_injected_text_comes_with_the_next_model_call(autojump_clock: M
     stage.probe = mail
     assert await one_turn(stage) == "completed"
     assert stage.model.asked[0] == [user("work")]
-    assert stage.model.asked[1][2:] == [Message(role="tool", content="nothing new", call_id="call_1_1"), user("[mail] mail look")]
+    assert stage.model.asked[1][2:] == [
+        Message(role="tool", content="nothing new", call_id="call_1_1"),
+        user("[mail] mail look"),
+    ]
 
 
-async def test_what_stop_sends_the_model_on_with_is_a_users_message(autojump_clock: MockClock) -> None:
+async def test_what_stop_sends_the_model_on_with_is_a_users_message(
+    autojump_clock: MockClock,
+) -> None:
     def once(stop: Stop) -> Answer:
         return Answer(continue_with="test it, too") if stop.stop_count == 0 else Answer()
 

@@ -23,13 +23,28 @@ CHILD = "Another agent has given you this one goal. Nobody answers questions. Yo
 
 
 def delegating(*goals: str) -> Reply:
-    calls = [ScriptedCall(name="delegate", arguments={"goal": goal}, call_id=f"id-{at}") for at, goal in enumerate(goals)]
+    calls = [
+        ScriptedCall(name="delegate", arguments={"goal": goal}, call_id=f"id-{at}")
+        for at, goal in enumerate(goals)
+    ]
     return Reply(calls=calls)
 
 
-async def test_a_child_reads_its_goal_and_its_last_message_is_the_result(autojump_clock: MockClock) -> None:
-    hooks = {"session_start": {"context": ["of the session"]}, "subagent_start": {"context": ["mind the budget"]}}
-    stage = Stage(delegating("look around"), calling("look"), Reply(text="all quiet"), DONE, hooks=hooks, system="be brief")
+async def test_a_child_reads_its_goal_and_its_last_message_is_the_result(
+    autojump_clock: MockClock,
+) -> None:
+    hooks = {
+        "session_start": {"context": ["of the session"]},
+        "subagent_start": {"context": ["mind the budget"]},
+    }
+    stage = Stage(
+        delegating("look around"),
+        calling("look"),
+        Reply(text="all quiet"),
+        DONE,
+        hooks=hooks,
+        system="be brief",
+    )
     assert await one_turn(stage) == "completed"
     goal = [
         Message(role="system", content=f"be brief\n\n{CHILD}\n\n[probe] mind the budget"),
@@ -49,7 +64,11 @@ async def test_a_child_reads_its_goal_and_its_last_message_is_the_result(autojum
             Message(
                 role="assistant",
                 content=None,
-                tool_calls=[ToolCallRequest(call_id="id-0", name="delegate", arguments={"goal": "look around"})],
+                tool_calls=[
+                    ToolCallRequest(
+                        call_id="id-0", name="delegate", arguments={"goal": "look around"}
+                    )
+                ],
             ),
             Message(role="tool", content="all quiet", call_id="id-0"),
         ],
@@ -70,7 +89,9 @@ async def test_a_child_reads_its_goal_and_its_last_message_is_the_result(autojum
 
 
 async def test_children_work_side_by_side(autojump_clock: MockClock) -> None:
-    stage = Stage(delegating("one", "two", "three"), *[Reply(text="so it is", wait_s=1.0)] * 3, DONE)
+    stage = Stage(
+        delegating("one", "two", "three"), *[Reply(text="so it is", wait_s=1.0)] * 3, DONE
+    )
     async with stage.open() as (agent, _):
         began_s = trio.current_time()
         assert await agent.run("work") == "completed"
@@ -82,7 +103,9 @@ async def test_children_work_side_by_side(autojump_clock: MockClock) -> None:
         ("child", 3, "three"),
     ]
     stopped = stage.probe.payloads("subagent_stop")
-    assert [(one.status, one.summary, one.duration_ms) for one in stopped] == [("completed", "so it is", 1000.0)] * 3
+    assert [(one.status, one.summary, one.duration_ms) for one in stopped] == [
+        ("completed", "so it is", 1000.0)
+    ] * 3
 
 
 async def test_a_childs_child_cannot_delegate(autojump_clock: MockClock) -> None:
@@ -102,11 +125,17 @@ async def test_an_agent_may_have_no_children() -> None:
     assert stage.model.offered[0] == ["ship", "sleep", "look"]
 
 
-@pytest.mark.parametrize("arguments", [{}, {"goal": ""}, {"goal": 7}, {"goal": "look", "model": "big"}])
-async def test_a_call_that_names_no_goal_is_an_error_for_the_model(arguments: dict[str, Any], autojump_clock: MockClock) -> None:
+@pytest.mark.parametrize(
+    "arguments", [{}, {"goal": ""}, {"goal": 7}, {"goal": "look", "model": "big"}]
+)
+async def test_a_call_that_names_no_goal_is_an_error_for_the_model(
+    arguments: dict[str, Any], autojump_clock: MockClock
+) -> None:
     stage = Stage(Reply(calls=[ScriptedCall(name="delegate", arguments=arguments)]), DONE)
     assert await one_turn(stage) == "completed"
-    assert (stage.model.asked[1][-1].content or "").startswith("the arguments do not fit the tool delegate: ")
+    assert (stage.model.asked[1][-1].content or "").startswith(
+        "the arguments do not fit the tool delegate: "
+    )
     assert "subagent_start" not in stage.probe.names()
 
 
@@ -120,7 +149,10 @@ async def test_a_call_that_names_no_goal_is_an_error_for_the_model(arguments: di
             "the child agent did not finish: no such key",
         ),
         (
-            [Reply(text="I look.", calls=[ScriptedCall(name="look")]), Reply(text="And again.", calls=[ScriptedCall(name="look")])],
+            [
+                Reply(text="I look.", calls=[ScriptedCall(name="look")]),
+                Reply(text="And again.", calls=[ScriptedCall(name="look")]),
+            ],
             {"max_model_calls": 2},
             "failed",
             "the child agent did not finish: model calls in this turn: 2\nIts last message: And again.",
@@ -134,7 +166,9 @@ async def test_a_call_that_names_no_goal_is_an_error_for_the_model(arguments: di
         ([Reply()], {}, "completed", "the child agent finished without a word"),
     ],
 )
-async def test_how_a_child_ends(replies: list[Reply], more: dict[str, Any], status: str, result: str, autojump_clock: MockClock) -> None:
+async def test_how_a_child_ends(
+    replies: list[Reply], more: dict[str, Any], status: str, result: str, autojump_clock: MockClock
+) -> None:
     stage = Stage(delegating("look"), *replies, DONE, **more)
     assert await one_turn(stage) == "completed"
     assert stage.model.asked[-1][-1].content == result
@@ -143,24 +177,33 @@ async def test_how_a_child_ends(replies: list[Reply], more: dict[str, Any], stat
 
 async def test_a_guard_is_not_walked_around_by_a_child(autojump_clock: MockClock) -> None:
     def no_looking(call: PreToolCall) -> Answer:
-        return Answer(decision="deny", reason="do not look") if call.tool_name == "look" else Answer()
+        return (
+            Answer(decision="deny", reason="do not look") if call.tool_name == "look" else Answer()
+        )
 
     guard = FakePlugin("guard", hooks={"pre_tool_call": no_looking})
     stage = Stage(delegating("look"), calling("look"), Reply(text="I may not"), DONE)
     stage.probe = guard
     assert await one_turn(stage) == "completed"
-    assert [(one.params["tool_name"], one.params["agent_depth"]) for one in guard.fired()] == [("delegate", 0), ("look", 1)]
+    assert [(one.params["tool_name"], one.params["agent_depth"]) for one in guard.fired()] == [
+        ("delegate", 0),
+        ("look", 1),
+    ]
     assert stage.model.asked[2][-1].content == "the call of look was denied: guard: do not look"
     assert ("denied", "look", "guard: do not look") in stage.display.children[0].shown
 
 
 async def test_delegating_can_be_denied(autojump_clock: MockClock) -> None:
-    stage = Stage(delegating("look"), DONE, hooks={"pre_tool_call": {"decision": "deny", "reason": "alone"}})
+    stage = Stage(
+        delegating("look"), DONE, hooks={"pre_tool_call": {"decision": "deny", "reason": "alone"}}
+    )
     assert await one_turn(stage) == "completed"
     assert "subagent_start" not in stage.probe.names()
 
 
-async def test_after_an_interrupt_in_a_child_the_conversation_goes_on(autojump_clock: MockClock) -> None:
+async def test_after_an_interrupt_in_a_child_the_conversation_goes_on(
+    autojump_clock: MockClock,
+) -> None:
     stage = Stage(delegating("look"), calling("sleep"), DONE)
     async with stage.open() as (agent, session), trio.open_nursery() as nursery:
 
@@ -199,7 +242,10 @@ async def test_a_plugin_cannot_take_the_name(autojump_clock: MockClock) -> None:
     model = RecordingModel(delegating("look"), Reply(text="all quiet"), DONE)
     out, err = io.StringIO(), io.StringIO()
     async with PluginHost([plugin]) as host, host.session() as session:
-        assert await Agent(host, session, model, display=PlainDisplay(out, err)).run("work") == "completed"
+        assert (
+            await Agent(host, session, model, display=PlainDisplay(out, err)).run("work")
+            == "completed"
+        )
     assert model.offered[0] == ["delegate"]
     assert out.getvalue() == "done\n"
     assert err.getvalue().splitlines() == [

@@ -16,14 +16,27 @@ from sliphook.agent.models.echoed_fields import Keepsake, Keepsakes
 from sliphook.agent.models.http_errors import retry_after
 from sliphook.agent.models.openai import OpenAIModel, key_headers
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
-from tests.agent.loopback import DONE, Answer, LoopbackServer, call_part, chunk, cut_in, event, one_call, text
+from tests.agent.loopback import (
+    DONE,
+    Answer,
+    LoopbackServer,
+    call_part,
+    chunk,
+    cut_in,
+    event,
+    one_call,
+    text,
+)
 
 HELLO = [Message(role="user", content="hello")]
 STOP = chunk({}, "stop")
 
 
 async def ask(
-    *answers: Answer, messages: list[Message] = HELLO, tools: list[ModelTool] | None = None, key: str | None = None
+    *answers: Answer,
+    messages: list[Message] = HELLO,
+    tools: list[ModelTool] | None = None,
+    key: str | None = None,
 ) -> list[Piece]:
     """The pieces of one answer of a server that gives `answers`."""
     with LoopbackServer(*answers) as server:
@@ -31,7 +44,11 @@ async def ask(
 
 
 async def ask_at(
-    server: LoopbackServer, *, messages: list[Message] = HELLO, tools: list[ModelTool] | None = None, key: str | None = None
+    server: LoopbackServer,
+    *,
+    messages: list[Message] = HELLO,
+    tools: list[ModelTool] | None = None,
+    key: str | None = None,
 ) -> list[Piece]:
     model = OpenAIModel("m-1", base_url=server.base_url, api_key=key)
     pieces: list[Piece] = []
@@ -63,7 +80,13 @@ async def test_the_request_is_a_chat_completion() -> None:
     conversation = [
         Message(role="system", content="be brief"),
         Message(role="user", content="weather?"),
-        Message(role="assistant", content=None, tool_calls=[ToolCallRequest(call_id="call_1", name="weather", arguments={"city": "Åre"})]),
+        Message(
+            role="assistant",
+            content=None,
+            tool_calls=[
+                ToolCallRequest(call_id="call_1", name="weather", arguments={"city": "Åre"})
+            ],
+        ),
         Message(role="tool", content="cold", call_id="call_1"),
         Message(role="assistant", content=None),
     ]
@@ -83,12 +106,27 @@ async def test_the_request_is_a_chat_completion() -> None:
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Åre"}'}}],
+                "tool_calls": [
+                    {
+                        "id": "call_1",
+                        "type": "function",
+                        "function": {"name": "weather", "arguments": '{"city":"Åre"}'},
+                    }
+                ],
             },
             {"role": "tool", "content": "cold", "tool_call_id": "call_1"},
             {"role": "assistant", "content": ""},
         ],
-        "tools": [{"type": "function", "function": {"name": "weather", "description": "The weather.", "parameters": {"type": "object"}}}],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "weather",
+                    "description": "The weather.",
+                    "parameters": {"type": "object"},
+                },
+            }
+        ],
     }
 
 
@@ -106,10 +144,19 @@ async def test_writes_may_be_split_anywhere(size: int) -> None:
 
 
 async def test_a_stream_is_utf_8_whatever_its_header_says() -> None:
-    assert said(await ask(Answer([text("smörgås")], content_type="text/event-stream; charset=iso-8859-1"))) == "smörgås"
+    assert (
+        said(
+            await ask(
+                Answer([text("smörgås")], content_type="text/event-stream; charset=iso-8859-1")
+            )
+        )
+        == "smörgås"
+    )
 
 
-async def test_no_proxy_stands_before_this_machines_own_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_proxy_stands_before_this_machines_own_servers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     assert said(await ask(Answer([text("ok")]))) == "ok"
@@ -127,7 +174,20 @@ async def test_reasoning_is_not_text() -> None:
 
 
 async def test_content_may_be_a_list_of_parts() -> None:
-    assert said(await ask(Answer([chunk({"content": [{"type": "text", "text": "a"}, {"type": "image"}]}), STOP, DONE]))) == "a"
+    assert (
+        said(
+            await ask(
+                Answer(
+                    [
+                        chunk({"content": [{"type": "text", "text": "a"}, {"type": "image"}]}),
+                        STOP,
+                        DONE,
+                    ]
+                )
+            )
+        )
+        == "a"
+    )
 
 
 async def test_tool_calls_without_index() -> None:
@@ -150,7 +210,10 @@ async def test_every_tool_call_has_index_0() -> None:
         chunk({}, "tool_calls"),
         DONE,
     ]
-    assert [(call.call_id, call.name) for call in calls(await ask(Answer(steps)))] == [("call_a", "one"), ("call_b", "two")]
+    assert [(call.call_id, call.name) for call in calls(await ask(Answer(steps)))] == [
+        ("call_a", "one"),
+        ("call_b", "two"),
+    ]
 
 
 async def test_name_and_id_repeated_in_every_piece_are_one_call() -> None:
@@ -160,12 +223,16 @@ async def test_name_and_id_repeated_in_every_piece_are_one_call() -> None:
         chunk({}, "tool_calls"),
         DONE,
     ]
-    assert calls(await ask(Answer(steps))) == [ToolCall(call_id="call_a", name="one", arguments={"a": 1})]
+    assert calls(await ask(Answer(steps))) == [
+        ToolCall(call_id="call_a", name="one", arguments={"a": 1})
+    ]
 
 
 async def test_arguments_that_are_an_object_already() -> None:
     part = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": {"city": "Oslo"}}}
-    assert calls(await ask(Answer([chunk({"tool_calls": [part]}, "tool_calls"), DONE])))[0].arguments == {"city": "Oslo"}
+    assert calls(await ask(Answer([chunk({"tool_calls": [part]}, "tool_calls"), DONE])))[
+        0
+    ].arguments == {"city": "Oslo"}
 
 
 @pytest.mark.parametrize("written", ["Oslo", "[" * 100_000])
@@ -185,7 +252,9 @@ async def test_a_cut_after_the_model_has_finished_loses_nothing() -> None:
 
 
 async def test_done_without_a_finish_reason() -> None:
-    assert (await ask(Answer([chunk({"content": "ok"}), DONE])))[-1] == Finish(reason=None, usage=Usage(), model="m-1")
+    assert (await ask(Answer([chunk({"content": "ok"}), DONE])))[-1] == Finish(
+        reason=None, usage=Usage(), model="m-1"
+    )
 
 
 async def test_a_slow_drip_is_seen_word_by_word() -> None:
@@ -207,7 +276,9 @@ async def test_a_slow_drip_is_seen_word_by_word() -> None:
         ({"object": "error", "message": "too long", "code": 400}, "too long", 400, False),
     ],
 )
-async def test_an_error_in_mid_stream(sent: object, message: str, status: int | None, transient: bool) -> None:
+async def test_an_error_in_mid_stream(
+    sent: object, message: str, status: int | None, transient: bool
+) -> None:
     error = await failure(Answer([chunk({"content": "I thi"}), event(sent), DONE]))
     assert (error.kind, error.status, error.transient) == ("stream", status, transient)
     assert str(error) == f"the model server failed while it answered: {message}"
@@ -217,15 +288,31 @@ def _refusal(message: str, **more: object) -> list[bytes | float]:
     return [json.dumps({"error": {"message": message, **more}}).encode()]
 
 
-@pytest.mark.parametrize(("header", "seconds"), [({"Retry-After": "1.5"}, 1.5), ({}, None), ({"Retry-After": "soon"}, None)])
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [({"Retry-After": "1.5"}, 1.5), ({}, None), ({"Retry-After": "soon"}, None)],
+)
 async def test_too_many_requests(header: dict[str, str], seconds: float | None) -> None:
-    error = await failure(Answer(_refusal("slow down"), status=429, headers=header, content_type="application/json"))
-    assert (error.kind, error.status, error.transient, error.retry_after_s) == ("rate_limited", 429, True, seconds)
+    error = await failure(
+        Answer(_refusal("slow down"), status=429, headers=header, content_type="application/json")
+    )
+    assert (error.kind, error.status, error.transient, error.retry_after_s) == (
+        "rate_limited",
+        429,
+        True,
+        seconds,
+    )
     assert str(error) == "the model server is busy (429: slow down)"
 
 
 async def test_an_account_without_money_is_not_tried_again() -> None:
-    error = await failure(Answer(_refusal("quota", code="insufficient_quota"), status=429, content_type="application/json"))
+    error = await failure(
+        Answer(
+            _refusal("quota", code="insufficient_quota"),
+            status=429,
+            content_type="application/json",
+        )
+    )
     assert (error.kind, error.transient) == ("rate_limited", False)
 
 
@@ -247,7 +334,9 @@ def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | No
     assert retry_after(value, now=1000.0) == seconds
 
 
-@pytest.mark.parametrize(("status", "transient"), [(400, False), (422, False), (408, True), (500, True), (503, True)])
+@pytest.mark.parametrize(
+    ("status", "transient"), [(400, False), (422, False), (408, True), (500, True), (503, True)]
+)
 async def test_other_statuses(status: int, transient: bool) -> None:
     error = await failure(Answer([b"oops"], status=status, content_type="text/plain"))
     assert (error.kind, error.status, error.transient) == ("http", status, transient)
@@ -268,7 +357,9 @@ async def test_nobody_listens() -> None:
             pytest.fail("there is no answer")
     await model.aclose()
     assert (caught.value.kind, caught.value.transient) == ("connection", False)
-    assert str(caught.value).startswith(f"cannot reach the model server at http://127.0.0.1:{port}/v1 (")
+    assert str(caught.value).startswith(
+        f"cannot reach the model server at http://127.0.0.1:{port}/v1 ("
+    )
 
 
 async def test_a_server_that_goes_away_may_come_back() -> None:
@@ -302,7 +393,16 @@ async def test_a_cut_before_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1:8080/v1", "localhost:8080", "ftp://127.0.0.1/v1", "http://", "", "http://[::1/v1", "http://a\x01b/"]
+    "address",
+    [
+        "127.0.0.1:8080/v1",
+        "localhost:8080",
+        "ftp://127.0.0.1/v1",
+        "http://",
+        "",
+        "http://[::1/v1",
+        "http://a\x01b/",
+    ],
 )
 async def test_an_address_that_is_none(address: str) -> None:
     model = OpenAIModel("m-1", base_url=address)
@@ -328,8 +428,12 @@ async def test_cancelling_while_the_server_is_silent() -> None:
 
 
 async def test_the_models_on_offer() -> None:
-    body = json.dumps({"object": "list", "data": [{"id": "a", "object": "model"}, {"id": "b"}]}).encode()
-    with LoopbackServer(Answer([body], content_type="application/json"), Answer([b"no"], status=404)) as server:
+    body = json.dumps(
+        {"object": "list", "data": [{"id": "a", "object": "model"}, {"id": "b"}]}
+    ).encode()
+    with LoopbackServer(
+        Answer([body], content_type="application/json"), Answer([b"no"], status=404)
+    ) as server:
         model = OpenAIModel("", base_url=server.base_url)
         with trio.fail_after(5):
             assert await model.offered() == ["a", "b"]
@@ -348,7 +452,11 @@ async def test_calls_without_an_id_that_all_have_index_0() -> None:
         DONE,
     ]
     made = calls(await ask(Answer(steps)))
-    assert [(call.name, call.arguments) for call in made] == [("one", {"a": 1}), ("one", {}), ("two", {"b": 2})]
+    assert [(call.name, call.arguments) for call in made] == [
+        ("one", {"a": 1}),
+        ("one", {}),
+        ("two", {"b": 2}),
+    ]
     assert len({call.call_id for call in made}) == 3
 
 
@@ -363,21 +471,45 @@ async def test_every_field_may_be_null_or_of_a_kind_of_its_own() -> None:
         DONE,
     ]
     usage = Usage(input_tokens=7, output_tokens=1, cached_tokens=3)
-    assert await ask(Answer(steps)) == [TextDelta("ok"), Finish(reason="stop", usage=usage, model=None)]
+    assert await ask(Answer(steps)) == [
+        TextDelta("ok"),
+        Finish(reason="stop", usage=usage, model=None),
+    ]
 
 
 async def test_a_whole_message_where_a_delta_should_be() -> None:
-    steps = [event({"choices": [{"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}]}), DONE]
+    steps = [
+        event(
+            {
+                "choices": [
+                    {"message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}
+                ]
+            }
+        ),
+        DONE,
+    ]
     assert said(await ask(Answer(steps))) == "ok"
 
 
 @pytest.mark.parametrize(
     ("sent", "message"),
     [
-        (event({"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]}), "the model server failed while it answered"),
-        (b"event: error\ndata: out of slots\n\n", "the model server failed while it answered: out of slots"),
-        (b'event: error\ndata: {"choices": []}\n\n', 'the model server failed while it answered: {"choices": []}'),
-        (event({"message": "no slots", "type": "x"}), "the model server failed while it answered: no slots"),
+        (
+            event({"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]}),
+            "the model server failed while it answered",
+        ),
+        (
+            b"event: error\ndata: out of slots\n\n",
+            "the model server failed while it answered: out of slots",
+        ),
+        (
+            b'event: error\ndata: {"choices": []}\n\n',
+            'the model server failed while it answered: {"choices": []}',
+        ),
+        (
+            event({"message": "no slots", "type": "x"}),
+            "the model server failed while it answered: no slots",
+        ),
     ],
 )
 async def test_other_ways_to_say_that_it_failed(sent: bytes, message: str) -> None:
@@ -389,8 +521,14 @@ async def test_other_ways_to_say_that_it_failed(sent: bytes, message: str) -> No
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b'{"detail": [{"loc": ["body"], "msg": "too long"}]}', '422: [{"loc":["body"],"msg":"too long"}]'),
-        (b'{"object": "error", "message": {"detail": "too long"}, "code": "3051"}', '422: {"detail":"too long"}'),
+        (
+            b'{"detail": [{"loc": ["body"], "msg": "too long"}]}',
+            '422: [{"loc":["body"],"msg":"too long"}]',
+        ),
+        (
+            b'{"object": "error", "message": {"detail": "too long"}, "code": "3051"}',
+            '422: {"detail":"too long"}',
+        ),
         (b'{"message": "too long", "request_id": "1"}', "422: too long"),
         (b'[{"error": {"code": 400, "message": "too long"}}]', "422: too long"),
         (b"too\nlong\n", "422: too\\nlong"),
@@ -406,7 +544,11 @@ async def test_the_shapes_of_a_refusal(body: bytes, said: str) -> None:
 
 
 async def test_an_older_server_is_asked_again_without_usage() -> None:
-    refusal = Answer(_refusal("Unrecognized request argument supplied: stream_options"), status=400, content_type="application/json")
+    refusal = Answer(
+        _refusal("Unrecognized request argument supplied: stream_options"),
+        status=400,
+        content_type="application/json",
+    )
     with LoopbackServer(refusal, Answer([text("one")]), Answer([text("two")])) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
         with trio.fail_after(10):
@@ -420,7 +562,10 @@ async def test_an_older_server_is_asked_again_without_usage() -> None:
 async def test_a_server_may_refuse_one_field_and_miss_another() -> None:
     refusals = [
         Answer(_refusal(said), status=400, content_type="application/json")
-        for said in ("Unrecognized request argument supplied: stream_options", "reasoning_content must be passed back")
+        for said in (
+            "Unrecognized request argument supplied: stream_options",
+            "reasoning_content must be passed back",
+        )
     ]
     with LoopbackServer(*refusals, Answer([text("one")])) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
@@ -431,8 +576,13 @@ async def test_a_server_may_refuse_one_field_and_miss_another() -> None:
     assert len(server.requests) == 3
 
 
-async def test_a_server_that_refuses_all_the_same_is_told_after_as_many_fields_as_there_are() -> None:
-    refusals = [Answer(_refusal("max_tokens: 9 > 8"), status=400, content_type="application/json") for _ in range(9)]
+async def test_a_server_that_refuses_all_the_same_is_told_after_as_many_fields_as_there_are() -> (
+    None
+):
+    refusals = [
+        Answer(_refusal("max_tokens: 9 > 8"), status=400, content_type="application/json")
+        for _ in range(9)
+    ]
     with LoopbackServer(*refusals) as server:
         model = AnthropicModel("m-1", base_url=server.base_url)
         with trio.fail_after(10), pytest.raises(ModelError, match="max_tokens"):
@@ -444,7 +594,10 @@ async def test_a_server_that_refuses_all_the_same_is_told_after_as_many_fields_a
 
 async def test_an_address_with_a_query_and_a_login() -> None:
     with LoopbackServer(Answer([text("ok")]), Answer(_refusal("no"), status=401)) as server:
-        address = server.base_url.replace("http://", "http://ada:secret@") + "/chat/completions?api-version=2024-10-21"
+        address = (
+            server.base_url.replace("http://", "http://ada:secret@")
+            + "/chat/completions?api-version=2024-10-21"
+        )
         model = OpenAIModel("m-1", base_url=address)
         with trio.fail_after(10):
             async with model.stream(HELLO, []) as pieces:
@@ -460,14 +613,24 @@ async def test_an_address_with_a_query_and_a_login() -> None:
 
 @pytest.mark.parametrize(
     ("address", "sent"),
-    [("https://ada.openai.azure.com/openai/v1", "sk-1"), ("https://api.openai.com/v1", None), ("https://azure.com.example/v1", None)],
+    [
+        ("https://ada.openai.azure.com/openai/v1", "sk-1"),
+        ("https://api.openai.com/v1", None),
+        ("https://azure.com.example/v1", None),
+    ],
 )
 def test_azure_takes_the_key_in_a_header_of_its_own(address: str, sent: str | None) -> None:
-    assert key_headers("sk-1", address) == {"Authorization": "Bearer sk-1"} | ({"api-key": sent} if sent else {})
+    assert key_headers("sk-1", address) == {"Authorization": "Bearer sk-1"} | (
+        {"api-key": sent} if sent else {}
+    )
     assert key_headers("", address) == {}
 
 
-CALL = Message(role="assistant", content=None, tool_calls=[ToolCallRequest(call_id="call_a", name="one", arguments={})])
+CALL = Message(
+    role="assistant",
+    content=None,
+    tool_calls=[ToolCallRequest(call_id="call_a", name="one", arguments={})],
+)
 RESULT = Message(role="tool", content="1", call_id="call_a")
 
 
@@ -487,7 +650,12 @@ async def conversation_of(*answers: Answer) -> list[dict[str, Any]]:
 async def test_reasoning_and_signatures_go_back_with_their_calls() -> None:
     signature = {"google": {"thought_signature": "abc"}}
     detail = {"type": "reasoning.encrypted", "data": "x"}
-    part = {"index": 0, "id": "call_a", "function": {"name": "one", "arguments": "{}"}, "extra_content": signature}
+    part = {
+        "index": 0,
+        "id": "call_a",
+        "function": {"name": "one", "arguments": "{}"},
+        "extra_content": signature,
+    }
     steps = [
         chunk({"reasoning_content": "I th"}),
         chunk({"reasoning_content": "ink", "reasoning_details": [detail]}),
@@ -501,18 +669,33 @@ async def test_reasoning_and_signatures_go_back_with_their_calls() -> None:
         "content": None,
         "reasoning_content": "I think",
         "reasoning_details": [detail],
-        "tool_calls": [{"id": "call_a", "type": "function", "function": {"name": "one", "arguments": "{}"}, "extra_content": signature}],
+        "tool_calls": [
+            {
+                "id": "call_a",
+                "type": "function",
+                "function": {"name": "one", "arguments": "{}"},
+                "extra_content": signature,
+            }
+        ],
     }
 
 
 @pytest.mark.parametrize(
     ("refusal", "message", "call"),
     [
-        ("The reasoning_content in the thinking mode must be passed back to the API.", {"reasoning_content": ""}, {}),
+        (
+            "The reasoning_content in the thinking mode must be passed back to the API.",
+            {"reasoning_content": ""},
+            {},
+        ),
         (
             "Function call is missing a thought_signature in functionCall parts.",
             {},
-            {"extra_content": {"google": {"thought_signature": "skip_thought_signature_validator"}}},
+            {
+                "extra_content": {
+                    "google": {"thought_signature": "skip_thought_signature_validator"}
+                }
+            },
         ),
     ],
 )
@@ -521,12 +704,21 @@ async def test_what_was_never_kept_is_filled_in_where_a_server_wants_it(
 ) -> None:
     refused = Answer(_refusal(refusal), status=400, content_type="application/json")
     [_, sent, _] = await conversation_of(Answer([text("no call")]), refused, Answer([text("ok")]))
-    wire = {"id": "call_a", "type": "function", "function": {"name": "one", "arguments": "{}"}, **call}
+    wire = {
+        "id": "call_a",
+        "type": "function",
+        "function": {"name": "one", "arguments": "{}"},
+        **call,
+    }
     assert sent == {"role": "assistant", "content": None, **message, "tool_calls": [wire]}
 
 
 async def test_a_server_that_goes_on_refusing_is_not_asked_for_ever() -> None:
-    refused = Answer(_refusal("reasoning_content must be passed back"), status=400, content_type="application/json")
+    refused = Answer(
+        _refusal("reasoning_content must be passed back"),
+        status=400,
+        content_type="application/json",
+    )
     with LoopbackServer(refused, refused) as server:
         with pytest.raises(ModelError, match="reasoning_content must be passed back"):
             await ask_at(server, messages=[*HELLO, CALL, RESULT])
@@ -536,5 +728,7 @@ async def test_a_server_that_goes_on_refusing_is_not_asked_for_ever() -> None:
 def test_what_is_kept_is_bounded() -> None:
     kept = Keepsakes()
     kept.keep(["call_a"], Keepsake(fields={"reasoning_content": "first"}))
-    kept.keep([f"call_{number}" for number in range(500)], Keepsake(fields={"reasoning_content": "later"}))
+    kept.keep(
+        [f"call_{number}" for number in range(500)], Keepsake(fields={"reasoning_content": "later"})
+    )
     assert kept.of(CALL) == Keepsake()

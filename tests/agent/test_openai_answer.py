@@ -15,8 +15,14 @@ from sliphook.agent.models.openai_stream import CompletionAssembler
 from sliphook.agent.models.openai_wire import Chunk, decode_chunk
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 600) | st.floats(allow_nan=False) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 600)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=5,
 )
 
@@ -31,10 +37,16 @@ _PART = _object(
     id=st.sampled_from(["a", "b", ""]) | _JSON,
     function=_object(name=st.just("f") | _JSON, arguments=_JSON),
 )
-_DELTA = _object(content=st.text(max_size=3) | _JSON, tool_calls=st.lists(_PART, max_size=3) | _JSON)
+_DELTA = _object(
+    content=st.text(max_size=3) | _JSON, tool_calls=st.lists(_PART, max_size=3) | _JSON
+)
 _CHOICE = _object(delta=_DELTA, message=_DELTA, finish_reason=st.just("stop") | _JSON)
 _CHUNK = _object(
-    choices=st.lists(_CHOICE, max_size=2) | _JSON, usage=_JSON, error=_object(message=_JSON, code=_JSON), object=_JSON, detail=_JSON
+    choices=st.lists(_CHOICE, max_size=2) | _JSON,
+    usage=_JSON,
+    error=_object(message=_JSON, code=_JSON),
+    object=_JSON,
+    detail=_JSON,
 )
 
 
@@ -64,7 +76,10 @@ def test_bytes_that_are_no_chunk_are_none(data: bytes) -> None:
     assert chunk is None or isinstance(chunk, Chunk)
 
 
-@given(st.data(), st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.integers(-9, 9), max_size=3))
+@given(
+    st.data(),
+    st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.integers(-9, 9), max_size=3),
+)
 def test_arguments_may_be_split_anywhere(data: st.DataObject, arguments: dict[str, Any]) -> None:
     written = json.dumps(arguments, ensure_ascii=False)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=5)))
@@ -72,8 +87,14 @@ def test_arguments_may_be_split_anywhere(data: st.DataObject, arguments: dict[st
     assembler = CompletionAssembler()
     for start, end in itertools.pairwise(bounds):
         head = {"index": 0} if start else {"index": 0, "id": "a"}
-        function = {"arguments": written[start:end]} if start else {"name": "f", "arguments": written[start:end]}
-        chunk = decode_chunk(json.dumps({"choices": [{"delta": {"tool_calls": [{**head, "function": function}]}}]}))
+        function = (
+            {"arguments": written[start:end]}
+            if start
+            else {"name": "f", "arguments": written[start:end]}
+        )
+        chunk = decode_chunk(
+            json.dumps({"choices": [{"delta": {"tool_calls": [{**head, "function": function}]}}]})
+        )
         assert chunk is not None
         assert assembler.feed(chunk) == ""
     assert list(assembler.end()) == [ToolCall(call_id="a", name="f", arguments=arguments), Finish()]

@@ -32,13 +32,17 @@ def circles(names: str) -> list[list[str]]:
         ("aabaabaabaab", 12, ["a", "a", "b"]),
     ],
 )
-def test_a_circle_is_found_when_it_was_gone_round_four_times(names: str, found_at: int, circle: list[str]) -> None:
+def test_a_circle_is_found_when_it_was_gone_round_four_times(
+    names: str, found_at: int, circle: list[str]
+) -> None:
     found = circles(names)
     assert found[found_at - 1] == circle
     assert [one for one in found if one] == [circle]
 
 
-@pytest.mark.parametrize("names", ["aaa", "aaabaaab", "abababa", "abcdabcdabcdabcdabcd", "abacadaeaf"])
+@pytest.mark.parametrize(
+    "names", ["aaa", "aaabaaab", "abababa", "abcdabcdabcdabcdabcd", "abacadaeaf"]
+)
 def test_what_is_no_circle(names: str) -> None:
     assert not any(circles(names))
 

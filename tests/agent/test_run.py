@@ -28,7 +28,12 @@ class Ran:
     def __init__(self, *args: str | Path, cwd: Path, **environ: str) -> None:
         command = [sys.executable, "-m", "sliphook", "run", *map(str, args)]
         self.process = subprocess.Popen(
-            command, cwd=cwd, env={**os.environ, **environ}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command,
+            cwd=cwd,
+            env={**os.environ, **environ},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         self.out = ""
         self.err = ""
@@ -89,7 +94,11 @@ def stubborn(folder: Path) -> Path:
         "protocol_version": 1,
         "name": "stubborn",
         "tools": [{"name": "hang"}],
-        "subscriptions": [{"event": "agent_loop_stopped"}, {"event": "turn_end"}, {"event": "session_end"}],
+        "subscriptions": [
+            {"event": "agent_loop_stopped"},
+            {"event": "turn_end"},
+            {"event": "session_end"},
+        ],
     }
     path.write_text(
         "#!/usr/bin/env python3\n"
@@ -141,8 +150,18 @@ def test_without_options_it_greets(run: Runner) -> None:
 def test_a_script_with_a_tool_plugin_and_a_guard(run: Runner, tmp_path: Path) -> None:
     script = tmp_path / "replies.json"
     calls = [{"name": "weather", "arguments": {"city": "Bergen"}}]
-    script.write_text(json.dumps({"replies": [{"text": "Let me look.", "calls": calls}, {"text": "Rain.\n"}]}))
-    status, out, err = run("weather?", "--model", script, "--plugin", EXAMPLES / "weather.py", "--plugin", EXAMPLES / "guard.sh")
+    script.write_text(
+        json.dumps({"replies": [{"text": "Let me look.", "calls": calls}, {"text": "Rain.\n"}]})
+    )
+    status, out, err = run(
+        "weather?",
+        "--model",
+        script,
+        "--plugin",
+        EXAMPLES / "weather.py",
+        "--plugin",
+        EXAMPLES / "guard.sh",
+    )
     assert (status, out) == (0, "Let me look.\nRain.\n")
     started, on_its_way, ended = err.splitlines()
     assert on_its_way == "progress: weather: asking the station in Bergen"
@@ -155,16 +174,38 @@ def test_it_is_recorded(run: Runner, tmp_path: Path) -> None:
     assert run("TOOL x", XDG_DATA_HOME=str(tmp_path))[0] == 0
     with Transcripts.open(tmp_path / "sliphook" / "transcripts.db") as transcripts:
         [row] = transcripts.sessions()
-    assert (row.prompt, row.platform, row.cwd, row.end_reason, row.messages) == ("TOOL x", "cli", str(tmp_path), "exit", 4)
+    assert (row.prompt, row.platform, row.cwd, row.end_reason, row.messages) == (
+        "TOOL x",
+        "cli",
+        str(tmp_path),
+        "exit",
+        4,
+    )
 
 
 def test_a_server_with_the_trace(run: Runner, tmp_path: Path) -> None:
-    answers = Answer(cut_in(one_call("call_1", "weather", '{"city":"Bergen"}'), 9)), Answer(cut_in(text("It ", "rains."), 9))
+    answers = (
+        Answer(cut_in(one_call("call_1", "weather", '{"city":"Bergen"}'), 9)),
+        Answer(cut_in(text("It ", "rains."), 9)),
+    )
     with LoopbackServer(*answers) as server:
-        options: list[str | Path] = ["--model", "m-1", "--base-url", server.base_url, "--trace", "--trace-file", tmp_path / "trace.jsonl"]
-        status, out, err = run("weather?", *options, "--plugin", EXAMPLES / "weather.py", SLIPHOOK_API_KEY="sk-1")
+        options: list[str | Path] = [
+            "--model",
+            "m-1",
+            "--base-url",
+            server.base_url,
+            "--trace",
+            "--trace-file",
+            tmp_path / "trace.jsonl",
+        ]
+        status, out, err = run(
+            "weather?", *options, "--plugin", EXAMPLES / "weather.py", SLIPHOOK_API_KEY="sk-1"
+        )
     assert (status, out) == (0, "It rains.\n")
-    assert [request.headers["authorization"] for request in server.requests] == ["Bearer sk-1", "Bearer sk-1"]
+    assert [request.headers["authorization"] for request in server.requests] == [
+        "Bearer sk-1",
+        "Bearer sk-1",
+    ]
     assert "sk-1" not in err
     assert any("→ weather" in line and "tool/call" in line for line in err.splitlines())
     assert any("← weather" in line and "tool/call" in line for line in err.splitlines())
@@ -173,7 +214,12 @@ def test_a_server_with_the_trace(run: Runner, tmp_path: Path) -> None:
 
 
 def test_a_busy_server_is_asked_again(run: Runner) -> None:
-    busy = Answer([b'{"error":{"message":"slow down"}}'], status=429, content_type="application/json", headers={"Retry-After": "0.1"})
+    busy = Answer(
+        [b'{"error":{"message":"slow down"}}'],
+        status=429,
+        content_type="application/json",
+        headers={"Retry-After": "0.1"},
+    )
     with LoopbackServer(busy, Answer([text("ok")])) as server:
         status, out, err = run("hello", "--model", "m-1", "--base-url", server.base_url)
     assert (status, out) == (0, "ok\n")
@@ -188,13 +234,27 @@ def test_a_busy_server_is_asked_again(run: Runner) -> None:
             "refused the key (401: bad key); set SLIPHOOK_API_KEY or OPENAI_API_KEY",
         ),
         (Answer([b"{}"], status=404), "(404); check --model and --base-url"),
-        (Answer([b"<html>"], content_type="text/html"), "is no answer of a model (text/html); check --base-url"),
-        (Answer([chunk({"content": ""}), b'data: {"error":{"message":"no","code":400}}\n\n']), "failed while it answered: no"),
+        (
+            Answer([b"<html>"], content_type="text/html"),
+            "is no answer of a model (text/html); check --base-url",
+        ),
+        (
+            Answer([chunk({"content": ""}), b'data: {"error":{"message":"no","code":400}}\n\n']),
+            "failed while it answered: no",
+        ),
     ],
 )
 def test_a_server_that_will_not_do_is_one_line(run: Runner, answer: Answer, says: str) -> None:
     with LoopbackServer(answer) as server:
-        status, out, err = run("hello", "--model", "m-1", "--base-url", server.base_url, "--plugin", EXAMPLES / "guard.py")
+        status, out, err = run(
+            "hello",
+            "--model",
+            "m-1",
+            "--base-url",
+            server.base_url,
+            "--plugin",
+            EXAMPLES / "guard.py",
+        )
     assert (status, out) == (1, "")
     [line] = err.splitlines()
     assert line.endswith(says)
@@ -203,19 +263,37 @@ def test_a_server_that_will_not_do_is_one_line(run: Runner, answer: Answer, says
 @pytest.mark.parametrize(
     ("args", "status", "says"),
     [
-        (["--model", "none.json"], 1, "none.json: cannot read the script (No such file or directory); check the path"),
+        (
+            ["--model", "none.json"],
+            1,
+            "none.json: cannot read the script (No such file or directory); check the path",
+        ),
         (["--model", "broken.json"], 1, "broken.json: line 1, column 2: "),
         (["--model", "m-1"], 1, "needs a key: set SLIPHOOK_API_KEY or OPENAI_API_KEY"),
-        (["--model", "m-1", "--base-url", "http://127.0.0.1:1/v1"], 1, "is it running, and is --base-url right?"),
+        (
+            ["--model", "m-1", "--base-url", "http://127.0.0.1:1/v1"],
+            1,
+            "is it running, and is --base-url right?",
+        ),
         (["--base-url", "http://127.0.0.1:1/v1"], 1, "is it running, and is --base-url right?"),
-        (["--model", "m-1", "--base-url", "nowhere"], 1, "--base-url looks like http://127.0.0.1:8080/v1"),
+        (
+            ["--model", "m-1", "--base-url", "nowhere"],
+            1,
+            "--base-url looks like http://127.0.0.1:8080/v1",
+        ),
         (["--plugin", "none"], 1, "plugin none did not start: "),
-        (["--plugin", EXAMPLES / "guard.py", "--plugin", "broken.json"], 1, "plugin broken did not start: broken.json is not executable"),
+        (
+            ["--plugin", EXAMPLES / "guard.py", "--plugin", "broken.json"],
+            1,
+            "plugin broken did not start: broken.json is not executable",
+        ),
         (["--trace-file", "no/such/folder"], 1, "cannot write the trace to no/such/folder"),
         (["--oops"], 2, "--oops"),
     ],
 )
-def test_what_cannot_work_is_one_line(run: Runner, tmp_path: Path, args: list[str | Path], status: int, says: str) -> None:
+def test_what_cannot_work_is_one_line(
+    run: Runner, tmp_path: Path, args: list[str | Path], status: int, says: str
+) -> None:
     (tmp_path / "broken.json").write_text("{")
     ended, out, err = run("hello", *args)
     assert (ended, out) == (status, "")
@@ -237,13 +315,17 @@ def test_nobody_reads_the_answer(run: Runner) -> None:
     assert (ran.end(), ran.err) == (1, "")
 
 
-def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(run: Runner, tmp_path: Path) -> None:
+def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(
+    run: Runner, tmp_path: Path
+) -> None:
     ran = run.start("TOOL hang", "--plugin", stubborn(tmp_path))
     ran.wait_for_line("tool: hang")
     ran.process.send_signal(signal.SIGINT)
     ran.wait_for_line("warning: interrupted; once more to leave at once")
     deadline = time.monotonic() + WAIT_S
-    while len(heard(tmp_path)[1]) < 2 and time.monotonic() < deadline:  # told already, but on a busy machine it reads late
+    while (
+        len(heard(tmp_path)[1]) < 2 and time.monotonic() < deadline
+    ):  # told already, but on a busy machine it reads late
         time.sleep(0.01)
     began = time.monotonic()
     ran.process.send_signal(signal.SIGINT)
@@ -260,10 +342,16 @@ def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(run: Runner, t
     ]
 
 
-@pytest.mark.parametrize(("number", "status", "word"), [(signal.SIGINT, 130, "sigint"), (signal.SIGTERM, 143, "sigterm")])
-def test_one_signal_ends_it_in_time_even_with_a_stubborn_plugin(run: Runner, tmp_path: Path, number: int, status: int, word: str) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "word"), [(signal.SIGINT, 130, "sigint"), (signal.SIGTERM, 143, "sigterm")]
+)
+def test_one_signal_ends_it_in_time_even_with_a_stubborn_plugin(
+    run: Runner, tmp_path: Path, number: int, status: int, word: str
+) -> None:
     with LoopbackServer(SILENT) as server:
-        ran = run.start("hello", "--model", "m-1", "--base-url", server.base_url, "--plugin", stubborn(tmp_path))
+        ran = run.start(
+            "hello", "--model", "m-1", "--base-url", server.base_url, "--plugin", stubborn(tmp_path)
+        )
         deadline = time.monotonic() + WAIT_S
         while not server.requests and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -274,7 +362,10 @@ def test_one_signal_ends_it_in_time_even_with_a_stubborn_plugin(run: Runner, tmp
         assert server.client_left.wait(1)
     pid, events = heard(tmp_path)
     assert_gone(pid)
-    assert events[0] == f'event/agent_loop_stopped {{"reason": "signal", "invalidation_reason": "{word}"}}'
+    assert (
+        events[0]
+        == f'event/agent_loop_stopped {{"reason": "signal", "invalidation_reason": "{word}"}}'
+    )
     assert events[-1] == 'event/session_end {"reason": "signal"}'
 
 
@@ -312,4 +403,6 @@ def test_progress_is_told_in_a_pipe_but_seldom(run: Runner, tmp_path: Path) -> N
     tool.chmod(0o755)
     status, _, err = run("TOOL go", "--plugin", tool)
     assert status == 0
-    assert [line for line in err.splitlines() if line.startswith("progress:")] == ["progress: far: 0% on\\x1b[2J"]
+    assert [line for line in err.splitlines() if line.startswith("progress:")] == [
+        "progress: far: 0% on\\x1b[2J"
+    ]

@@ -64,7 +64,13 @@ async def test_a_conversation_comes_back_as_it_was(path: Path) -> None:
         said.add_result(CALL_1, "cold")
         await said.say("Cold")
         said.add_answer(assistant("Cold."))
-    expected = [user("weather?\n\x00\u2028🥪"), CALLING, result("c1", "cold"), result("c2", "noon"), assistant("Cold.")]
+    expected = [
+        user("weather?\n\x00\u2028🥪"),
+        CALLING,
+        result("c1", "cold"),
+        result("c2", "noon"),
+        assistant("Cold."),
+    ]
     assert said.messages == expected
     assert load(path, "s-1") == expected
     assert load(path, "s-2") == []
@@ -72,11 +78,16 @@ async def test_a_conversation_comes_back_as_it_was(path: Path) -> None:
 
 async def test_a_session_goes_on_and_is_recorded_in_the_same_place(path: Path) -> None:
     with Transcripts.open(path) as transcripts:
-        Conversation(recorder=transcripts.begin("s-1", "main", "cli", "/project", "m-1")).add_user("one")
+        Conversation(recorder=transcripts.begin("s-1", "main", "cli", "/project", "m-1")).add_user(
+            "one"
+        )
         transcripts.end("s-1", "exit")
     with Transcripts.open(path) as transcripts:
         [ended] = transcripts.sessions()
-        again = Conversation(recorder=transcripts.begin("s-1", "main", "cli", "/project", "m-2"), messages=transcripts.load("s-1"))
+        again = Conversation(
+            recorder=transcripts.begin("s-1", "main", "cli", "/project", "m-2"),
+            messages=transcripts.load("s-1"),
+        )
         again.add_user("two")
         again.add_answer(assistant("both"))
     assert (ended.end_reason, ended.model, ended.messages) == ("exit", "m-1", 1)
@@ -84,8 +95,19 @@ async def test_a_session_goes_on_and_is_recorded_in_the_same_place(path: Path) -
     with Transcripts.open(path) as transcripts:
         assert transcripts.load("s-1") == again.messages
         [row] = transcripts.sessions()
-    assert (row.session_key, row.platform, row.cwd, row.model, row.prompt) == ("main", "cli", "/project", "m-2", "one")
-    assert (row.ended_at, row.end_reason, row.messages, row.began_at) == (None, None, 3, ended.began_at)
+    assert (row.session_key, row.platform, row.cwd, row.model, row.prompt) == (
+        "main",
+        "cli",
+        "/project",
+        "m-2",
+        "one",
+    )
+    assert (row.ended_at, row.end_reason, row.messages, row.began_at) == (
+        None,
+        None,
+        3,
+        ended.began_at,
+    )
 
 
 async def test_an_interrupted_answer_stays_and_an_abandoned_one_does_not(path: Path) -> None:
@@ -121,7 +143,12 @@ async def test_broken_off_in_a_tool_call(path: Path) -> None:
         said.add_answer(CALLING)
         said.add_result(CALL_2, "noon")
     resumed = load(path, "s-1")
-    assert resumed == [user("weather?"), CALLING, result("c1", "interrupted before it had finished"), result("c2", "noon")]
+    assert resumed == [
+        user("weather?"),
+        CALLING,
+        result("c1", "interrupted before it had finished"),
+        result("c2", "noon"),
+    ]
     said.close_calls(begun={"c1"})  # the same happens to the conversation that lives on
     assert said.messages == resumed
 
@@ -130,7 +157,7 @@ SPEAKER = """
 import sys, trio
 from pathlib import Path
 from sliphook.agent.conversation import Conversation
-from sliphook.agent.transcripts import SessionRow, TranscriptError, Transcripts
+from sliphook.agent.transcripts.store import SessionRow, TranscriptError, Transcripts
 from sliphook_sdk.protocol import Message
 
 async def main():
@@ -173,7 +200,11 @@ async def test_the_files_are_for_the_user_alone(path: Path) -> None:
         with Transcripts.open(path) as transcripts:
             await transcripts.begin("s-1").text("a")
             files = sorted(path.parent.iterdir())
-            assert [file.name for file in files] == ["transcripts.db", "transcripts.db-shm", "transcripts.db-wal"]
+            assert [file.name for file in files] == [
+                "transcripts.db",
+                "transcripts.db-shm",
+                "transcripts.db-wal",
+            ]
             assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
             assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     finally:
@@ -186,13 +217,20 @@ async def test_a_session_in_which_nothing_is_said_leaves_nothing(path: Path) -> 
         transcripts.end("s-1", "exit")
     with Transcripts.open(path) as transcripts:
         assert transcripts.sessions() == []
-        with pytest.raises(TranscriptError, match="there is no session; `sliphook sessions` lists them"):
+        with pytest.raises(
+            TranscriptError, match="there is no session; `sliphook sessions` lists them"
+        ):
             transcripts.find(None)
 
 
 async def test_the_session_that_is_meant(path: Path) -> None:
     with Transcripts.open(path) as transcripts:
-        for session_id, platform, cwd in [("ab1", "cli", "/one"), ("ab2", "api", "/one"), ("b", "cli", "/two"), ("b1", "cli", "/three")]:
+        for session_id, platform, cwd in [
+            ("ab1", "cli", "/one"),
+            ("ab2", "api", "/one"),
+            ("b", "cli", "/two"),
+            ("b1", "cli", "/three"),
+        ]:
             transcripts.begin(session_id, None, platform, cwd).message(user(session_id))
     with Transcripts.open(path) as transcripts:
         assert [row.session_id for row in transcripts.sessions()] == ["b1", "b", "ab2", "ab1"]
@@ -203,7 +241,11 @@ async def test_the_session_that_is_meant(path: Path) -> None:
         assert transcripts.find("b").session_id == "b"
         wrong: list[tuple[str | None, str | None, str]] = [
             ("ab", None, "2 sessions begin with 'ab': ab2, ab1; give more of it"),
-            ("c%", None, "there is no session that begins with 'c%'; `sliphook sessions` lists them"),
+            (
+                "c%",
+                None,
+                "there is no session that begins with 'c%'; `sliphook sessions` lists them",
+            ),
             (None, "/four", "there is no session in /four; `sliphook sessions` lists them"),
         ]
         for prefix, folder, complaint in wrong:
@@ -294,7 +336,9 @@ async def test_a_locked_file_holds_nobody_and_loses_nothing(path: Path) -> None:
     assert load(path, "s-1") == [user("one"), assistant("abcdefgh")]
 
 
-async def test_a_file_that_stays_locked_is_told_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_file_that_stays_locked_is_told_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sliphook.agent.transcripts.writer_thread.BUSY_TIMEOUT_S", 0.05)
     problems: list[str] = []
     transcripts = Transcripts.open(path, problems.append)
@@ -368,11 +412,16 @@ def _newer(path: Path) -> None:
     [
         (_no_database, "file is not a database; repair it"),
         (_foreign, "is no file of Sliphook's; it is left alone"),
-        (_newer, "has format 2, and this Sliphook knows format 1; it is left alone: update Sliphook"),
+        (
+            _newer,
+            "has format 2, and this Sliphook knows format 1; it is left alone: update Sliphook",
+        ),
         (_folder, "cannot open the transcripts in"),
     ],
 )
-def test_a_file_that_is_not_ours_is_named_and_left_alone(path: Path, make: Callable[[Path], None], complaint: str) -> None:
+def test_a_file_that_is_not_ours_is_named_and_left_alone(
+    path: Path, make: Callable[[Path], None], complaint: str
+) -> None:
     path.parent.mkdir(parents=True)
     make(path)
     before = path.read_bytes() if path.is_file() else None

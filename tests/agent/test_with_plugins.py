@@ -53,7 +53,12 @@ class Shell:
 
     def __init__(self) -> None:
         self.ran: list[str] = []
-        self.tool = AgentTool(name="shell", description="Run a command.", input_schema={"type": "object"}, run=self._run)
+        self.tool = AgentTool(
+            name="shell",
+            description="Run a command.",
+            input_schema={"type": "object"},
+            run=self._run,
+        )
 
     async def _run(self, arguments: dict[str, Any]) -> str:
         self.ran.append(arguments["command"])
@@ -68,7 +73,11 @@ class Wire:
         self.sent = trio.Event()
 
     def record(self, record: TraceRecord) -> None:
-        if record.direction == "to_plugin" and record.kind == "message" and record.method is not None:
+        if (
+            record.direction == "to_plugin"
+            and record.kind == "message"
+            and record.method is not None
+        ):
             self.methods.append(record.method)
             if record.method == "tool/call":
                 self.sent.set()
@@ -79,13 +88,20 @@ class Wire:
 
 @asynccontextmanager
 async def on_stage(
-    *plugins: Path, model: RecordingModel | OpenAIModel, shell: Shell | None = None, wire: Wire | None = None
+    *plugins: Path,
+    model: RecordingModel | OpenAIModel,
+    shell: Shell | None = None,
+    wire: Wire | None = None,
 ) -> AsyncGenerator[tuple[Agent, Session, RecordingDisplay]]:
     display = RecordingDisplay()
     tools = [shell.tool] if shell else []
     with trio.fail_after(WAIT_S):
-        async with PluginHost(plugins, reserved_tools=[tool.name for tool in tools], trace=wire) as host:
-            assert [(plugin.state, plugin.why) for plugin in host.plugins] == [("ready", None)] * len(plugins)
+        async with PluginHost(
+            plugins, reserved_tools=[tool.name for tool in tools], trace=wire
+        ) as host:
+            assert [(plugin.state, plugin.why) for plugin in host.plugins] == [
+                ("ready", None)
+            ] * len(plugins)
             async with host.session(model=model.name) as session:
                 yield Agent(host, session, model, display=display, tools=tools), session, display
 
@@ -99,24 +115,38 @@ def calling(name: str, **arguments: object) -> Reply:
     [
         ("guard.py", "guard"),
         ("guard.sh", "guard-sh"),
-        pytest.param("guard.mjs", "guard-node", marks=pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")),
+        pytest.param(
+            "guard.mjs",
+            "guard-node",
+            marks=pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here"),
+        ),
     ],
 )
 async def test_a_guard_in_any_language_keeps_the_tool_from_running(example: str, name: str) -> None:
     shell = Shell()
-    model = RecordingModel(calling("shell", command="rm -rf build"), calling("shell", command="ls"), Reply(text="done"))
+    model = RecordingModel(
+        calling("shell", command="rm -rf build"), calling("shell", command="ls"), Reply(text="done")
+    )
     async with on_stage(EXAMPLES / example, model=model, shell=shell) as (agent, _, display):
         assert await agent.run("clean up") == "completed"
     assert shell.ran == ["ls"]
     why = f"{name}: deleting whole trees is not for agents"
     assert ("denied", "shell", why) in display.shown
-    assert model.asked[1][-1] == Message(role="tool", content=f"the call of shell was denied: {why}", call_id="id-1")
+    assert model.asked[1][-1] == Message(
+        role="tool", content=f"the call of shell was denied: {why}", call_id="id-1"
+    )
     assert model.asked[2][-1].content == "ran ls"
 
 
 async def test_a_plugins_tool_for_a_model_behind_http() -> None:
-    call = call_part(0, '{"ci', call_id="call_9", name="weather") + call_part(0, 'ty":"Bergen"}') + chunk({}, "tool_calls")
-    with LoopbackServer(Answer([b": hi\n\n", *cut_in(call, 11)]), Answer(cut_in(text("Rain."), 5))) as server:
+    call = (
+        call_part(0, '{"ci', call_id="call_9", name="weather")
+        + call_part(0, 'ty":"Bergen"}')
+        + chunk({}, "tool_calls")
+    )
+    with LoopbackServer(
+        Answer([b": hi\n\n", *cut_in(call, 11)]), Answer(cut_in(text("Rain."), 5))
+    ) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
         async with on_stage(EXAMPLES / "weather.py", model=model) as (agent, _, display):
             assert await agent.run("weather in Bergen?") == "completed"
@@ -126,7 +156,12 @@ async def test_a_plugins_tool_for_a_model_behind_http() -> None:
     assert "city" in offered["function"]["parameters"]["properties"]
     answered = server.requests[1].body["messages"][-1]
     assert (answered["role"], answered["tool_call_id"]) == ("tool", "call_9")
-    assert json.loads(answered["content"]) == {"city": "Bergen", "days": 1, "sky": "rain", "celsius": 11}
+    assert json.loads(answered["content"]) == {
+        "city": "Bergen",
+        "days": 1,
+        "sky": "rain",
+        "celsius": 11,
+    }
     assert display.shown[-2:] == [("text", "Rain."), ("text_end",)]
 
 
@@ -134,10 +169,15 @@ async def test_a_plugins_tool_for_a_model_behind_http() -> None:
     ("arguments", "says"),
     [
         ({}, "the arguments do not fit the tool weather: 'city' is a required property"),
-        ({"city": "Atlantis"}, "there is no station in Atlantis; there is one in Bergen, Lisbon, Reykjavik"),
+        (
+            {"city": "Atlantis"},
+            "there is no station in Atlantis; there is one in Bergen, Lisbon, Reykjavik",
+        ),
     ],
 )
-async def test_a_call_that_goes_wrong_is_an_error_for_the_model(arguments: dict[str, object], says: str) -> None:
+async def test_a_call_that_goes_wrong_is_an_error_for_the_model(
+    arguments: dict[str, object], says: str
+) -> None:
     model = RecordingModel(calling("weather", **arguments), Reply(text="sorry"))
     async with on_stage(EXAMPLES / "weather.py", model=model) as (agent, _, display):
         assert await agent.run("weather?") == "completed"
@@ -153,8 +193,17 @@ async def test_context_and_replies_of_plugins_reach_the_model(tmp_path: Path) ->
         "    elif method == 'hook/stop': reply({'continue_with': 'and now the tests'} if p['stop_count'] == 0 else {})\n"
         "    elif method.startswith('hook/'): reply({'context': [method]})\n"
     )
-    names = ["session_start", "user_prompt_submit", "pre_llm_call", "pre_tool_call", "post_tool_call", "stop"]
-    memo = plugin_file(tmp_path, "memo", body, subscriptions=[{"event": name} for name in names], uses=["inject"])
+    names = [
+        "session_start",
+        "user_prompt_submit",
+        "pre_llm_call",
+        "pre_tool_call",
+        "post_tool_call",
+        "stop",
+    ]
+    memo = plugin_file(
+        tmp_path, "memo", body, subscriptions=[{"event": name} for name in names], uses=["inject"]
+    )
     model = RecordingModel(calling("shell", command="ls"), Reply(text="done"), Reply(text="tested"))
     async with on_stage(memo, model=model, shell=Shell()) as (agent, _, _display):
         assert await agent.run("look around") == "completed"
@@ -163,7 +212,10 @@ async def test_context_and_replies_of_plugins_reach_the_model(tmp_path: Path) ->
     this_call = "\n\n[memo] hook/pre_llm_call"
     assert model.asked[0] == [system, Message(role="user", content=prompt + this_call)]
     assert model.asked[1][1].content == prompt + this_call
-    assert model.asked[1][-1].content == "ran ls\n\n[memo] hook/pre_tool_call\n\n[memo] hook/post_tool_call"
+    assert (
+        model.asked[1][-1].content
+        == "ran ls\n\n[memo] hook/pre_tool_call\n\n[memo] hook/post_tool_call"
+    )
     assert model.asked[2][-2:] == [
         Message(role="assistant", content="done"),
         Message(role="user", content=f"and now the tests{this_call}"),
@@ -171,10 +223,14 @@ async def test_context_and_replies_of_plugins_reach_the_model(tmp_path: Path) ->
 
 
 async def test_a_plugin_answers_in_the_models_place(tmp_path: Path) -> None:
+    response = {"role": "assistant", "content": "from the cache"}
     body = (
-        "    elif method == 'hook/pre_llm_call': reply({'substitute': {'response': {'role': 'assistant', 'content': 'from the cache'}}})\n"
+        "    elif method == 'hook/pre_llm_call':"
+        f" reply({{'substitute': {{'response': {response}}}}})\n"
     )
-    cache = plugin_file(tmp_path, "cache", body, subscriptions=[{"event": "pre_llm_call", "replaces": True}])
+    cache = plugin_file(
+        tmp_path, "cache", body, subscriptions=[{"event": "pre_llm_call", "replaces": True}]
+    )
     model = RecordingModel()
     async with on_stage(cache, model=model) as (agent, _, display):
         assert await agent.run("hello") == "completed"
@@ -188,27 +244,50 @@ async def test_a_denied_prompt_and_a_denied_model_call(tmp_path: Path) -> None:
         "        reply({'decision': 'deny', 'reason': 'no secrets'} if 'secret' in p['text'] else {})\n"
         "    elif method == 'hook/pre_llm_call': reply({'decision': 'deny', 'reason': 'spent'})\n"
     )
-    budget = plugin_file(tmp_path, "budget", body, subscriptions=[{"event": "user_prompt_submit"}, {"event": "pre_llm_call"}])
+    budget = plugin_file(
+        tmp_path,
+        "budget",
+        body,
+        subscriptions=[{"event": "user_prompt_submit"}, {"event": "pre_llm_call"}],
+    )
     wire = Wire()
     async with on_stage(budget, model=RecordingModel(), wire=wire) as (agent, _, display):
         assert await agent.run("a secret") == "denied"
         assert await agent.run("hello") == "denied"
-    assert display.shown == [("denied", "the prompt", "budget: no secrets"), ("denied", "the model call", "budget: spent")]
+    assert display.shown == [
+        ("denied", "the prompt", "budget: no secrets"),
+        ("denied", "the model call", "budget: spent"),
+    ]
 
 
 async def test_a_crash_in_a_hook_does_not_hold_the_turn(tmp_path: Path) -> None:
     fragile = plugin_file(
-        tmp_path, "fragile", "    elif method == 'hook/pre_llm_call': os._exit(3)\n", subscriptions=[{"event": "pre_llm_call"}]
+        tmp_path,
+        "fragile",
+        "    elif method == 'hook/pre_llm_call': os._exit(3)\n",
+        subscriptions=[{"event": "pre_llm_call"}],
     )
-    async with on_stage(fragile, model=RecordingModel(Reply(text="still here"))) as (agent, _, display):
+    async with on_stage(fragile, model=RecordingModel(Reply(text="still here"))) as (
+        agent,
+        _,
+        display,
+    ):
         assert await agent.run("hello") == "completed"
     assert display.shown == [("text", "still here"), ("text_end",)]
 
 
-async def test_a_hanging_tool_is_interrupted_and_the_next_turn_begins_at_once(tmp_path: Path) -> None:
+async def test_a_hanging_tool_is_interrupted_and_the_next_turn_begins_at_once(
+    tmp_path: Path,
+) -> None:
     body = "    elif method == 'tool/call': time.sleep(600)\n"
     names = ["turn_start", "agent_loop_stopped", "turn_end", "session_end"]
-    sleeper = plugin_file(tmp_path, "sleeper", body, subscriptions=[{"event": name} for name in names], tools=[{"name": "sleep"}])
+    sleeper = plugin_file(
+        tmp_path,
+        "sleeper",
+        body,
+        subscriptions=[{"event": name} for name in names],
+        tools=[{"name": "sleep"}],
+    )
     model = RecordingModel(calling("sleep"), Reply(text="free"))
     wire = Wire()
     async with on_stage(sleeper, model=model, wire=wire) as (agent, session, _):

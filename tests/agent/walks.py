@@ -21,7 +21,10 @@ DONE = Reply(text="done", usage=Usage(input_tokens=10, output_tokens=1))
 
 
 def calling(name: str, **arguments: Any) -> Reply:
-    return Reply(calls=[ScriptedCall(name=name, arguments=arguments)], usage=Usage(input_tokens=5, output_tokens=2))
+    return Reply(
+        calls=[ScriptedCall(name=name, arguments=arguments)],
+        usage=Usage(input_tokens=5, output_tokens=2),
+    )
 
 
 async def _sleep(_: dict[str, Any]) -> str:
@@ -33,7 +36,10 @@ async def _look(_: dict[str, Any]) -> str:
     return "nothing new"
 
 
-OWN = [AgentTool(name=name, description="", input_schema={"type": "object"}, run=do) for name, do in (("sleep", _sleep), ("look", _look))]
+OWN = [
+    AgentTool(name=name, description="", input_schema={"type": "object"}, run=do)
+    for name, do in (("sleep", _sleep), ("look", _look))
+]
 
 
 class Patient:
@@ -62,10 +68,20 @@ class Stage:
     """
 
     def __init__(
-        self, *replies: Reply, hooks: Mapping[str, Any] | None = None, person: Person | None = None, shipping: Any = "shipped", **more: Any
+        self,
+        *replies: Reply,
+        hooks: Mapping[str, Any] | None = None,
+        person: Person | None = None,
+        shipping: Any = "shipped",
+        **more: Any,
     ) -> None:
-        subscriptions = [{"event": name, "subagents": True, "include": list(entry.heavy)} for name, entry in CATALOGUE.items()]
-        self.probe = FakePlugin("probe", hooks=hooks, subscriptions=subscriptions, tools={"ship": shipping})
+        subscriptions = [
+            {"event": name, "subagents": True, "include": list(entry.heavy)}
+            for name, entry in CATALOGUE.items()
+        ]
+        self.probe = FakePlugin(
+            "probe", hooks=hooks, subscriptions=subscriptions, tools={"ship": shipping}
+        )
         self.model = RecordingModel(*replies)
         self.display = RecordingDisplay()
         self._person = person
@@ -76,8 +92,22 @@ class Stage:
         approver = self._person.approve if self._person else None
         reserved = [*RESERVED_TOOLS, *(tool.name for tool in OWN)]
         with trio.fail_after(3600):
-            async with PluginHost([self.probe], approver=approver, reserved_tools=reserved) as host, host.session(model="m-1") as session:
-                yield Agent(host, session, self.model, display=self.display, tools=OWN, person=self._person, **self._more), session
+            async with (
+                PluginHost([self.probe], approver=approver, reserved_tools=reserved) as host,
+                host.session(model="m-1") as session,
+            ):
+                yield (
+                    Agent(
+                        host,
+                        session,
+                        self.model,
+                        display=self.display,
+                        tools=OWN,
+                        person=self._person,
+                        **self._more,
+                    ),
+                    session,
+                )
 
 
 async def one_turn(stage: Stage, *, interrupt_after_s: float | None = None) -> str:
@@ -130,7 +160,13 @@ async def interrupted_while_the_model_speaks() -> FakePlugin:
 
 
 async def interrupted_before_another_attempt() -> FakePlugin:
-    stage = Stage(Reply(fail=ScriptedFailure(kind="rate_limited", status=429, message="busy", retry_after_s=30.0)))
+    stage = Stage(
+        Reply(
+            fail=ScriptedFailure(
+                kind="rate_limited", status=429, message="busy", retry_after_s=30.0
+            )
+        )
+    )
     assert await one_turn(stage, interrupt_after_s=1.0) == "interrupted"
     return stage.probe
 
@@ -160,7 +196,9 @@ def interrupted_in_hook(name: str, *replies: Reply) -> Callable[[], Awaitable[Fa
 
 async def interrupted_in_a_child() -> FakePlugin:
     """In a tool of a child's child."""
-    stage = Stage(calling("delegate", goal="look"), calling("delegate", goal="look closer"), calling("sleep"))
+    stage = Stage(
+        calling("delegate", goal="look"), calling("delegate", goal="look closer"), calling("sleep")
+    )
     assert await one_turn(stage, interrupt_after_s=1.0) == "interrupted"
     return stage.probe
 
@@ -215,10 +253,20 @@ async def tools_denied() -> FakePlugin:
     """One by a person, one by a plugin."""
 
     def judge(call: PreToolCall) -> Answer:
-        return Answer(decision="ask") if call.tool_name == "ship" else Answer(decision="deny", reason="do not look")
+        return (
+            Answer(decision="ask")
+            if call.tool_name == "ship"
+            else Answer(decision="deny", reason="do not look")
+        )
 
     calls = [ScriptedCall(name="ship"), ScriptedCall(name="look")]
-    stage = Stage(Reply(calls=calls[:1]), Reply(calls=calls[1:]), DONE, hooks={"pre_tool_call": judge}, person=Patient(False))
+    stage = Stage(
+        Reply(calls=calls[:1]),
+        Reply(calls=calls[1:]),
+        DONE,
+        hooks={"pre_tool_call": judge},
+        person=Patient(False),
+    )
     assert await one_turn(stage) == "completed"
     return stage.probe
 

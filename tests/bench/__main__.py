@@ -32,7 +32,9 @@ PARTS: dict[str, Callable[[Workshop, Scale], Awaitable[list[Row | Skipped]]]] = 
 }
 
 
-async def measure(scale: Scale, parts: list[str], say: Callable[[str], None]) -> tuple[list[Row | Skipped], list[Contestant]]:
+async def measure(
+    scale: Scale, parts: list[str], say: Callable[[str], None]
+) -> tuple[list[Row | Skipped], list[Contestant]]:
     """Measure what is asked for, one part after the other; each is a contest of its own.
 
     Args:
@@ -44,7 +46,9 @@ async def measure(scale: Scale, parts: list[str], say: Callable[[str], None]) ->
     contestants: list[Contestant] = []
     for part in parts:
         say(part)
-        with tempfile.TemporaryDirectory(prefix="sliphook-bench-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="sliphook-bench-", ignore_cleanup_errors=True
+        ) as folder:
             shop = Workshop(Path(folder))
             if part == "hook":
                 more, contestants = await one_hook(shop, scale)
@@ -60,8 +64,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="under a minute, and rougher")
     parser.add_argument("--json", action="store_true", help="for programs, with every round")
-    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="PART", help=f"some of it: {', '.join(names)}")
-    parser.add_argument("--markdown", nargs="+", type=Path, metavar="JSON", help="measure nothing: print what --json gave")
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        choices=names,
+        default=names,
+        metavar="PART",
+        help=f"some of it: {', '.join(names)}",
+    )
+    parser.add_argument(
+        "--markdown",
+        nargs="+",
+        type=Path,
+        metavar="JSON",
+        help="measure nothing: print what --json gave",
+    )
     options = parser.parse_args()
     if options.markdown:
         print(as_markdown([json.loads(path.read_text()) for path in options.markdown]))

@@ -19,7 +19,9 @@ class PluginTrouble(Exception):
 
 
 @asynccontextmanager
-async def opened(plugins: Sequence[Path], trace: FileTrace | None = None) -> AsyncGenerator[PluginHost, None]:
+async def opened(
+    plugins: Sequence[Path], trace: FileTrace | None = None
+) -> AsyncGenerator[PluginHost, None]:
     """A host whose plugins are all ready."""
     async with PluginHost(plugins, on_log=_ignore, trace=trace) as host:
         for plugin in host.plugins:
@@ -35,7 +37,11 @@ async def ask(session: Session, turn: Turn, fields: dict[str, Any]) -> Outcome:
 
 @asynccontextmanager
 async def hook(
-    plugins: Sequence[Path], text_bytes: int = 220, *, trace: FileTrace | None = None, asked: int = 1
+    plugins: Sequence[Path],
+    text_bytes: int = 220,
+    *,
+    trace: FileTrace | None = None,
+    asked: int = 1,
 ) -> AsyncGenerator[Once, None]:
     """Put a `pre_tool_call`, and nothing else, to the plugins.
 
@@ -46,11 +52,17 @@ async def hook(
         asked: how many of the plugins answer.
     """
     fields = call(text_bytes)
-    async with opened(plugins, trace) as host, host.session(cwd="/home/ada/project") as session, session.turn("go on") as turn:
+    async with (
+        opened(plugins, trace) as host,
+        host.session(cwd="/home/ada/project") as session,
+        session.turn("go on") as turn,
+    ):
 
         async def once() -> None:
             outcome = await session.ask("pre_tool_call", turn, **fields)
-            if len(outcome.parts) != asked or any(part.status != "answered" for part in outcome.parts):
+            if len(outcome.parts) != asked or any(
+                part.status != "answered" for part in outcome.parts
+            ):
                 raise PluginTrouble(str(outcome.parts))
 
         yield once

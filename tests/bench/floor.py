@@ -1,4 +1,7 @@
-"""The floor: the least that two processes and one trio loop can do. It is the pipe's own limit, without any protocol."""
+"""The floor: the least that two processes and one trio loop can do.
+
+It is the pipe's own limit, without any protocol.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,9 @@ def call(text_bytes: int = 220) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def floor(command: Sequence[str | PathLike[str]], message: PreToolCall) -> AsyncGenerator[Once, None]:
+async def floor(
+    command: Sequence[str | PathLike[str]], message: PreToolCall
+) -> AsyncGenerator[Once, None]:
     """Encode `message`, write it, wait for the same line, decode it.
 
     Args:
@@ -72,7 +77,8 @@ async def floor(command: Sequence[str | PathLike[str]], message: PreToolCall) ->
         parts: list[bytes] = []
         while not parts or not parts[-1].endswith(b"\n"):
             if written < len(line):
-                # a large message: the pipe takes a part of it, and the child sends that back meanwhile
+                # a large message: the pipe takes a part of it, and the child sends that back
+                # meanwhile
                 try:
                     written += os.write(stdin, memoryview(line)[written:])
                     continue

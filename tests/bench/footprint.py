@@ -22,12 +22,17 @@ ROOT = HERE.parents[1]
 
 async def memory(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
     """The host's memory for one more idle plugin, and that of an idle plugin of the Python SDK."""
-    of_host, of_plugin = "host's memory for one idle plugin", "memory of an idle plugin, Python SDK, def"
+    of_host, of_plugin = (
+        "host's memory for one idle plugin",
+        "memory of an idle plugin, Python SDK, def",
+    )
     if not PROC:
         return [Skipped(of_host, "needs /proc"), Skipped(of_plugin, "needs /proc")]
     few = shop.bare(["idle-few"])
     many = shop.bare([f"idle-more-{index}" for index in range(scale.many + 1)])
-    slopes = [(_host_kib(many) - _host_kib(few)) / scale.many for _ in range(scale.slow_starts // 3 or 1)]
+    slopes = [
+        (_host_kib(many) - _host_kib(few)) / scale.many for _ in range(scale.slow_starts // 3 or 1)
+    ]
     plugins: list[float] = []
     bases: list[float] = []
     for index in range(scale.slow_starts):
@@ -36,14 +41,22 @@ async def memory(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
     absolute = f"{measured(plugins).value / 1024:.1f} of {measured(bases).value / 1024:.1f} MiB"
     return [
         Row(of_host, measured(slopes), "KiB", 256),
-        Row(of_plugin, ratio(plugins, bases), 'x python -c "import msgspec"', 1.25, absolute=absolute),
+        Row(
+            of_plugin,
+            ratio(plugins, bases),
+            'x python -c "import msgspec"',
+            1.25,
+            absolute=absolute,
+        ),
     ]
 
 
 def _host_kib(plugins: Sequence[Path]) -> float:
     """The memory of a fresh process whose host has these plugins."""
     command = [sys.executable, "-m", "tests.bench.idle_host", *map(str, plugins)]
-    return float(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    return float(
+        subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    )
 
 
 async def _idle_kib(plugins: Sequence[Path]) -> float:
@@ -101,7 +114,15 @@ async def starts(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
             host.kill()
     least_s = scale.some * measured(cpus).value / processors()
     absolute = f"{measured(fifty).value:.2f} s; one start takes {measured(cpus).value * 1000:.0f} ms of CPU"
-    rows.append(Row(what, measured([one / least_s for one in fifty]), f"x {scale.some} x one start's CPU / cores", 1.4, absolute=absolute))
+    rows.append(
+        Row(
+            what,
+            measured([one / least_s for one in fifty]),
+            f"x {scale.some} x one start's CPU / cores",
+            1.4,
+            absolute=absolute,
+        )
+    )
     return rows
 
 
@@ -145,7 +166,15 @@ async def command_line(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
         ours.append(_run_s([str(Path(sys.executable).with_name("sliphook")), "--help"]))
         theirs.append(_run_s([sys.executable, "-c", "import trio"]))
     absolute = f"{measured(ours).value * 1000:.0f} of {measured(theirs).value * 1000:.0f} ms"
-    return [Row("sliphook --help", ratio(ours, theirs), 'x python -c "import trio"', 1.5, absolute=absolute)]
+    return [
+        Row(
+            "sliphook --help",
+            ratio(ours, theirs),
+            'x python -c "import trio"',
+            1.5,
+            absolute=absolute,
+        )
+    ]
 
 
 def _run_s(command: Sequence[str]) -> float:

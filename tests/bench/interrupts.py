@@ -22,23 +22,40 @@ BATCH_S = 3.0
 
 
 async def interrupts(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
-    """Fifty plugins owe an answer; from `interrupt()` to the inside of the next turn. Of the sick, 20 are stopped, 10 deaf, 10 flooding."""
+    """Fifty plugins owe an answer; from `interrupt()` to the inside of the next turn.
+
+    Of the sick, 20 are stopped, 10 deaf, 10 flooding.
+    """
     well: list[list[float]] = []
     sick: list[list[float]] = []
     for batch in range(scale.batches):
         kinds = [("slow", scale.some)]
         well.append(await _batch(shop.bare(_names(f"well-{batch}", kinds)), scale))
         fifth = scale.some // 5
-        kinds = [("slow-stopped", 2 * fifth), ("deaf", fifth), ("flood", fifth), ("slow", scale.some - 4 * fifth)]
+        kinds = [
+            ("slow-stopped", 2 * fifth),
+            ("deaf", fifth),
+            ("flood", fifth),
+            ("slow", scale.some - 4 * fifth),
+        ]
         sick.append(await _batch(shop.bare(_names(f"sick-{batch}", kinds)), scale))
     of_well = [quantile(took, 0.99) for took in well]
     of_sick = [quantile(took, 0.99) for took in sick]
-    number, by_well = measured(of_sick), measured([one / other for one, other in zip(of_sick, of_well, strict=True)])
+    number, by_well = (
+        measured(of_sick),
+        measured([one / other for one, other in zip(of_sick, of_well, strict=True)]),
+    )
     p50 = measured([quantile(took, 0.5) for took in sick])
     what = f"interrupt() and the next turn, {scale.some} plugins of which 4 in 5 are sick: p99"
     return [
         Row(what, number, "ms", 5, absolute=f"p50 {p50.value:.2f} ms"),
-        Row("the same", by_well, f"x {scale.some} healthy ones", 3, absolute=f"p99 of those {measured(of_well).value:.2f} ms"),
+        Row(
+            "the same",
+            by_well,
+            f"x {scale.some} healthy ones",
+            3,
+            absolute=f"p99 of those {measured(of_well).value:.2f} ms",
+        ),
     ]
 
 

@@ -12,7 +12,17 @@ from sliphook_sdk.protocol.payloads import Notification, Payload
 
 from .asking import hook, opened
 from .floor import floor, payload
-from .measuring import PROC, Contestant, Measured, Once, Scale, measured, quantile, ratio, resident_kib
+from .measuring import (
+    PROC,
+    Contestant,
+    Measured,
+    Once,
+    Scale,
+    measured,
+    quantile,
+    ratio,
+    resident_kib,
+)
 from .table import Row, Skipped
 from .workshop import Workshop
 
@@ -88,7 +98,15 @@ async def told_to_many(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
             spent.append(telling / scale.told / scale.many * 1e6)
             encodes.append(encoding / scale.told / scale.many * 1e6)
     absolute = f"{measured(spent).value:.1f} of {measured(encodes).value:.2f} us"
-    return [Row(f"an event told to {scale.many} plugins: host's CPU a plugin", ratio(spent, encodes), "x one encode", 8, absolute=absolute)]
+    return [
+        Row(
+            f"an event told to {scale.many} plugins: host's CPU a plugin",
+            ratio(spent, encodes),
+            "x one encode",
+            8,
+            absolute=absolute,
+        )
+    ]
 
 
 def _message(text: str) -> dict[str, Any]:
@@ -102,7 +120,10 @@ def _message(text: str) -> dict[str, Any]:
 
 
 async def long_session(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
-    """Very many hooks in one session. The floor is measured between, so that the machine's own moods cancel out."""
+    """Very many hooks in one session.
+
+    The floor is measured between, so that the machine's own moods cancel out.
+    """
     tenth = scale.hooks // 10
     shares: list[list[float]] = []
     memory: list[float] = []
@@ -119,13 +140,26 @@ async def long_session(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
             base.rounds_us.clear()  # what is measured is the host's memory, not the benchmark's
             memory.append(resident_kib() if PROC else 0.0)
     first, last = measured(shares[0]), measured(shares[-1])
-    slower = Measured(last.value / first.value, last.low / first.high, last.high / first.low, last.best / first.best)
+    slower = Measured(
+        last.value / first.value,
+        last.low / first.high,
+        last.high / first.low,
+        last.best / first.best,
+    )
     rows: list[Row | Skipped] = [
         Row(f"{scale.hooks:,} hooks in one session: the last tenth", slower, "x first tenth", 1.1),
     ]
     what = "the same: the host's memory has grown by"
     if memory[0]:
-        rows.append(Row(what, measured([memory[-1] - memory[0]]), "KiB", FLAT_KIB, absolute=f"{quantile(memory, 1.0):,.0f} KiB at most"))
+        rows.append(
+            Row(
+                what,
+                measured([memory[-1] - memory[0]]),
+                "KiB",
+                FLAT_KIB,
+                absolute=f"{quantile(memory, 1.0):,.0f} KiB at most",
+            )
+        )
     else:
         rows.append(Skipped(what, "needs /proc"))
     return rows

@@ -49,9 +49,31 @@ class Scale:
     some: int = 50
 
 
-FULL = Scale(rounds=25, calls=200, starts=20, slow_starts=6, batches=5, interrupts=100, told=40, hooks=100_000)
-QUICK = Scale(rounds=10, calls=100, starts=6, slow_starts=3, batches=2, interrupts=50, told=20, hooks=5_000)
-TINY = Scale(rounds=2, calls=4, starts=1, slow_starts=1, batches=1, interrupts=2, told=2, hooks=40, many=3, some=5)
+FULL = Scale(
+    rounds=25,
+    calls=200,
+    starts=20,
+    slow_starts=6,
+    batches=5,
+    interrupts=100,
+    told=40,
+    hooks=100_000,
+)
+QUICK = Scale(
+    rounds=10, calls=100, starts=6, slow_starts=3, batches=2, interrupts=50, told=20, hooks=5_000
+)
+TINY = Scale(
+    rounds=2,
+    calls=4,
+    starts=1,
+    slow_starts=1,
+    batches=1,
+    interrupts=2,
+    told=2,
+    hooks=40,
+    many=3,
+    some=5,
+)
 
 
 @dataclass
@@ -73,7 +95,11 @@ class Contestant:
     rounds_us: list[list[float]] = field(default_factory=list[list[float]])
 
     async def run(self, calls: int) -> None:
-        """Take one turn. Its first calls would show what the one before it has left of the caches, and are not counted."""
+        """Take one turn.
+
+        Its first calls would show what the one before it has left of the caches, and are not
+        counted.
+        """
         took: list[float] = []
         calls = max(1, round(calls * self.share))
         for _ in range(min(calls // 10, MOST_WARM_UPS)):
@@ -100,7 +126,10 @@ class Contestant:
 
 
 async def take_turns(contestants: Sequence[Contestant], scale: Scale) -> None:
-    """Let all run, round by round. The first round is for warming up and does not count; garbage is collected between the turns."""
+    """Let all run, round by round.
+
+    The first round is for warming up and does not count; garbage is collected between the turns.
+    """
     for index in range(scale.rounds + 1):
         # forwards and backwards: who always follows the same neighbour would inherit its cache
         for contestant in contestants if index % 2 else reversed(contestants):
@@ -133,21 +162,37 @@ class Measured:
 
 def measured(values: Sequence[float], best: float | None = None) -> Measured:
     """The median of `values`, and how far they spread."""
-    return Measured(statistics.median(values), quantile(values, 0.05), quantile(values, 0.95), min(values) if best is None else best)
+    return Measured(
+        statistics.median(values),
+        quantile(values, 0.05),
+        quantile(values, 0.95),
+        min(values) if best is None else best,
+    )
 
 
 def ratio(above: Sequence[float], below: Sequence[float]) -> Measured:
     """One by the other, round by round."""
-    return measured([one / other for one, other in zip(above, below, strict=True)], min(above) / min(below))
+    return measured(
+        [one / other for one, other in zip(above, below, strict=True)], min(above) / min(below)
+    )
 
 
 def children_cpu_s(pid: int) -> float:
     """The processor time of a living process, all its threads, in nanosecond steps. Linux."""
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    return (
+        sum(
+            int((task / "schedstat").read_text().split()[0])
+            for task in Path(f"/proc/{pid}/task").iterdir()
+        )
+        / 1e9
+    )
 
 
 def resident_kib(pid: int | str = "self") -> float:
-    """The memory that a living process occupies, pages that it shares with others included. Linux."""
+    """The memory that a living process occupies, pages that it shares with others included.
+
+    Linux.
+    """
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Rss:"):
             return float(line.split()[1])

@@ -62,36 +62,72 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
             trace: FileTrace | None = None,
             asked: int = 1,
         ) -> Contestant:
-            return enter(name, await stack.enter_async_context(hook(plugins, text_bytes, trace=trace, asked=asked)), share)
+            return enter(
+                name,
+                await stack.enter_async_context(
+                    hook(plugins, text_bytes, trace=trace, asked=asked)
+                ),
+                share,
+            )
 
-        base = enter("floor: a child in C that echoes lines", await stack.enter_async_context(floor([shop.echo], message)))
+        base = enter(
+            "floor: a child in C that echoes lines",
+            await stack.enter_async_context(floor([shop.echo], message)),
+        )
         enter(
             "the same, child in Python",
-            await stack.enter_async_context(floor([sys.executable, HERE / "plugins" / "echo.py"], message)),
+            await stack.enter_async_context(
+                floor([sys.executable, HERE / "plugins" / "echo.py"], message)
+            ),
         )
         bare = await ours("hook, plugin in C", shop.bare(["guard"]))
         sync = await ours("hook, Python SDK, def", shop.python("sync", ["sync"]))
         trace = FileTrace(shop.file("trace.jsonl"))
         stack.callback(trace.close)  # after the host, which still records
-        traced = await ours("hook, Python SDK, def, with a trace file", shop.python("sync", ["sync-traced"]), trace=trace)
-        coroutine = await ours("hook, Python SDK, async def", shop.python("coroutine", ["coroutine"]))
+        traced = await ours(
+            "hook, Python SDK, def, with a trace file",
+            shop.python("sync", ["sync-traced"]),
+            trace=trace,
+        )
+        coroutine = await ours(
+            "hook, Python SDK, async def", shop.python("coroutine", ["coroutine"])
+        )
         crowded = [
-            await ours(f"hook, plugin in C, {count} others idle", shop.bare([f"guard-{count}", *_idle(count)]))
+            await ours(
+                f"hook, plugin in C, {count} others idle",
+                shop.bare([f"guard-{count}", *_idle(count)]),
+            )
             for count in (1, 10, scale.many)
         ]
         for count in (2, 10, 50):
             names = [f"guard-of-{count}-{index}" for index in range(count)]
-            await ours(f"hook, {count} plugins in C asked at the same time", shop.bare(names), share=0.2, asked=count)
+            await ours(
+                f"hook, {count} plugins in C asked at the same time",
+                shop.bare(names),
+                share=0.2,
+                asked=count,
+            )
         large = payload(MIB)
-        base_large = enter("floor, 1 MiB", await stack.enter_async_context(floor([shop.echo], large)), 0.05)
-        sync_large = await ours("hook, Python SDK, def, 1 MiB", shop.python("sync", ["sync-large"]), MIB, 0.05)
-        rested = [Contestant(f"{one.name}, after a pause", one.once, 0.05, PAUSE_S) for one in (base, bare, sync, coroutine)]
+        base_large = enter(
+            "floor, 1 MiB", await stack.enter_async_context(floor([shop.echo], large)), 0.05
+        )
+        sync_large = await ours(
+            "hook, Python SDK, def, 1 MiB", shop.python("sync", ["sync-large"]), MIB, 0.05
+        )
+        rested = [
+            Contestant(f"{one.name}, after a pause", one.once, 0.05, PAUSE_S)
+            for one in (base, bare, sync, coroutine)
+        ]
         everybody += rested
         enter("pluggy, inside the interpreter", in_process(message))
         mcp: Contestant | None = None
         if HAS_MCP:
-            mcp = enter("MCP Python SDK, call_tool", await stack.enter_async_context(mcp_call(message)), 0.1)
-        processes = {name: enter(name, once, 0.02) for name, once in process_per_event(message).items()}
+            mcp = enter(
+                "MCP Python SDK, call_tool", await stack.enter_async_context(mcp_call(message)), 0.1
+            )
+        processes = {
+            name: enter(name, once, 0.02) for name, once in process_per_event(message).items()
+        }
         await take_turns(everybody, scale)
         cpu = await _cpu(sync, message, scale)
 
@@ -127,7 +163,9 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
         cpu,
         _row("the same with a trace file: p50", traced, sync, 1.2, "x without"),
         *(_row(f"{one.name}: p50", one, bare, 1.2, "x alone") for one in crowded),
-        _row("a hook of 1 MiB, Python SDK, def: p50", sync_large, base_large, 3, "x floor of 1 MiB"),
+        _row(
+            "a hook of 1 MiB, Python SDK, def: p50", sync_large, base_large, 3, "x floor of 1 MiB"
+        ),
     ]
     return rows, everybody
 
@@ -136,9 +174,13 @@ def _idle(count: int) -> list[str]:
     return [f"idle-{count}-{index}" for index in range(count)]
 
 
-def _row(what: str, one: Contestant, other: Contestant, limit: float, yardstick: str = "x floor") -> Row:
+def _row(
+    what: str, one: Contestant, other: Contestant, limit: float, yardstick: str = "x floor"
+) -> Row:
     absolute = f"{one.p50_us():,.0f} of {other.p50_us():,.0f} us"
-    return Row(what, ratio(one.medians_us(), other.medians_us()), yardstick, limit, absolute=absolute)
+    return Row(
+        what, ratio(one.medians_us(), other.medians_us()), yardstick, limit, absolute=absolute
+    )
 
 
 async def _cpu(sync: Contestant, message: PreToolCall, scale: Scale) -> Row:

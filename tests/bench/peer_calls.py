@@ -32,7 +32,10 @@ async def mcp_server() -> AsyncGenerator[Any, None]:
 
     server = StdioServerParameters(command=sys.executable, args=[str(PEERS / "mcp_server.py")])
     with open(os.devnull, "w") as log:  # noqa: ASYNC230 - no disk
-        async with stdio_client(server, log) as (read, write), ClientSession(read, write) as session:
+        async with (
+            stdio_client(server, log) as (read, write),
+            ClientSession(read, write) as session,
+        ):
             await session.initialize()
             yield session
 
@@ -53,8 +56,9 @@ async def mcp_call(message: PreToolCall) -> AsyncGenerator[Once, None]:
 def process_per_event(message: PreToolCall) -> dict[str, Once]:
     """Start a program, write the payload to its stdin, read its stdout to the end; by the program's language.
 
-    As cheaply as it can be done: nothing else runs meanwhile, and Python is the virtual environment's or the one that it was made of,
-    whichever starts faster: the one looks for the other, which may have much installed.
+    As cheaply as it can be done: nothing else runs meanwhile, and Python is the virtual
+    environment's or the one that it was made of, whichever starts faster: the one looks for the
+    other, which may have much installed.
     """
     line = msgspec.json.encode(message)
 
@@ -67,7 +71,9 @@ def process_per_event(message: PreToolCall) -> dict[str, Once]:
 
     found: dict[str, Once] = {
         "process per event, sh": starting("/bin/sh", str(PEERS / "command.sh")),
-        "process per event, Python": starting(_quicker(sys.executable, os.path.realpath(sys.executable)), str(PEERS / "command.py")),
+        "process per event, Python": starting(
+            _quicker(sys.executable, os.path.realpath(sys.executable)), str(PEERS / "command.py")
+        ),
     }
     node = shutil.which("node")
     if node is not None:

@@ -37,7 +37,11 @@ class Row:
     @property
     def kept(self) -> bool:
         """The promise is kept, judged by the median."""
-        return self.measured.value <= self.limit if self.sense == "most" else self.measured.value >= self.limit
+        return (
+            self.measured.value <= self.limit
+            if self.sense == "most"
+            else self.measured.value >= self.limit
+        )
 
 
 @dataclass(frozen=True)
@@ -55,9 +59,20 @@ def as_data(rows: list[Row | Skipped], contestants: list[Contestant]) -> dict[st
         "system": f"{platform.system()} {platform.machine()}",
         "cores": processors(),
         "contestants": [
-            {"name": one.name, "p50_us": one.p50_us(), "p99_us": one.p99_us(), "rounds_p50_us": one.medians_us()} for one in contestants
+            {
+                "name": one.name,
+                "p50_us": one.p50_us(),
+                "p99_us": one.p99_us(),
+                "rounds_p50_us": one.medians_us(),
+            }
+            for one in contestants
         ],
-        "rows": [{**asdict(row), "kept": row.kept} if isinstance(row, Row) else {**asdict(row), "kept": None} for row in rows],
+        "rows": [
+            {**asdict(row), "kept": row.kept}
+            if isinstance(row, Row)
+            else {**asdict(row), "kept": None}
+            for row in rows
+        ],
     }
 
 
@@ -71,7 +86,13 @@ def show(rows: list[Row | Skipped], contestants: list[Contestant], console: Cons
             "Ratios are taken within a round; the range is that of nine rounds of ten.\n"
         )
     table = Table(title="What is promised", title_justify="left")
-    for heading, justify in (("what", "left"), ("measured", "right"), ("range", "right"), ("must be", "right"), ("", "left")):
+    for heading, justify in (
+        ("what", "left"),
+        ("measured", "right"),
+        ("range", "right"),
+        ("must be", "right"),
+        ("", "left"),
+    ):
         table.add_column(heading, justify=justify)  # type: ignore[arg-type]
     for row in rows:
         if isinstance(row, Skipped):
@@ -88,7 +109,9 @@ def show(rows: list[Row | Skipped], contestants: list[Contestant], console: Cons
         )
     console.print(table)
     counted = [row for row in rows if isinstance(row, Row)]
-    console.print(f"{sum(row.kept for row in counted)} of {len(counted)} kept on {processors()} cores, Python {platform.python_version()}.")
+    console.print(
+        f"{sum(row.kept for row in counted)} of {len(counted)} kept on {processors()} cores, Python {platform.python_version()}."
+    )
 
 
 def _contestants(contestants: list[Contestant]) -> Table:

@@ -1,4 +1,7 @@
-"""The benchmark still runs: every part once, with tiny counts. What it measures is nobody's business here."""
+"""The benchmark still runs: every part once, with tiny counts.
+
+What it measures is nobody's business here.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,21 @@ from tests.bench.peer_calls import HAS_MCP
 from tests.bench.table import Row, Skipped, as_data, show
 from tests.bench.workshop import Workshop
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler; the floor's child and most plugins are in C")
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None, reason="no C compiler; the floor's child and most plugins are in C"
+)
 
 PART_S = 60.0
-ROWS = {"hook": 12, "at-once": 2, "told": 1, "interrupts": 2, "memory": 2, "starts": 2, "help": 1, "long": 2}
+ROWS = {
+    "hook": 12,
+    "at-once": 2,
+    "told": 1,
+    "interrupts": 2,
+    "memory": 2,
+    "starts": 2,
+    "help": 1,
+    "long": 2,
+}
 
 
 @pytest.mark.parametrize("part", ROWS)
@@ -52,15 +66,23 @@ def test_a_ratio_is_taken_round_by_round() -> None:
     assert ratio([20.0, 40.0], [10.0, 20.0]) == Measured(value=2.0, low=2.0, high=2.0, best=2.0)
 
 
-@pytest.mark.parametrize(("count", "share", "value"), [(100, 0.99, 99), (100, 0.5, 50), (10, 0.99, 10), (3, 0.0, 1), (1, 1.0, 1)])
-def test_a_quantile_is_one_of_the_values_and_not_the_one_after(count: int, share: float, value: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "share", "value"),
+    [(100, 0.99, 99), (100, 0.5, 50), (10, 0.99, 10), (3, 0.0, 1), (1, 1.0, 1)],
+)
+def test_a_quantile_is_one_of_the_values_and_not_the_one_after(
+    count: int, share: float, value: int
+) -> None:
     assert quantile(range(count, 0, -1), share) == value
 
 
 @pytest.mark.parametrize(
-    ("value", "sense", "kept"), [(2.0, "most", True), (2.1, "most", False), (2.0, "least", True), (1.9, "least", False)]
+    ("value", "sense", "kept"),
+    [(2.0, "most", True), (2.1, "most", False), (2.0, "least", True), (1.9, "least", False)],
 )
-def test_a_verdict_is_the_median_against_the_limit(value: float, sense: Literal["most", "least"], kept: bool) -> None:
+def test_a_verdict_is_the_median_against_the_limit(
+    value: float, sense: Literal["most", "least"], kept: bool
+) -> None:
     assert Row("it", measured([0.1, value, 9.0]), "x", 2.0, sense).kept is kept
 
 
@@ -83,8 +105,14 @@ def test_copies_of_a_plugin_are_programs(kind: str, tmp_path: Path) -> None:
 def run_of(value: float) -> dict[str, Any]:
     async def once() -> None: ...
 
-    contestants = [Contestant("floor", once, rounds_us=[[10.0]]), Contestant("a hook", once, rounds_us=[[10.0 * value]])]
-    return as_data([Row("one hook", measured([value]), "x floor", 2.5), Skipped("memory", "needs /proc")], contestants)
+    contestants = [
+        Contestant("floor", once, rounds_us=[[10.0]]),
+        Contestant("a hook", once, rounds_us=[[10.0 * value]]),
+    ]
+    return as_data(
+        [Row("one hook", measured([value]), "x floor", 2.5), Skipped("memory", "needs /proc")],
+        contestants,
+    )
 
 
 def test_the_page_s_tables_have_a_column_a_run() -> None:
@@ -102,6 +130,9 @@ def test_the_page_s_tables_have_a_column_a_run() -> None:
     ]
 
 
-@pytest.mark.parametrize(("value", "line"), [(2.0, "≤ 2.5 x floor | 2 | kept |"), (9.0, "≤ 2.5 x floor | 9 | **missed** |")])
+@pytest.mark.parametrize(
+    ("value", "line"),
+    [(2.0, "≤ 2.5 x floor | 2 | kept |"), (9.0, "≤ 2.5 x floor | 9 | **missed** |")],
+)
 def test_a_single_run_s_verdict(value: float, line: str) -> None:
     assert as_markdown([run_of(value)]).splitlines()[2] == f"| one hook | {line}"

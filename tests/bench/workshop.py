@@ -54,7 +54,11 @@ class Workshop:
     def _compile(self, name: str) -> Path:
         compiler = shutil.which("cc")
         if compiler is None:
-            raise SystemExit("the benchmark needs a C compiler, cc: the floor's child and most plugins are in C")
+            raise SystemExit(
+                "the benchmark needs a C compiler, cc: the floor's child and most plugins are in C"
+            )
         path = self._folder / f"{name}.built"
-        subprocess.run([compiler, "-O2", "-pthread", "-o", path, HERE / "plugins" / f"{name}.c"], check=True)
+        subprocess.run(
+            [compiler, "-O2", "-pthread", "-o", path, HERE / "plugins" / f"{name}.c"], check=True
+        )
         return path

@@ -78,7 +78,10 @@ if __name__ == "__main__":
 
 
 def write(folder: Path, broken: str = "") -> Path:
-    """The plugin as an executable. `broken` is code that stands behind its functions, and may replace them."""
+    """The plugin as an executable.
+
+    `broken` is code that stands behind its functions, and may replace them.
+    """
     path = folder / "torture"
     path.write_text(_PLUGIN.format(python=sys.executable, broken=textwrap.dedent(broken)))
     path.chmod(0o700)

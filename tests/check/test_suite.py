@@ -47,7 +47,9 @@ ALL = [
 ]
 
 PROTOCOL = (Path(__file__).resolve().parents[2] / "protocol.md").read_text(encoding="utf-8")
-HEADINGS = {line.lstrip("# ").replace("`", "") for line in PROTOCOL.splitlines() if line.startswith("#")}
+HEADINGS = {
+    line.lstrip("# ").replace("`", "") for line in PROTOCOL.splitlines() if line.startswith("#")
+}
 
 ONE_READ_ONE_MESSAGE = """
     def messages():
@@ -93,7 +95,10 @@ def answering(method: str, answer: str) -> str:
 BROKEN = {
     "dies at the start": ("sys.exit('no config')", {"handshake"}),
     "a manifest that cannot be": ("MANIFEST['name'] = 'No Name'", {"handshake"}),
-    "a subscription misspelt": ("MANIFEST['subscriptions'][0]['on_failur'] = 'open'", {"handshake"}),
+    "a subscription misspelt": (
+        "MANIFEST['subscriptions'][0]['on_failur'] = 'open'",
+        {"handshake"},
+    ),
     "says the host's version": (
         """
         _take = take
@@ -103,10 +108,16 @@ BROKEN = {
         """,
         {"versions"},
     ),
-    "one read is one message": (ONE_READ_ONE_MESSAGE, {"byte-by-byte", "many-at-once", "large-message"}),
+    "one read is one message": (
+        ONE_READ_ONE_MESSAGE,
+        {"byte-by-byte", "many-at-once", "large-message"},
+    ),
     "lines end at more than LF": (LINES_OF_PYTHON, {"misleading-text"}),
     "the length counts characters": (COUNTS_CHARACTERS, {"misleading-text"}),
-    "ids of 32 bits": ("_say = say\ndef say(id, **more): _say(id=id & 0xffffffff, **more)", {"largest-id", "one-reply-each"}),
+    "ids of 32 bits": (
+        "_say = say\ndef say(id, **more): _say(id=id & 0xffffffff, **more)",
+        {"largest-id", "one-reply-each"},
+    ),
     "ids as texts": (
         "_say = say\ndef say(id, **more): _say(id=id if id < 100 else str(id), **more)",
         {"many-at-once", "largest-id", "one-reply-each"},
@@ -117,8 +128,14 @@ BROKEN = {
         "def told(message): message['method'] in ('exit', '$/cancelRequest') and sys.exit(0)",
         {"unknown-notification"},
     ),
-    "an answer misspelt": (answering("hook/pre_tool_call", "{'result': {'decison': 'deny'}}"), {"hook pre_tool_call"}),
-    "an answer that is not allowed": (answering("hook/pre_tool_call", "{'result': {'continue_with': 'x'}}"), {"hook pre_tool_call"}),
+    "an answer misspelt": (
+        answering("hook/pre_tool_call", "{'result': {'decison': 'deny'}}"),
+        {"hook pre_tool_call"},
+    ),
+    "an answer that is not allowed": (
+        answering("hook/pre_tool_call", "{'result': {'continue_with': 'x'}}"),
+        {"hook pre_tool_call"},
+    ),
     "stumbles over an unknown field": (
         "def hook(params): return fail(-32602) if 'of_tomorrow' in params else {'result': None}",
         {"hook pre_tool_call"},
@@ -132,28 +149,51 @@ BROKEN = {
         answering("tool/call", "{'result': {'text': '2'}}"),
         {"tool add", "tool add, wrong arguments", "unknown-tool"},
     ),
-    "does not know its tool": (answering("tool/call", "fail(-32601)"), {"tool add", "tool add, wrong arguments"}),
-    "dies of wrong arguments": ("def call(params): return {'result': str(params['arguments']['a'] + 1)}", {"tool add, wrong arguments"}),
+    "does not know its tool": (
+        answering("tool/call", "fail(-32601)"),
+        {"tool add", "tool add, wrong arguments"},
+    ),
+    "dies of wrong arguments": (
+        "def call(params): return {'result': str(params['arguments']['a'] + 1)}",
+        {"tool add, wrong arguments"},
+    ),
     "a slow tool": (BUSY.format(method="tool/call"), {"cancel tool add", "hooks during add"}),
     "has every tool": (answering("tool/call", "{'result': 'done'}"), {"unknown-tool"}),
-    "a command that answers a number": (answering("command/run", "{'result': 1}"), {"command hello"}),
+    "a command that answers a number": (
+        answering("command/run", "{'result': 1}"),
+        {"command hello"},
+    ),
     "no reply to shutdown": (answering("shutdown", "None"), {"shutdown"}),
     "ignores exit": ("def told(message): pass", {"exit"}),
-    "outlives its input": ("ENDS_WITH_INPUT = False\ndef told(message): message['method'] == 'exit' and os._exit(0)", {"end-of-input"}),
+    "outlives its input": (
+        "ENDS_WITH_INPUT = False\ndef told(message): message['method'] == 'exit' and os._exit(0)",
+        {"end-of-input"},
+    ),
     "ignores SIGTERM": ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", {"sigterm"}),
     "prints": ("print('hello', flush=True)", {"stdout-clean"}),
     "no valid message": ("print('{\"id\":1}', flush=True)", {"stdout-clean"}),
-    "answers twice": (answering("ping", "say(id=message['id'], result=1) or {'result': None}"), {"one-reply-each"}),
+    "answers twice": (
+        answering("ping", "say(id=message['id'], result=1) or {'result': None}"),
+        {"one-reply-each"},
+    ),
     "asks for what it may not": (
         answering("command/run", "say(id=1, method='host/interrupt', params={}) or {'result': {}}"),
         {"unasked-messages"},
     ),
     "params that do not fit": (
-        answering("command/run", "say(method='host/log', params={'level': 'loud'}) or {'result': {}}"),
+        answering(
+            "command/run", "say(method='host/log', params={'level': 'loud'}) or {'result': {}}"
+        ),
         {"unasked-messages"},
     ),
-    "a method that nobody knows": (answering("command/run", "say(id=1, method='host/nofity') or {'result': {}}"), {"unasked-messages"}),
-    "speaks before the manifest": ("say(id=1, method='host/notify', params={'level': 'info', 'message': 'x'})", {"unasked-messages"}),
+    "a method that nobody knows": (
+        answering("command/run", "say(id=1, method='host/nofity') or {'result': {}}"),
+        {"unasked-messages"},
+    ),
+    "speaks before the manifest": (
+        "say(id=1, method='host/notify', params={'level': 'info', 'message': 'x'})",
+        {"unasked-messages"},
+    ),
 }
 
 
@@ -208,7 +248,11 @@ async def test_what_a_plugin_leaves_behind_is_a_warning(tmp_path: Path) -> None:
 
 
 async def test_to_die_of_an_error_when_told_to_end_is_a_warning(tmp_path: Path) -> None:
-    report = await checked(write(tmp_path, "def told(message): message['method'] == 'exit' and sys.exit('it went wrong')"))
+    report = await checked(
+        write(
+            tmp_path, "def told(message): message['method'] == 'exit' and sys.exit('it went wrong')"
+        )
+    )
     assert named(report, "warned") == {"shutdown", "exit"}
     assert named(report, "failed") == set()
     came = {finding.came for finding in report.findings if finding.verdict == "warned"}
@@ -227,7 +271,9 @@ async def test_without_ping_the_checks_that_need_it_are_skipped(tmp_path: Path) 
 
 
 async def test_a_match_that_no_sample_fits_is_skipped(tmp_path: Path) -> None:
-    report = await checked(write(tmp_path, "MANIFEST['subscriptions'][2]['match'] = {'source': 'never'}"))
+    report = await checked(
+        write(tmp_path, "MANIFEST['subscriptions'][2]['match'] = {'source': 'never'}")
+    )
     assert named(report, "skipped") == {"event session_start"}
     assert named(report, "failed") == set()
 
@@ -240,7 +286,9 @@ async def test_what_cannot_be_started(tmp_path: Path) -> None:
     assert "not executable" in finding.came
 
 
-async def test_a_fault_of_the_suite_is_not_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_the_suite_is_not_the_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def bad(bench: Bench) -> str:
         raise KeyError("mine")
 
@@ -250,7 +298,11 @@ async def test_a_fault_of_the_suite_is_not_the_plugins(tmp_path: Path, monkeypat
     assert named(report, "broken") == {"shutdown"}
     assert named(report, "failed") == set()
     xml = ElementTree.fromstring(report.junit())
-    assert (xml.get("tests"), xml.get("errors"), xml.get("failures")) == (str(len(report.findings)), "1", "0")
+    assert (xml.get("tests"), xml.get("errors"), xml.get("failures")) == (
+        str(len(report.findings)),
+        "1",
+        "0",
+    )
 
 
 async def test_every_finding_names_a_section_of_the_protocol(tmp_path: Path) -> None:

@@ -28,7 +28,13 @@ def sliphook(tmp_path: Path) -> Sliphook:
         environment = {**os.environ, "COLUMNS": "100"}
         command = [sys.executable, "-m", "sliphook", *map(str, args)]
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=wait_s, check=False
+            command,
+            cwd=tmp_path,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=wait_s,
+            check=False,
         )
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
@@ -39,7 +45,14 @@ def sliphook(tmp_path: Path) -> Sliphook:
 def make_plugin(tmp_path: Path) -> MakePlugin:
     """Writes a plugin that needs no SDK: `body` is what it does with the message in `m`, `manifest` what it declares."""
 
-    def make(name: str, manifest: str = "", body: str = "", *, shebang: str = "#!/usr/bin/env python3", before: str = "") -> Path:
+    def make(
+        name: str,
+        manifest: str = "",
+        body: str = "",
+        *,
+        shebang: str = "#!/usr/bin/env python3",
+        before: str = "",
+    ) -> Path:
         path = tmp_path / name
         path.write_text(
             f"{shebang}\n"
@@ -58,7 +71,9 @@ def make_plugin(tmp_path: Path) -> MakePlugin:
             "        say(id=m['id'], result=None)\n"
             "    elif method == 'exit':\n"
             "        sys.exit(0)\n"
-            "    else:\n" + textwrap.indent(textwrap.dedent(body).strip() or "pass", "        ") + "\n"
+            "    else:\n"
+            + textwrap.indent(textwrap.dedent(body).strip() or "pass", "        ")
+            + "\n"
         )
         path.chmod(0o700)
         return path

@@ -31,7 +31,12 @@ done
 
 def write_plugin(folder: Path, name: str, version: str = "1") -> Path:
     path = folder / name
-    declared = {"protocol_version": 1, "name": name, "version": version, "tools": [{"name": f"use_{name}", "description": ""}]}
+    declared = {
+        "protocol_version": 1,
+        "name": name,
+        "version": version,
+        "tools": [{"name": f"use_{name}", "description": ""}],
+    }
     path.write_text(PLUGIN.replace("MANIFEST", json.dumps(declared)))
     path.chmod(0o755)
     return path
@@ -47,14 +52,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def sliphook(*args: str | Path) -> None:
     """Another terminal."""
     command = [sys.executable, "-m", "sliphook", *map(str, args)]
-    await trio.run_process(command, stdin=subprocess.DEVNULL, capture_stdout=True, capture_stderr=True)
+    await trio.run_process(
+        command, stdin=subprocess.DEVNULL, capture_stdout=True, capture_stderr=True
+    )
 
 
 def states(host: PluginHost) -> dict[str, str]:
     return {plugin.name: plugin.state for plugin in host.plugins}
 
 
-async def test_the_running_agent_goes_on_and_takes_up_the_changes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_the_running_agent_goes_on_and_takes_up_the_changes(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     first, second = write_plugin(home, "first"), write_plugin(home, "second")
     told: list[str] = []
     with trio.fail_after(WAIT_S):
@@ -63,7 +72,12 @@ async def test_the_running_agent_goes_on_and_takes_up_the_changes(home: Path, ca
         async with PluginHost(chosen.specs) as host, host.session():
             (before,) = host.plugins
             await sliphook("install", second, "--yes")
-            for args in (["config", "first", "--hook", "stop", "--off"], ["disable", "first"], ["enable", "first"], ["list"]):
+            for args in (
+                ["config", "first", "--hook", "stop", "--off"],
+                ["disable", "first"],
+                ["enable", "first"],
+                ["list"],
+            ):
                 assert main(args) == 0, args
             (now,) = host.plugins
             assert (now.pid, now.state) == (before.pid, "ready")
@@ -116,7 +130,10 @@ async def test_a_torn_file_does_not_take_a_running_guard_away(home: Path) -> Non
             folder = home / "data" / "sliphook" / "plugins"
             whole = (folder / "first.toml").read_text()
             (folder / "first.toml").write_text(whole + "torn")
-            with pytest.raises(HostError, match=r"first\.toml, at its end: it is no TOML: .*; correct it, or: sliphook uninstall first$"):
+            with pytest.raises(
+                HostError,
+                match=r"first\.toml, at its end: it is no TOML: .*; correct it, or: sliphook uninstall first$",
+            ):
                 await take_up(host, chosen, told.append)
             folder.rename(home / "elsewhere")
             folder.write_text("")
@@ -129,7 +146,9 @@ async def test_a_torn_file_does_not_take_a_running_guard_away(home: Path) -> Non
             (folder / "new.toml").write_text("torn")
             await take_up(host, chosen, told.append)
             assert [plugin.pid for plugin in host.plugins] == pids
-    assert told == [f"plugin new is left out: {folder}/new.toml, at its end: it is no TOML: expected '=' after a key in a key/value pair"]
+    assert told == [
+        f"plugin new is left out: {folder}/new.toml, at its end: it is no TOML: expected '=' after a key in a key/value pair"
+    ]
 
 
 def make(file: Path, text: str) -> None:

@@ -17,7 +17,10 @@ from sliphook.cli.main import main, sliphook
 def offered(*args: str) -> list[str]:
     """The words offered in the place of the last of `args`."""
     completion = ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE")
-    return [item.value if item.type == "plain" else f"({item.type})" for item in completion.get_completions(list(args[:-1]), args[-1])]
+    return [
+        item.value if item.type == "plain" else f"({item.type})"
+        for item in completion.get_completions(list(args[:-1]), args[-1])
+    ]
 
 
 @pytest.fixture
@@ -37,7 +40,9 @@ def test_commands_and_their_help() -> None:
     assert offered("ev") == ["events"]
     assert offered("com") == ["completion"]
     assert {"run", "fire", "call"} <= set(offered(""))
-    items = ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions([], "events")
+    items = ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(
+        [], "events"
+    )
     assert [item.help for item in items] == ["Show the hooks and events there are."]
 
 
@@ -57,14 +62,31 @@ def test_a_wrong_word_before_is_no_error() -> None:
 
 
 def test_to_complete_imports_nothing_that_is_slow() -> None:
-    environment = {**os.environ, "_SLIPHOOK_COMPLETE": "bash_complete", "COMP_WORDS": "sliphook ", "COMP_CWORD": "1"}
+    environment = {
+        **os.environ,
+        "_SLIPHOOK_COMPLETE": "bash_complete",
+        "COMP_WORDS": "sliphook ",
+        "COMP_CWORD": "1",
+    }
     code = "import atexit, sys; from sliphook.cli.main import main; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main([])"
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=30, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
     assert "plain,run" in done.stdout.splitlines()
-    assert {"trio", "httpx", "rich", "jsonschema", "pylsp_jsonrpc", "msgspec", "tomlkit"} & set(done.stderr.split()) == set()
+    assert {"trio", "httpx", "rich", "jsonschema", "pylsp_jsonrpc", "msgspec", "tomlkit"} & set(
+        done.stderr.split()
+    ) == set()
 
 
-@pytest.mark.parametrize(("shell", "says"), [("bash", "complete -o nosort -F"), ("zsh", "compdef"), ("fish", "complete --no-files")])
+@pytest.mark.parametrize(
+    ("shell", "says"),
+    [("bash", "complete -o nosort -F"), ("zsh", "compdef"), ("fish", "complete --no-files")],
+)
 def test_each_script(shell: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
@@ -84,7 +106,14 @@ def test_in_bash() -> None:
     """
     wrapper = Path(sys.executable).parent / "sliphook"
     environment = {**os.environ, "PYTHON": sys.executable, "WRAPPER": str(wrapper)}
-    done = subprocess.run(["bash", "-c", typed], env=environment, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        ["bash", "-c", typed],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "pre_tool_call\n", "")
 
 
@@ -94,7 +123,9 @@ def test_names_of_plugins_broken_ones_too(installed: Path, command: str) -> None
     assert offered(command, "gu") == ["guard"]
 
 
-def test_nothing_on_the_disk_is_in_the_way(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_on_the_disk_is_in_the_way(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "sliphook" / "config.toml").write_text("no = TOML = at all")
     assert offered("enable", "gr") == ["greeter"]

@@ -25,19 +25,38 @@ def test_everything_happens(sliphook: Sliphook, tmp_path: Path) -> None:
     held = [line.strip() for line in ran.out.partition("What had to happen\n")[2].splitlines()]
     assert len(held) == 7
     assert all(line.startswith("yes  ") for line in held)
-    assert re.search(r"sleeper hung, and [0-9.]+ ms after the interrupt the agent was free", ran.out)
-    header, *records = (json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines())
+    assert re.search(
+        r"sleeper hung, and [0-9.]+ ms after the interrupt the agent was free", ran.out
+    )
+    header, *records = (
+        json.loads(line) for line in (tmp_path / "trace.jsonl").read_text().splitlines()
+    )
     assert header["kind"] == "header"
-    assert {record["plugin"] for record in records} == {"guard", "weather", "sleeper", "fragile", ""}
+    assert {record["plugin"] for record in records} == {
+        "guard",
+        "weather",
+        "sleeper",
+        "fragile",
+        "",
+    }
     assert {record["kind"] for record in records if not record["plugin"]} == {"outcome", "unheard"}
     methods = [(record["plugin"], record.get("method")) for record in records]
     before_the_end = methods[: methods.index(("guard", "shutdown"))]
-    assert [plugin for plugin, method in before_the_end if method == "$/cancelRequest"] == ["sleeper"]
+    assert [plugin for plugin, method in before_the_end if method == "$/cancelRequest"] == [
+        "sleeper"
+    ]
 
 
-async def test_without_its_plugins_no_check_holds(tmp_path: Path, mock_clock: trio.testing.MockClock) -> None:
-    mock_clock.rate = 30.0  # the pauses are for a reader; what is started in threads takes its own time
-    stage = Stage(plugins=[tmp_path / name for name in ("guard", "weather", "sleeper", "fragile")], data_home=tmp_path / "data")
+async def test_without_its_plugins_no_check_holds(
+    tmp_path: Path, mock_clock: trio.testing.MockClock
+) -> None:
+    mock_clock.rate = (
+        30.0  # the pauses are for a reader; what is started in threads takes its own time
+    )
+    stage = Stage(
+        plugins=[tmp_path / name for name in ("guard", "weather", "sleeper", "fragile")],
+        data_home=tmp_path / "data",
+    )
     with trio.fail_after(300):
         story = await play(stage, None, Narrator(), Running())
     assert failures(story) == [
@@ -60,13 +79,19 @@ async def test_without_its_plugins_no_check_holds(tmp_path: Path, mock_clock: tr
         ([], ["it came to its end"]),
     ],
 )
-def test_a_story_in_which_something_did_not_happen_fails(checks: list[tuple[str, bool]], missing: list[str]) -> None:
+def test_a_story_in_which_something_did_not_happen_fails(
+    checks: list[tuple[str, bool]], missing: list[str]
+) -> None:
     story = Story(began_s=0.0, checks=[Check(what, held) for what, held in checks])
     assert failures(story) == missing
 
 
 def test_the_summary_is_in_the_order_of_time() -> None:
-    story = Story(began_s=0.0, moments=[Moment(2.0, "second"), Moment(1.0, "first")], checks=[Check("this", True), Check("that", False)])
+    story = Story(
+        began_s=0.0,
+        moments=[Moment(2.0, "second"), Moment(1.0, "first")],
+        checks=[Check("this", True), Check("that", False)],
+    )
     assert summary(story).splitlines() == [
         "",
         "What happened",

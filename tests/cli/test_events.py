@@ -8,7 +8,11 @@ from .conftest import Sliphook
 def test_the_list_has_every_entry_once(sliphook: Sliphook) -> None:
     ran = sliphook("events")
     assert (ran.status, ran.err) == (0, "")
-    rows = [line.split()[:2] for line in ran.out.partition("\n\n")[0].splitlines() if not line.startswith(" ")]
+    rows = [
+        line.split()[:2]
+        for line in ran.out.partition("\n\n")[0].splitlines()
+        if not line.startswith(" ")
+    ]
     assert len(rows) == 18
     assert rows[0] == ["session_start", "hook"]
     assert ["agent_loop_stopped", "event"] in rows
@@ -32,9 +36,16 @@ def test_an_event_says_nothing_of_answers(sliphook: Sliphook) -> None:
 
 def test_json_is_for_programs(sliphook: Sliphook) -> None:
     entries = sliphook("events", "--json").json()
-    assert [entry["name"] for entry in entries][:3] == ["session_start", "session_reset", "session_end"]
+    assert [entry["name"] for entry in entries][:3] == [
+        "session_start",
+        "session_reset",
+        "session_end",
+    ]
     stop = sliphook("events", "stop", "--json").json()
     assert stop["kind"] == "hook"
     assert stop["answer"] == ["continue_with"]
     assert stop["on_failure"] == "open"
-    assert stop["payload"]["stop_count"] == {"description": "from 0: how often this turn has stopped before", "example": 0}
+    assert stop["payload"]["stop_count"] == {
+        "description": "from 0: how often this turn has stopped before",
+        "example": 0,
+    }

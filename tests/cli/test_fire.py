@@ -30,13 +30,24 @@ def the_plugin(report: Any) -> Any:
 
 def test_a_deny_is_reported_whole(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
     path = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny", "reason": "not today"}))
-    ran = sliphook("fire", "Pre-Tool-Call", "--payload", '{"tool_name":"deploy"}', "--plugin", path, "--json")
+    ran = sliphook(
+        "fire", "Pre-Tool-Call", "--payload", '{"tool_name":"deploy"}', "--plugin", path, "--json"
+    )
     assert (ran.status, ran.err) == (0, "")
     report = ran.json()
     assert list(report) == ["event", "plugins", "outcome"]
     assert report["event"] == "pre_tool_call"
     plugin = the_plugin(report)
-    assert list(plugin) == ["name", "path", "status", "decision", "reason", "elapsed_ms", "error", "answer"]
+    assert list(plugin) == [
+        "name",
+        "path",
+        "status",
+        "decision",
+        "reason",
+        "elapsed_ms",
+        "error",
+        "answer",
+    ]
     assert 0 < plugin.pop("elapsed_ms") < 5000
     assert plugin == {
         "name": "guard",
@@ -56,10 +67,22 @@ def test_a_deny_is_reported_whole(sliphook: Sliphook, make_plugin: MakePlugin) -
     assert "timeout_s" not in outcome["payload"]
 
 
-def test_the_payload_may_come_from_a_file_and_arrives_as_it_is(sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path) -> None:
+def test_the_payload_may_come_from_a_file_and_arrives_as_it_is(
+    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
+) -> None:
     path = make_plugin("echo", SUBSCRIBED, "say(id=m['id'], result={'context': [json.dumps(p)]})")
     (tmp_path / "payload.json").write_text('{"arguments":{"path":"ü"},"session_id":"s-9"}')
-    report = sliphook("fire", "pre_tool_call", "--payload", "@payload.json", "--plugin", path, "--timeout", "7", "--json").json()
+    report = sliphook(
+        "fire",
+        "pre_tool_call",
+        "--payload",
+        "@payload.json",
+        "--plugin",
+        path,
+        "--timeout",
+        "7",
+        "--json",
+    ).json()
     (context,) = report["outcome"]["context"]
     assert context.startswith("[echo] ")
     sent = json.loads(context.removeprefix("[echo] "))
@@ -71,7 +94,9 @@ def test_the_payload_may_come_from_a_file_and_arrives_as_it_is(sliphook: Sliphoo
 
 def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
     subscribed = "'subscriptions': [{'event': 'pre_tool_call', 'replaces': True}]"
-    path = make_plugin("polite", subscribed, answering({"replace": {"arguments": {"command": "ls -l"}}}))
+    path = make_plugin(
+        "polite", subscribed, answering({"replace": {"arguments": {"command": "ls -l"}}})
+    )
     report = sliphook("fire", "pre_tool_call", "--plugin", path, "--json").json()
     assert report["outcome"]["payload"]["arguments"] == {"command": "ls -l"}
     assert report["outcome"]["decision"] is None
@@ -83,7 +108,12 @@ def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: 
         (SUBSCRIBED, answering(None), "answered", None),
         ("'subscriptions': [{'event': 'pre_tool_call', 'mode': 'event'}]", "pass", "told", None),
         ("'subscriptions': [{'event': 'stop'}]", "pass", "not_subscribed", None),
-        ("'subscriptions': [{'event': 'pre_tool_call', 'match': {'tool_name': 'write_*'}}]", "pass", "not_subscribed", None),
+        (
+            "'subscriptions': [{'event': 'pre_tool_call', 'match': {'tool_name': 'write_*'}}]",
+            "pass",
+            "not_subscribed",
+            None,
+        ),
         (SUBSCRIBED, "time.sleep(60)", "timed_out", "0.3 s"),
         (SUBSCRIBED, "os._exit(3)", "crashed", "3"),
         (
@@ -94,11 +124,21 @@ def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: 
         ),
         (SUBSCRIBED, answering({"decison": "deny"}), "refused_answer", "decision"),
         (SUBSCRIBED, answering({"continue_with": "more"}), "refused_answer", "continue_with"),
-        (SUBSCRIBED, "say(id=m['id'], error={'code': -32603, 'message': 'out of paper'})", "refused_answer", "out of paper"),
+        (
+            SUBSCRIBED,
+            "say(id=m['id'], error={'code': -32603, 'message': 'out of paper'})",
+            "refused_answer",
+            "out of paper",
+        ),
     ],
 )
 def test_every_ending_has_its_status(
-    sliphook: Sliphook, make_plugin: MakePlugin, manifest: str, body: str, status: str, error: str | None
+    sliphook: Sliphook,
+    make_plugin: MakePlugin,
+    manifest: str,
+    body: str,
+    status: str,
+    error: str | None,
 ) -> None:
     path = make_plugin("plugin", manifest, body)
     ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--timeout", "0.3", "--json")
@@ -111,14 +151,20 @@ def test_every_ending_has_its_status(
     else:
         assert error in plugin["error"]
         assert "\n" not in plugin["error"]
-    assert ran.json()["outcome"]["decision"] == (None if fine else "deny")  # pre_tool_call is closed
+    assert ran.json()["outcome"]["decision"] == (
+        None if fine else "deny"
+    )  # pre_tool_call is closed
 
 
-def test_an_event_is_told_and_its_handler_runs_before_the_end(sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path) -> None:
+def test_an_event_is_told_and_its_handler_runs_before_the_end(
+    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
+) -> None:
     seen = tmp_path / "seen"
     body = f"time.sleep(0.1); open({str(seen)!r}, 'w').write(p['outcome'])"
     path = make_plugin("listener", "'subscriptions': [{'event': 'turn_end'}]", body)
-    ran = sliphook("fire", "turn_end", "--payload", '{"outcome":"interrupted"}', "--plugin", path, "--json")
+    ran = sliphook(
+        "fire", "turn_end", "--payload", '{"outcome":"interrupted"}', "--plugin", path, "--json"
+    )
     assert ran.status == 0
     assert the_plugin(ran.json())["status"] == "told"
     assert seen.read_text() == "interrupted"
@@ -160,13 +206,18 @@ def test_a_plugin_that_does_not_start_says_why_and_the_other_is_fired(
     ran = sliphook("fire", "pre_tool_call", "--plugin", bad, "--plugin", good, "--json")
     assert ran.status == 3
     reports = ran.json()["plugins"]
-    assert [(report["path"], report["status"]) for report in reports] == [(str(bad), "failed_to_start"), (str(good), "answered")]
+    assert [(report["path"], report["status"]) for report in reports] == [
+        (str(bad), "failed_to_start"),
+        (str(good), "answered"),
+    ]
     assert words in reports[0]["error"]
     assert "Traceback" not in ran.err
 
 
 def test_people_read_a_few_lines(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    guard = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny", "reason": "not\n\x1b[2Jtoday"}))
+    guard = make_plugin(
+        "guard", SUBSCRIBED, answering({"decision": "deny", "reason": "not\n\x1b[2Jtoday"})
+    )
     quiet = make_plugin("quiet", "'subscriptions': []")
     ran = sliphook("fire", "pre_tool_call", "--plugin", guard, "--plugin", quiet)
     assert (ran.status, ran.err) == (0, "")
@@ -179,8 +230,12 @@ def test_people_read_a_few_lines(sliphook: Sliphook, make_plugin: MakePlugin) ->
     assert because == "  because: guard: not\\n\\x1b[2Jtoday"
 
 
-def test_what_the_plugin_has_to_say_is_shown_beside_the_report(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    body = "say(method='host/log', params={'level': 'info', 'message': 'thinking'}); " + answering(None).removeprefix("if 'id' in m: ")
+def test_what_the_plugin_has_to_say_is_shown_beside_the_report(
+    sliphook: Sliphook, make_plugin: MakePlugin
+) -> None:
+    body = "say(method='host/log', params={'level': 'info', 'message': 'thinking'}); " + answering(
+        None
+    ).removeprefix("if 'id' in m: ")
     path = make_plugin("guard", SUBSCRIBED, body)
     ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--json")
     assert ran.status == 0
@@ -188,16 +243,29 @@ def test_what_the_plugin_has_to_say_is_shown_beside_the_report(sliphook: Sliphoo
     assert the_plugin(ran.json())["status"] == "answered"
 
 
-def test_the_last_words_of_a_plugin_that_crashed_are_shown(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+def test_the_last_words_of_a_plugin_that_crashed_are_shown(
+    sliphook: Sliphook, make_plugin: MakePlugin
+) -> None:
     path = make_plugin("guard", SUBSCRIBED, "raise RuntimeError('no paper')")
     ran = sliphook("fire", "pre_tool_call", "--plugin", path)
     assert ran.status == 3
     assert "RuntimeError: no paper" in ran.err
 
 
-def test_the_trace_is_shown_and_written(sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path) -> None:
+def test_the_trace_is_shown_and_written(
+    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
+) -> None:
     path = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny"}))
-    ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--json", "--trace", "--trace-file", "trace.jsonl")
+    ran = sliphook(
+        "fire",
+        "pre_tool_call",
+        "--plugin",
+        path,
+        "--json",
+        "--trace",
+        "--trace-file",
+        "trace.jsonl",
+    )
     assert ran.status == 0
     assert ran.json()["event"] == "pre_tool_call"  # the trace is not on stdout
     shown = [line.split()[1:4] for line in ran.err.splitlines() if "hook/pre_tool_call" in line]
@@ -224,13 +292,21 @@ def test_the_trace_is_shown_and_written(sliphook: Sliphook, make_plugin: MakePlu
     assert {"spawn", "exit"} <= {record["kind"] for record in records}
 
 
-def test_a_trace_file_that_cannot_be_written_is_told(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+def test_a_trace_file_that_cannot_be_written_is_told(
+    sliphook: Sliphook, make_plugin: MakePlugin
+) -> None:
     path = make_plugin("guard", SUBSCRIBED, answering(None))
     ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--trace-file", "/nonesuch/trace")
-    assert ran == (1, "", "sliphook: cannot write the trace to /nonesuch/trace: No such file or directory\n")
+    assert ran == (
+        1,
+        "",
+        "sliphook: cannot write the trace to /nonesuch/trace: No such file or directory\n",
+    )
 
 
-def test_a_full_trace_file_costs_the_trace_alone(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
+def test_a_full_trace_file_costs_the_trace_alone(
+    sliphook: Sliphook, make_plugin: MakePlugin
+) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("only Linux has a device that is always full")
     path = make_plugin("guard", SUBSCRIBED, answering(None))
@@ -248,15 +324,36 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
-def test_a_signal_ends_it_and_leaves_no_plugin_behind(make_plugin: MakePlugin, tmp_path: Path, signals: list[signal.Signals]) -> None:
+@pytest.mark.parametrize(
+    "signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT]]
+)
+def test_a_signal_ends_it_and_leaves_no_plugin_behind(
+    make_plugin: MakePlugin, tmp_path: Path, signals: list[signal.Signals]
+) -> None:
     stubborn = len(signals) == 2
     ready = tmp_path / "ready"
     os.mkfifo(ready)
     ignoring = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" if stubborn else ""
-    path = make_plugin("slow", SUBSCRIBED, f"open({str(ready)!r}, 'w').write(str(os.getpid())); time.sleep(60)", before=ignoring)
-    command = [sys.executable, "-m", "sliphook", "fire", "pre_tool_call", "--plugin", str(path), "--timeout", "60"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    path = make_plugin(
+        "slow",
+        SUBSCRIBED,
+        f"open({str(ready)!r}, 'w').write(str(os.getpid())); time.sleep(60)",
+        before=ignoring,
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "sliphook",
+        "fire",
+        "pre_tool_call",
+        "--plugin",
+        str(path),
+        "--timeout",
+        "60",
+    ]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         pid = int(ready.read_text())
         began = time.monotonic()
         process.send_signal(signals[0])

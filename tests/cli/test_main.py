@@ -35,7 +35,10 @@ COMMANDS = """
 def test_help_names_every_command(sliphook: Sliphook) -> None:
     ran = sliphook("--help")
     assert ran.status == 0
-    assert [line.split()[0] for line in ran.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()] == COMMANDS.split()
+    assert [
+        line.split()[0]
+        for line in ran.out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    ] == COMMANDS.split()
     assert ran.err == ""
 
 
@@ -45,7 +48,13 @@ def test_what_needs_no_host_does_not_wait_for_one(args: list[str]) -> None:
         "import sys; from sliphook.cli.main import main; main(sys.argv[1:]); "
         "print(sorted({'trio', 'httpx', 'rich', 'jsonschema', 'pylsp_jsonrpc', 'msgspec'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, timeout=WAIT_S, check=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *args],
+        capture_output=True,
+        timeout=WAIT_S,
+        check=True,
+        text=True,
+    )
     assert done.stdout.splitlines()[-1] == "[]"
 
 
@@ -61,7 +70,9 @@ sys.modules.pop({module!r}, None)
 from sliphook.__main__ import main
 sys.exit(main())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=WAIT_S, check=False, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=WAIT_S, check=False, text=True
+    )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "sliphook: interrupted\n")
 
 
@@ -86,10 +97,16 @@ def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
 @pytest.mark.parametrize(
     ("args", "line"),
     [
-        (["fier"], "sliphook: there is no command 'fier'; did you mean 'fire'? (see: sliphook --help)\n"),
+        (
+            ["fier"],
+            "sliphook: there is no command 'fier'; did you mean 'fire'? (see: sliphook --help)\n",
+        ),
         (["x"], "sliphook: there is no command 'x' (see: sliphook --help)\n"),
         (["fire"], "sliphook: Missing argument 'EVENT' (see: sliphook fire --help)\n"),
-        (["fire", "stop"], "sliphook: give at least one plugin: --plugin PATH (see: sliphook fire --help)\n"),
+        (
+            ["fire", "stop"],
+            "sliphook: give at least one plugin: --plugin PATH (see: sliphook fire --help)\n",
+        ),
         (
             ["fire", "pre_tool_cal", "--plugin", "x"],
             "sliphook: there is no hook or event 'pre_tool_cal'; did you mean 'pre_tool_call'? (see: sliphook fire --help)\n",
@@ -145,7 +162,9 @@ def test_payload_that_is_no_json_is_told_in_one_line(sliphook: Sliphook) -> None
 
 def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
     code = "import sys, time; from sliphook.cli.main import main; time.sleep(0.5); sys.exit(main(['events', '--json']))"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
@@ -160,7 +179,11 @@ def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
         ("sliphook run hello >&-", 0, ""),
         ("sliphook run hello <&- >&-", 0, ""),
         ("sliphook chat <&-", 0, ""),
-        ("echo one | sliphook chat >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
+        (
+            "echo one | sliphook chat >/dev/full",
+            1,
+            "sliphook: cannot go on: No space left on device\n",
+        ),
         ("sliphook run hello 2>&-", 0, ""),
         ("sliphook events >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
         ("sliphook run hello >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
@@ -168,5 +191,12 @@ def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
 )
 def test_output_that_leads_nowhere_is_no_traceback(command: str, status: int, says: str) -> None:
     shell = command.replace("sliphook", f"{sys.executable} -m sliphook", 1)
-    ran = subprocess.run(["sh", "-c", shell], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    ran = subprocess.run(
+        ["sh", "-c", shell],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert (ran.returncode, ran.stderr) == (status, says)

@@ -29,7 +29,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def install(path: Path, **more: Any) -> None:
     manifest = msgspec.convert({"protocol_version": 1, "name": path.name}, Manifest)
     day = datetime(2026, 1, 1, tzinfo=UTC)
-    Registry().add(Registered(name=path.name, path=path, sha256="0" * 64, interpreter=None, manifest=manifest, installed=day, **more))
+    Registry().add(
+        Registered(
+            name=path.name,
+            path=path,
+            sha256="0" * 64,
+            interpreter=None,
+            manifest=manifest,
+            installed=day,
+            **more,
+        )
+    )
 
 
 def test_installed_plugins_come_first_in_their_order(home: Path) -> None:
@@ -58,14 +68,18 @@ def test_a_broken_file_loses_its_plugin_alone(home: Path) -> None:
 
 def test_settings_go_over_the_plugins_file(home: Path) -> None:
     install(home / "guard", overrides={"stop": Override(priority=1)})
-    settings = msgspec.convert({"plugins": {"guard": {"hooks": {"stop": {"priority": 9}}}}}, Settings)
+    settings = msgspec.convert(
+        {"plugins": {"guard": {"hooks": {"stop": {"priority": 9}}}}}, Settings
+    )
     (spec,) = choose([], settings).specs
     assert spec.overrides == {"stop": Override(priority=9)}
 
 
 def test_settings_for_a_plugin_that_is_not_installed_are_told(home: Path) -> None:
     install(home / "guard", enabled=False)
-    settings = msgspec.convert({"plugins": {"gard": {}, "guard": {}, "weather": {}, "a\nb": {}}}, Settings)
+    settings = msgspec.convert(
+        {"plugins": {"gard": {}, "guard": {}, "weather": {}, "a\nb": {}}}, Settings
+    )
     assert choose([], settings).problems == (
         "config.toml: plugins.gard does nothing, as no plugin of that name is installed; did you mean guard?",
         "config.toml: plugins.weather does nothing, as no plugin of that name is installed; `sliphook list` shows what is installed",
@@ -79,7 +93,10 @@ def test_broken_settings_are_one_line_and_left_alone(home: Path) -> None:
     file.write_text("timeout_caps = 3\n")
     with pytest.raises(Failed) as told:
         user_settings()
-    assert told.value.message == f"{file}, line 1: timeout_caps: there is no such key; did you mean timeout_cap_s?"
+    assert (
+        told.value.message
+        == f"{file}, line 1: timeout_caps: there is no such key; did you mean timeout_cap_s?"
+    )
     assert file.read_text() == "timeout_caps = 3\n"
 
 
@@ -92,12 +109,20 @@ READY = PluginStatus("guard", Path("/guard"), "ready", None, 1, 0, 0.0, (), None
 REFUSED = dataclasses.replace(READY, name="other", state="refused", why="its file\nhas changed")
 
 
-def test_an_installed_plugin_that_is_not_there_is_told_and_one_of_the_command_line_is_missed() -> None:
+def test_an_installed_plugin_that_is_not_there_is_told_and_one_of_the_command_line_is_missed() -> (
+    None
+):
     told: list[str] = []
-    look_who_is_there(cast(PluginHost, _Host(REFUSED, READY)), Chosen((), (), 1, ("plugin torn is left out",)), told.append)
+    look_who_is_there(
+        cast(PluginHost, _Host(REFUSED, READY)),
+        Chosen((), (), 1, ("plugin torn is left out",)),
+        told.append,
+    )
     assert told == ["plugin torn is left out", "plugin other did not start: its file\\nhas changed"]
     with pytest.raises(Failed, match="plugin other did not start: its file"):
-        look_who_is_there(cast(PluginHost, _Host(READY, REFUSED)), Chosen((), (), 1, ()), told.append)
+        look_who_is_there(
+            cast(PluginHost, _Host(READY, REFUSED)), Chosen((), (), 1, ()), told.append
+        )
     assert len(told) == 2
 
 
@@ -113,6 +138,8 @@ def test_an_installed_plugin_that_is_not_there_is_told_and_one_of_the_command_li
         ("other", "http://there/v1", ("other", "http://there/v1")),
     ],
 )
-def test_options_beat_the_settings(name: str | None, base_url: str | None, means: tuple[str | None, str | None]) -> None:
+def test_options_beat_the_settings(
+    name: str | None, base_url: str | None, means: tuple[str | None, str | None]
+) -> None:
     assert model_of(name, base_url, Settings(model="mine", base_url="http://mine/v1")) == means
     assert model_of(name, base_url, Settings()) == (name, base_url)

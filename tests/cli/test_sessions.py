@@ -58,9 +58,19 @@ def test_ids_behind_tab(recorded: Path) -> None:
         assert offered == [("ab22", "hello"), ("aa11", "weather\\n\\x1b[31mplease?")]
         assert [item.value for item in completion.get_completions(command, "aa")] == ["aa11"]
     recorded.write_bytes(b"no database at all")
-    assert ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(["sessions", "show"], "") == []
+    assert (
+        ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(
+            ["sessions", "show"], ""
+        )
+        == []
+    )
     recorded.unlink()
-    assert ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(["sessions", "show"], "") == []
+    assert (
+        ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(
+            ["sessions", "show"], ""
+        )
+        == []
+    )
     assert not recorded.exists()
 
 
@@ -69,7 +79,10 @@ def test_the_list(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     head, second, first = capsys.readouterr().out.splitlines()
     assert head.split() == ["ID", "LAST", "PLATFORM", "MODEL", "MESSAGES", "PROMPT"]
     assert (second.split()[0], second.split()[3:]) == ("ab22", ["-", "-", "1", "hello"])
-    assert (first.split()[0], first.split()[3:]) == ("aa11", ["cli", "m-1", "4", "weather", "\\x1b[31mplease?"])
+    assert (first.split()[0], first.split()[3:]) == (
+        "aa11",
+        ["cli", "m-1", "4", "weather", "\\x1b[31mplease?"],
+    )
 
 
 def test_the_list_for_programs(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -101,28 +114,49 @@ def test_one_as_it_was_said(recorded: Path, capsys: pytest.CaptureFixture[str]) 
         ["  Take"],
     ]
     heads = [message.splitlines()[0] for message in messages]
-    assert [line.partition(", ")[0] for line in heads] == ["user", "assistant", "result of c1", "assistant", "assistant"]
-    assert [", ".join(line.split(", ")[2:]) for line in heads] == ["", "", "", "did not count: the model was asked again", "interrupted"]
+    assert [line.partition(", ")[0] for line in heads] == [
+        "user",
+        "assistant",
+        "result of c1",
+        "assistant",
+        "assistant",
+    ]
+    assert [", ".join(line.split(", ")[2:]) for line in heads] == [
+        "",
+        "",
+        "",
+        "did not count: the model was asked again",
+        "interrupted",
+    ]
 
 
 def test_one_for_programs(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sessions", "show", "ab22", "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["session"]["session_id"] == "ab22"
-    assert [(line["state"], line["message"]) for line in shown["lines"]] == [("whole", {"role": "user", "content": "hello"})]
+    assert [(line["state"], line["message"]) for line in shown["lines"]] == [
+        ("whole", {"role": "user", "content": "hello"})
+    ]
 
 
 def test_one_is_removed(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sessions", "remove", "ab"]) == 0
     assert capsys.readouterr().out == "removed ab22: hello\n"
     assert main(["sessions", "show", "ab22"]) == 1
-    assert capsys.readouterr().err == "sliphook: there is no session that begins with 'ab22'; `sliphook sessions` lists them\n"
+    assert (
+        capsys.readouterr().err
+        == "sliphook: there is no session that begins with 'ab22'; `sliphook sessions` lists them\n"
+    )
     with Transcripts.open(recorded) as transcripts:
         assert [row.session_id for row in transcripts.sessions()] == ["aa11"]
 
 
-@pytest.mark.parametrize("command", [["sessions"], ["sessions", "show", "a"], ["sessions", "remove", "a"]])
-def test_a_broken_file_is_named(file: Path, capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+@pytest.mark.parametrize(
+    "command", [["sessions"], ["sessions", "show", "a"], ["sessions", "remove", "a"]]
+)
+def test_a_broken_file_is_named(
+    file: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
     file.parent.mkdir()
     file.write_bytes(b"no database" * 100)
     assert main(command) == 1

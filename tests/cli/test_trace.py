@@ -56,7 +56,10 @@ def test_lines(run: Run, trace: Path) -> None:
     assert (ran.status, ran.err) == (0, "")
     lines = ran.out.splitlines()
     assert len(lines) == 5
-    assert lines[3].split(" ", 1)[1] == "← guard        hook/pre_tool_call            #2     53 B   100 ms deny"
+    assert (
+        lines[3].split(" ", 1)[1]
+        == "← guard        hook/pre_tool_call            #2     53 B   100 ms deny"
+    )
     assert '                 "decision": "deny"' in "\n".join(run(trace, "-v").out.splitlines())
     assert [json.loads(line)["kind"] for line in run(trace, "--json").out.splitlines()] == [
         "header",
@@ -68,7 +71,10 @@ def test_lines(run: Run, trace: Path) -> None:
 
 
 def test_some_of_the_lines(run: Run, trace: Path) -> None:
-    assert [line.split()[2] for line in run(trace, "--filter", "plugin=wea*").out.splitlines()] == ["header", "weather"]
+    assert [line.split()[2] for line in run(trace, "--filter", "plugin=wea*").out.splitlines()] == [
+        "header",
+        "weather",
+    ]
     assert len(run(trace, "--turn", "1").out.splitlines()) == 3
     assert len(run(trace, "--turn", "t-2").out.splitlines()) == 2
 
@@ -80,7 +86,10 @@ def test_summary(run: Run, trace: Path) -> None:
     (row,) = [line.split() for line in ran.out.splitlines() if "pre_tool_call" in line]
     assert row[:8] == ["hook/pre_tool_call", "1", "100", "ms", "100", "ms", "100", "ms"]
     assert row[8] == "━" * 18
-    assert json.loads(run(trace, "--summary", "--json").out)["plugins"][0]["rows"][0]["p99_ms"] == 100.0
+    assert (
+        json.loads(run(trace, "--summary", "--json").out)["plugins"][0]["rows"][0]["p99_ms"]
+        == 100.0
+    )
 
 
 def test_files(run: Run, trace: Path, tmp_path: Path) -> None:
@@ -93,7 +102,12 @@ def test_files(run: Run, trace: Path, tmp_path: Path) -> None:
         out.write_text("old")
         assert run(trace, option, out) == (0, "", f"wrote {out}\n")
         assert out.read_text(encoding="utf-8").startswith(begin)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["o.html", "o.json", "o.svg", "t.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "o.html",
+        "o.json",
+        "o.svg",
+        "t.jsonl",
+    ]
 
 
 def test_lines_that_are_none_are_named_and_the_rest_is_shown(run: Run, trace: Path) -> None:
@@ -104,7 +118,9 @@ def test_lines_that_are_none_are_named_and_the_rest_is_shown(run: Run, trace: Pa
     assert len(ran.out.splitlines()) == 6
     told = ran.err.splitlines()
     assert len(told) == 11
-    assert told[0].startswith(f"sliphook: {trace}, line 6: it is no JSON, or not all of it; passed over")
+    assert told[0].startswith(
+        f"sliphook: {trace}, line 6: it is no JSON, or not all of it; passed over"
+    )
     assert told[10] == f"sliphook: {trace}: 3 more lines are no records"
 
 
@@ -114,21 +130,57 @@ def test_lines_that_are_none_are_named_and_the_rest_is_shown(run: Run, trace: Pa
         (None, [], 1, "cannot read {file}: No such file or directory"),
         (b"", [], 1, "{file} is empty"),
         (b"\x7fELF\x00\x01", [], 1, "{file} is no trace: line 1: it is no JSON, or not all of it"),
-        (b'{"level":"info"}\n', ["--summary"], 1, "{file} is no trace: line 1: it is no record: Object missing required field"),
+        (
+            b'{"level":"info"}\n',
+            ["--summary"],
+            1,
+            "{file} is no trace: line 1: it is no record: Object missing required field",
+        ),
         (b"# A page\n", ["--timeline", "o.svg"], 1, "{file} is no trace: line 1: "),
         (b"ok", ["--turn", "3"], 1, "{file}: there is no turn '3'; the last one is 2"),
         (b"ok", ["--turn", "3", "--follow"], 2, "--turn looks at a whole file: leave out --follow"),
-        (b"ok", ["--summary", "--follow"], 2, "--follow and --summary are two views: give one at a time"),
-        (b"ok", ["--filter", "plugni=x"], 2, "Invalid value for '--filter': 'plugni' is nothing to filter by; did you mean plugin?"),
+        (
+            b"ok",
+            ["--summary", "--follow"],
+            2,
+            "--follow and --summary are two views: give one at a time",
+        ),
+        (
+            b"ok",
+            ["--filter", "plugni=x"],
+            2,
+            "Invalid value for '--filter': 'plugni' is nothing to filter by; did you mean plugin?",
+        ),
         (b"ok", ["--timeline", "o.png"], 2, "--timeline: o.png must end in .svg or .html"),
         (b"ok", ["--perfetto", "o.svg"], 2, "--perfetto: o.svg must end in .json"),
-        (b"ok", ["--timeline", "o.svg", "--json"], 2, "--timeline writes a file, and there is no --json of it"),
-        (b"ok", ["--timeline", "/nowhere/o.svg"], 1, "cannot write /nowhere/o.svg: No such file or directory"),
-        (b"ok", ["--timeline", "/dev/full/o.svg"], 1, "cannot write /dev/full/o.svg: Not a directory"),
+        (
+            b"ok",
+            ["--timeline", "o.svg", "--json"],
+            2,
+            "--timeline writes a file, and there is no --json of it",
+        ),
+        (
+            b"ok",
+            ["--timeline", "/nowhere/o.svg"],
+            1,
+            "cannot write /nowhere/o.svg: No such file or directory",
+        ),
+        (
+            b"ok",
+            ["--timeline", "/dev/full/o.svg"],
+            1,
+            "cannot write /dev/full/o.svg: Not a directory",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(
-    run: Run, trace: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, args: list[str], status: int, says: str
+    run: Run,
+    trace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    content: bytes | None,
+    args: list[str],
+    status: int,
+    says: str,
 ) -> None:
     monkeypatch.chdir(trace.parent)
     if content is None:
@@ -152,12 +204,26 @@ def test_a_folder(run: Run, tmp_path: Path) -> None:
     ("args", "status", "says"),
     [
         ([], 2, "Missing option '--plugin'"),
-        (["--plugin", "/x"], 2, "{file} has several plugins; say which with --as NAME: guard, weather"),
-        (["--plugin", "/x", "--as", "gaurd"], 2, "--as: {file} has no plugin 'gaurd'; did you mean 'guard'?"),
-        (["--plugin", "/x", "--as", "zzz"], 2, "--as: {file} has no plugin 'zzz'; there is guard, weather"),
+        (
+            ["--plugin", "/x"],
+            2,
+            "{file} has several plugins; say which with --as NAME: guard, weather",
+        ),
+        (
+            ["--plugin", "/x", "--as", "gaurd"],
+            2,
+            "--as: {file} has no plugin 'gaurd'; did you mean 'guard'?",
+        ),
+        (
+            ["--plugin", "/x", "--as", "zzz"],
+            2,
+            "--as: {file} has no plugin 'zzz'; there is guard, weather",
+        ),
     ],
 )
-def test_what_is_wrong_with_a_replay(run: Run, trace: Path, args: list[str], status: int, says: str) -> None:
+def test_what_is_wrong_with_a_replay(
+    run: Run, trace: Path, args: list[str], status: int, says: str
+) -> None:
     ran = run("replay", trace, *args)
     assert (ran.status, ran.out) == (status, "")
     assert ran.err.startswith(f"sliphook: {says.format(file=trace)}")
@@ -173,7 +239,10 @@ def test_a_replay(run: Run, trace: Path, tmp_path: Path) -> None:
     plugin.chmod(0o700)
     ran = run("replay", trace, "--as", "guard", "--plugin", plugin)
     assert ran.status == 3
-    assert '         status: "answered" → "error -32602: hook/pre_tool_call: Object missing required field `event_id`"\n' in ran.out
+    assert (
+        '         status: "answered" → "error -32602: hook/pre_tool_call: Object missing required field `event_id`"\n'
+        in ran.out
+    )
     assert ran.out.endswith("1 as before, 1 different\n")
     missing = run("replay", trace, "--as", "guard", "--plugin", tmp_path / "none", "--json")
     assert missing.status == 3
@@ -186,7 +255,12 @@ def test_a_replay(run: Run, trace: Path, tmp_path: Path) -> None:
 
 def test_follow_ends_on_ctrl_c(trace: Path) -> None:
     command = [sys.executable, "-m", "sliphook", "trace", str(trace), "--follow", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "COLUMNS": "100"}) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "COLUMNS": "100"},
+    ) as process:
         assert process.stdout is not None
         first = [process.stdout.readline() for _ in range(5)]
         assert json.loads(first[4])["plugin"] == "weather"

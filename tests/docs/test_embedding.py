@@ -12,7 +12,9 @@ import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
-FILES: Final[dict[str, str]] = dict(re.findall(r"<!-- file: (.+?) -->\n```python\n(.+?)```", PAGE, re.DOTALL))
+FILES: Final[dict[str, str]] = dict(
+    re.findall(r"<!-- file: (.+?) -->\n```python\n(.+?)```", PAGE, re.DOTALL)
+)
 GUARD: Final = ROOT / "examples" / "guard.py"
 
 
@@ -26,7 +28,13 @@ def folder(tmp_path: Path) -> Path:
 
 def python(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=40, check=False
+        [sys.executable, *arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
     )
 
 
@@ -52,5 +60,7 @@ def test_the_other_faces_do_the_same(folder: Path, name: str) -> None:
 
 
 def test_the_tests_pass(folder: Path) -> None:
-    done = python(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:trio", "test_agent.py")
+    done = python(
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:trio", "test_agent.py"
+    )
     assert "2 passed" in done.stdout, done.stdout + done.stderr

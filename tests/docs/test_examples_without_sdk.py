@@ -20,7 +20,10 @@ pytestmark = pytest.mark.parametrize(
     "example",
     [
         "guard.sh",
-        pytest.param("guard.mjs", marks=pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")),
+        pytest.param(
+            "guard.mjs",
+            marks=pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed"),
+        ),
     ],
 )
 
@@ -67,7 +70,9 @@ class Wire:
 async def started(example: str) -> AsyncGenerator[Wire]:
     """The example as a process that has ten seconds for everything."""
     with trio.fail_after(10):
-        process = await trio.lowlevel.open_process([str(EXAMPLES / example)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = await trio.lowlevel.open_process(
+            [str(EXAMPLES / example)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
         try:
             yield Wire(process)
         finally:
@@ -88,13 +93,23 @@ async def test_a_whole_life(example: str) -> None:
         )
         assert manifest["id"] == 1
         assert manifest["result"]["protocol_version"] == 1
-        assert manifest["result"]["subscriptions"] == [{"event": "pre_tool_call", "on_failure": "closed"}]
+        assert manifest["result"]["subscriptions"] == [
+            {"event": "pre_tool_call", "on_failure": "closed"}
+        ]
         assert await wire.ask(HOOK % (2, '"rm -rf build"')) == {"id": 2, "result": DENIES}
         assert await wire.ask(HOOK % (3, '"ls"')) == {"id": 3, "result": ABSTAINS}
-        assert await wire.ask('{"jsonrpc":"2.0","id":4,"method":"ping","params":{}}') == {"id": 4, "result": None}
-        unknown = await wire.ask('{"jsonrpc":"2.0","id":5,"method":"hook/pre_llm_call","params":{}}')
+        assert await wire.ask('{"jsonrpc":"2.0","id":4,"method":"ping","params":{}}') == {
+            "id": 4,
+            "result": None,
+        }
+        unknown = await wire.ask(
+            '{"jsonrpc":"2.0","id":5,"method":"hook/pre_llm_call","params":{}}'
+        )
         assert (unknown["id"], unknown["error"]["code"]) == (5, -32601)
-        assert await wire.ask('{"jsonrpc":"2.0","id":6,"method":"shutdown","params":{}}') == {"id": 6, "result": None}
+        assert await wire.ask('{"jsonrpc":"2.0","id":6,"method":"shutdown","params":{}}') == {
+            "id": 6,
+            "result": None,
+        }
         await wire.send('{"jsonrpc":"2.0","method":"exit","params":{}}')
         assert await wire.process.wait() == 0
 
@@ -111,14 +126,22 @@ async def test_a_whole_life(example: str) -> None:
 )
 async def test_text_of_others_does_not_mislead(example: str, command: str, answer: object) -> None:
     async with started(example) as wire:
-        assert await wire.ask(HOOK % (9007199254740991, command)) == {"id": 9007199254740991, "result": answer}
+        assert await wire.ask(HOOK % (9007199254740991, command)) == {
+            "id": 9007199254740991,
+            "result": answer,
+        }
 
 
 async def test_what_it_is_only_told_gets_no_reply(example: str) -> None:
     async with started(example) as wire:
-        await wire.send((HOOK % (1, '"rm -rf build"')).replace('"id":1,"method":"hook/', '"method":"event/'))
+        await wire.send(
+            (HOOK % (1, '"rm -rf build"')).replace('"id":1,"method":"hook/', '"method":"event/')
+        )
         await wire.send('{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":1}}')
-        assert await wire.ask('{"jsonrpc":"2.0","id":2,"method":"ping","params":{}}') == {"id": 2, "result": None}
+        assert await wire.ask('{"jsonrpc":"2.0","id":2,"method":"ping","params":{}}') == {
+            "id": 2,
+            "result": None,
+        }
 
 
 async def test_it_ends_with_its_input(example: str) -> None:

@@ -12,23 +12,43 @@ from tools import generate, tables
 
 
 def test_generated_files_are_fresh() -> None:
-    assert [path.name for path, text in generate.fresh().items() if path.read_text(encoding="utf-8") != text] == []
+    assert [
+        path.name
+        for path, text in generate.fresh().items()
+        if path.read_text(encoding="utf-8") != text
+    ] == []
     assert generate.main(["--check"]) == 0
 
 
-def test_drift_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_drift_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     vectors = [f"tests/vectors/{name}.json" for name in ("params", "results", "framing")]
-    node = [f"sdk/node/{name}" for name in ("src/protocol.js", "src/samples.js", "types/protocol.d.ts")]
-    for name in ("protocol.schema.json", "examples/guard.sh", "docs/installing.md", "docs/settings.md", *node, *vectors):
+    node = [
+        f"sdk/node/{name}" for name in ("src/protocol.js", "src/samples.js", "types/protocol.d.ts")
+    ]
+    for name in (
+        "protocol.schema.json",
+        "examples/guard.sh",
+        "docs/installing.md",
+        "docs/settings.md",
+        *node,
+        *vectors,
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes((generate.ROOT / name).read_bytes())
     document = (generate.ROOT / "protocol.md").read_text(encoding="utf-8")
-    (tmp_path / "protocol.md").write_text(document.replace("| `event_id` | string |", "| `event_id` | integer |"), encoding="utf-8")
+    (tmp_path / "protocol.md").write_text(
+        document.replace("| `event_id` | string |", "| `event_id` | integer |"), encoding="utf-8"
+    )
     fresh = generate.fresh
     monkeypatch.setattr(generate, "fresh", lambda: fresh(tmp_path))
 
     assert generate.main(["--check"]) == 1
-    assert capsys.readouterr().err == "protocol.md is not what the definition says: run `make generate`\n"
+    assert (
+        capsys.readouterr().err
+        == "protocol.md is not what the definition says: run `make generate`\n"
+    )
     assert generate.main([]) == 0
     assert capsys.readouterr().out == "wrote protocol.md\n"
     assert (tmp_path / "protocol.md").read_text(encoding="utf-8") == document
@@ -47,7 +67,10 @@ def test_only_what_stands_between_markers_is_rewritten() -> None:
     [
         ("", "has the table 'colours' 0 times"),
         ("<!-- generated: colours -->\n<!-- end -->\n" * 2, "has the table 'colours' 2 times"),
-        ("<!-- generated: colors -->\n<!-- end -->\n", "asks for a table 'colors' that nothing makes"),
+        (
+            "<!-- generated: colors -->\n<!-- end -->\n",
+            "asks for a table 'colors' that nothing makes",
+        ),
         ("<!-- generated: colours -->\n", "without its `<!-- end -->`"),
     ],
 )
@@ -69,7 +92,11 @@ def test_schema_is_a_schema() -> None:
     assert list(schema["$defs"]) == sorted(schema["$defs"])
     jsonschema.validate({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}, schema)
     both = {"jsonrpc": "2.0", "id": 1, "result": None, "error": {"code": 1, "message": ""}}
-    for broken in (both, {"jsonrpc": "2.0", "id": 1.5, "method": "ping"}, {"id": 1, "method": "ping"}):
+    for broken in (
+        both,
+        {"jsonrpc": "2.0", "id": 1.5, "method": "ping"},
+        {"id": 1, "method": "ping"},
+    ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(broken, schema)
     answer = {"$ref": "#/$defs/Answer", "$defs": schema["$defs"]}

@@ -19,7 +19,9 @@ from sliphook.cli.main import main
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS: Final = re.findall(r"^\$ (.+)$", README.partition("## Install\n")[2].partition("\n## ")[0], re.MULTILINE)
+COMMANDS: Final = re.findall(
+    r"^\$ (.+)$", README.partition("## Install\n")[2].partition("\n## ")[0], re.MULTILINE
+)
 
 
 class Newcomer:
@@ -53,8 +55,20 @@ def pip_install(path: str) -> None:
     """What the user's pip does, into an environment of its own that sees what this one has; without a package index."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True, timeout=60)
     (packages,) = Path("env/lib").glob("python*/site-packages")
-    (packages / "beside.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n", encoding="utf-8")
-    pip = [sys.executable, "-m", "pip", "--python", "env/bin/python", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    (packages / "beside.pth").write_text(
+        f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n", encoding="utf-8"
+    )
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        "env/bin/python",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+    ]
     subprocess.run([*pip, str(ROOT / path)], check=True, timeout=60)
 
 
@@ -72,7 +86,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_an_agent_that_starts_what_is_installed(folder: Path) -> None:
-    (snippet,) = re.findall(r"```python\n(.+?)```", (ROOT / "docs" / "settings.md").read_text(encoding="utf-8"), re.DOTALL)
+    (snippet,) = re.findall(
+        r"```python\n(.+?)```",
+        (ROOT / "docs" / "settings.md").read_text(encoding="utf-8"),
+        re.DOTALL,
+    )
     names: dict[str, object] = {}
     exec(snippet, names)
     assert (names["specs"], names["broken"]) == ([], [])
@@ -82,10 +100,15 @@ def test_an_agent_that_starts_what_is_installed(folder: Path) -> None:
 def installed(output: pytest.CaptureFixture[str]) -> dict[str, str]:
     """The state of each installed plugin."""
     assert main(["list", "--json"]) == 0
-    return {plugin["name"]: plugin["state"] for plugin in json.loads(output.readouterr().out)["plugins"]}
+    return {
+        plugin["name"]: plugin["state"] for plugin in json.loads(output.readouterr().out)["plugins"]
+    }
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="one of the three plugins is written in C, and there is no compiler")
+@pytest.mark.skipif(
+    shutil.which("cc") is None,
+    reason="one of the three plugins is written in C, and there is no compiler",
+)
 def test_three_plugins_of_three_kinds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     newcomer = Newcomer(capsys)
     assert "installed guard" in newcomer.types("sliphook install ./guard.py")
@@ -96,7 +119,9 @@ def test_three_plugins_of_three_kinds(folder: Path, capsys: pytest.CaptureFixtur
     assert "greeter" in newcomer.types("sliphook list --available")
     assert "installed greeter" in newcomer.types("sliphook install greeter")
     listed = newcomer.types("sliphook list")
-    assert [name for name in re.findall(r"\S+", listed) if name in ("guard", "c-guard", "greeter")] == ["guard", "c-guard", "greeter"]
+    assert [
+        name for name in re.findall(r"\S+", listed) if name in ("guard", "c-guard", "greeter")
+    ] == ["guard", "c-guard", "greeter"]
     newcomer.types("sliphook disable c-guard")
     assert installed(capsys) == {"guard": "enabled", "c-guard": "disabled", "greeter": "enabled"}
 

@@ -60,7 +60,15 @@ def built(tmp_path: Path) -> Built:
         # rustup looks for its toolchains in the home folder, and the tests have an empty one
         rustup = Path(pwd.getpwuid(os.getuid()).pw_dir, ".rustup")
         env = {"RUSTUP_HOME": str(rustup), **os.environ} if rustup.is_dir() else None
-        done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=55, check=False)
+        done = subprocess.run(
+            command,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=55,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         return result
 
@@ -69,7 +77,9 @@ def built(tmp_path: Path) -> Built:
 
 def answer_of(path: Path, *args: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "sliphook", *args, "--plugin", str(path), "--json"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False
+    )
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
     return report
@@ -94,14 +104,26 @@ async def test_with_an_sdk_it_keeps_to_the_protocol(file: str) -> None:
 @pytest.mark.parametrize("language", ["sh", "sh with jq", "JavaScript", "Perl", "C"])
 def test_the_guards_deny_and_abstain(built: Built, language: str) -> None:
     path = built(language)
-    for command, decision in (("rm -rf build", "deny"), ('echo "100%" \\ \n \u2028 rm -rf /', "deny"), ("ls -l", None)):
+    for command, decision in (
+        ("rm -rf build", "deny"),
+        ('echo "100%" \\ \n \u2028 rm -rf /', "deny"),
+        ("ls -l", None),
+    ):
         payload = json.dumps({"arguments": {"command": command}})
-        assert answer_of(path, "fire", "pre_tool_call", "--payload", payload)["outcome"]["decision"] == decision, command
+        assert (
+            answer_of(path, "fire", "pre_tool_call", "--payload", payload)["outcome"]["decision"]
+            == decision
+        ), command
 
 
 def test_the_gate_in_rust(built: Built) -> None:
     path = built("Rust")
-    for said, stop_count, goes_on in (("All done.", 0, True), ("The tests pass.", 0, False), ("All done.", 1, False), (None, 0, True)):
+    for said, stop_count, goes_on in (
+        ("All done.", 0, True),
+        ("The tests pass.", 0, False),
+        ("All done.", 1, False),
+        (None, 0, True),
+    ):
         payload = json.dumps({"stop_count": stop_count, "last_assistant_message": said})
         outcome = answer_of(path, "fire", "stop", "--payload", payload)["outcome"]
         assert (outcome["continue_with"] is not None) == goes_on, said
@@ -122,6 +144,8 @@ def test_they_are_short_and_in_the_table(language: str) -> None:
 
 def test_the_table_names_every_example() -> None:
     table = (EXAMPLES / "README.md").read_text(encoding="utf-8")
-    files = [path.name for path in EXAMPLES.iterdir() if path.is_file() and path.name != "README.md"]
+    files = [
+        path.name for path in EXAMPLES.iterdir() if path.is_file() and path.name != "README.md"
+    ]
     assert len(files) >= 10
     assert [name for name in files if f"[{name}]({name})" not in table] == []

@@ -13,7 +13,9 @@ from sliphook.plugin.lifecycle import State
 from sliphook.process.log_files import FILE_BYTES, OLD_FILES
 from tests.host.plugins import Workshop
 
-PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "processes.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "processes.md").read_text(
+    encoding="utf-8"
+)
 
 
 def test_the_table_has_every_state_once() -> None:
@@ -42,8 +44,14 @@ async def test_a_plugin_behind_a_wrapper_works(tmp_path: Path) -> None:
     """With the second wrapper of the page, as systemd is not everywhere."""
     program = Workshop(tmp_path).program(hears=["stop"])
     wrapper = tmp_path / "wrapper"
-    wrapper.write_text(re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1].replace("/home/me/plugins/guard", str(program.path)))
+    wrapper.write_text(
+        re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1].replace(
+            "/home/me/plugins/guard", str(program.path)
+        )
+    )
     wrapper.chmod(0o755)
     with trio.fail_after(20):
-        async with PluginHost([wrapper], data_home=tmp_path / "data", log_dir=tmp_path / "logs") as host:
+        async with PluginHost(
+            [wrapper], data_home=tmp_path / "data", log_dir=tmp_path / "logs"
+        ) as host:
             assert [(plugin.name, plugin.state) for plugin in host.plugins] == [("probe", "ready")]

@@ -15,13 +15,27 @@ from sliphook_sdk.protocol import CATALOGUE, METHOD_BY_NAME, METHODS, Answer, En
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCUMENT: Final = (ROOT / "protocol.md").read_text(encoding="utf-8")
-SCHEMA: Final[dict[str, Any]] = json.loads((ROOT / "protocol.schema.json").read_text(encoding="utf-8"))
+SCHEMA: Final[dict[str, Any]] = json.loads(
+    (ROOT / "protocol.schema.json").read_text(encoding="utf-8")
+)
 
-_BLOCK: Final = re.compile(r"(?:^<!-- example: (?P<name>.+?) -->\n)?^```json\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK: Final = re.compile(
+    r"(?:^<!-- example: (?P<name>.+?) -->\n)?^```json\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 BLOCKS: Final = [(match["name"], match["text"]) for match in _BLOCK.finditer(DOCUMENT)]
 EXAMPLES: Final = {name: text for name, text in BLOCKS if name}
 
-ANSWERS: Final = ("null", "empty", "allow", "deny", "ask", "replace", "substitute", "context", "continue_with")
+ANSWERS: Final = (
+    "null",
+    "empty",
+    "allow",
+    "deny",
+    "ask",
+    "replace",
+    "substitute",
+    "context",
+    "continue_with",
+)
 HOOKS: Final = tuple(entry for entry in CATALOGUE.values() if entry.kind == "hook")
 
 
@@ -44,7 +58,11 @@ def decode(value: Any, struct: type[msgspec.Struct]) -> None:
 
 
 def check_schema(value: Any, method: str, part: str) -> None:
-    jsonschema.validate(value, {**SCHEMA["methods"][method][part], "$defs": SCHEMA["$defs"]}, cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(
+        value,
+        {**SCHEMA["methods"][method][part], "$defs": SCHEMA["$defs"]},
+        cls=jsonschema.Draft202012Validator,
+    )
 
 
 def test_no_example_is_missing_or_unmarked() -> None:
@@ -60,11 +78,17 @@ def test_no_example_is_missing_or_unmarked() -> None:
     assert sorted(name or text for name, text in BLOCKS) == sorted(wanted | more)
 
 
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name.endswith((" request", " notification"))])
+@pytest.mark.parametrize(
+    "name", [name for name in EXAMPLES if name.endswith((" request", " notification"))]
+)
 def test_message(name: str) -> None:
     method, kind = name.split()
     example = message(name)
-    assert list(example) == (["jsonrpc", "id", "method", "params"] if kind == "request" else ["jsonrpc", "method", "params"])
+    assert list(example) == (
+        ["jsonrpc", "id", "method", "params"]
+        if kind == "request"
+        else ["jsonrpc", "method", "params"]
+    )
     assert example["method"] == method
     family, _, entry = method.partition("/")
     if family in ("hook", "event") and entry in CATALOGUE:
@@ -78,7 +102,9 @@ def test_message(name: str) -> None:
     check_schema(example["params"], method, "params")
 
 
-@pytest.mark.parametrize("name", [f"{method.name} result" for method in METHODS if method.kind == "request"])
+@pytest.mark.parametrize(
+    "name", [f"{method.name} result" for method in METHODS if method.kind == "request"]
+)
 def test_result(name: str) -> None:
     method = name.split()[0]
     example = message(name)
@@ -117,7 +143,9 @@ def test_kind_of_answer(kind: str) -> None:
         assert kind in (answer.decision, *example["result"])
 
 
-@pytest.mark.parametrize("name", [*(f"error {code.value}" for code in ErrorCode), "initialize error"])
+@pytest.mark.parametrize(
+    "name", [*(f"error {code.value}" for code in ErrorCode), "initialize error"]
+)
 def test_error(name: str) -> None:
     example = message(name)
     assert list(example) == ["jsonrpc", "id", "error"]
@@ -125,13 +153,20 @@ def test_error(name: str) -> None:
     code = -32602 if name == "initialize error" else int(name.split()[1])
     assert example["error"]["code"] == code
     assert example["error"]["message"]
-    jsonschema.validate(example, {"$ref": "#/$defs/EnvelopeError", "$defs": SCHEMA["$defs"]}, cls=jsonschema.Draft202012Validator)
+    jsonschema.validate(
+        example,
+        {"$ref": "#/$defs/EnvelopeError", "$defs": SCHEMA["$defs"]},
+        cls=jsonschema.Draft202012Validator,
+    )
 
 
 def test_short_forms() -> None:
     assert message("tool/call result bare")["result"] == "web is deployed"
     check_schema("web is deployed", "tool/call", "result")
-    decode(message("initialize result disabled")["result"], METHOD_BY_NAME["initialize"].result or Answer)
+    decode(
+        message("initialize result disabled")["result"],
+        METHOD_BY_NAME["initialize"].result or Answer,
+    )
 
 
 def test_initialize_names_the_whole_catalogue() -> None:
@@ -140,7 +175,13 @@ def test_initialize_names_the_whole_catalogue() -> None:
 
 def test_every_link_leads_to_a_heading_or_a_file() -> None:
     headings = re.findall(r"^#+ (.+)$", DOCUMENT, re.MULTILINE)
-    anchors = {re.sub(r"[^a-z0-9_ -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    anchors = {
+        re.sub(r"[^a-z0-9_ -]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }
     links = re.findall(r"\]\(([^)]+)\)", DOCUMENT)
     assert len(links) > 50
-    assert [link for link in links if (link[1:] not in anchors if link.startswith("#") else not (ROOT / link).is_file())] == []
+    assert [
+        link
+        for link in links
+        if (link[1:] not in anchors if link.startswith("#") else not (ROOT / link).is_file())
+    ] == []

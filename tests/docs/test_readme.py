@@ -32,12 +32,24 @@ def folder(tmp_path: Path) -> Path:
 def sliphook(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the installed command in the folder, as a newcomer with an active environment does."""
     command = [str(Path(sys.executable).parent / "sliphook"), *arguments]
-    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=40, check=False)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
+    )
 
 
 def typed(word: str) -> list[str]:
     """The arguments of the one command of the README that begins with `sliphook WORD`."""
-    found = [command for command in COMMANDS if command.startswith(f"sliphook {word} ") and "--model" not in command]
+    found = [
+        command
+        for command in COMMANDS
+        if command.startswith(f"sliphook {word} ") and "--model" not in command
+    ]
     assert len(found) == 1
     return shlex.split(found[0])[1:]
 
@@ -51,14 +63,18 @@ def report_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 def test_the_two_commands_come_first() -> None:
     assert COMMANDS[:2] == ["make demo", "make test"]
     assert re.findall(r"```(?:console|python|sh)", README)[0] == "```console"
-    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    targets = re.findall(
+        r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert {"demo", "test"} <= set(targets)
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
 def test_what_the_documents_point_at_is_there(document: str) -> None:
     text = (ROOT / document).read_text(encoding="utf-8")
-    named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(r"`((?:tests|tools|examples|docs)/[\w./-]*)`", text)
+    named = re.findall(r"\]\(([^)#]+)\)", text) + re.findall(
+        r"`((?:tests|tools|examples|docs)/[\w./-]*)`", text
+    )
     assert len(named) >= 5
     assert [name for name in named if not (ROOT / name).exists()] == []
 
@@ -74,7 +90,16 @@ def test_fire_reports_as_the_contract_says(folder: Path) -> None:
     report = report_of(sliphook(folder, *typed("fire"), "--json"))
     assert report["event"] == "pre_tool_call"
     (part,) = report["plugins"]
-    assert set(part) >= {"name", "path", "status", "decision", "reason", "elapsed_ms", "error", "answer"}
+    assert set(part) >= {
+        "name",
+        "path",
+        "status",
+        "decision",
+        "reason",
+        "elapsed_ms",
+        "error",
+        "answer",
+    }
     assert (part["name"], part["status"], part["decision"]) == ("guard", "answered", "deny")
     assert (folder / part["path"]).samefile(folder / "guard.py")
     assert 0 < part["elapsed_ms"] < 5000
@@ -84,8 +109,21 @@ def test_fire_reports_as_the_contract_says(folder: Path) -> None:
 
 def test_fire_lets_the_harmless_pass(folder: Path) -> None:
     payload = '{"tool_name": "shell", "arguments": {"command": "ls"}}'
-    report = report_of(sliphook(folder, "fire", "pre_tool_call", "--payload", payload, "--plugin", "./guard.py", "--json"))
-    assert [(part["status"], part["decision"]) for part in report["plugins"]] == [("answered", None)]
+    report = report_of(
+        sliphook(
+            folder,
+            "fire",
+            "pre_tool_call",
+            "--payload",
+            payload,
+            "--plugin",
+            "./guard.py",
+            "--json",
+        )
+    )
+    assert [(part["status"], part["decision"]) for part in report["plugins"]] == [
+        ("answered", None)
+    ]
     assert report["outcome"]["decision"] is None
 
 
@@ -105,10 +143,20 @@ def test_run_as_typed_calls_the_tool_and_traces(folder: Path) -> None:
 
 
 def test_the_embedding_snippet_runs(folder: Path) -> None:
-    (snippet,) = [text for text in re.findall(r"```python\n(.+?)```", README, re.DOTALL) if "PluginHost" in text]
+    (snippet,) = [
+        text
+        for text in re.findall(r"```python\n(.+?)```", README, re.DOTALL)
+        if "PluginHost" in text
+    ]
     assert ast.parse(snippet)
     done = subprocess.run(
-        [sys.executable, "-c", snippet], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=40, check=False
+        [sys.executable, "-c", snippet],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
     )
     assert done.stderr == ""
     assert done.stdout == "It is cold in Oslo, take a coat.\n"
@@ -120,4 +168,8 @@ def test_check_and_new_as_typed(folder: Path) -> None:
     assert "FAILED" not in done.stdout
     done = sliphook(folder, *typed("new"))
     assert done.returncode == 0, done.stderr
-    assert {path.name for path in (folder / "my-guard").iterdir()} == {"my-guard.sh", "test.sh", "README.md"}
+    assert {path.name for path in (folder / "my-guard").iterdir()} == {
+        "my-guard.sh",
+        "test.sh",
+        "README.md",
+    }

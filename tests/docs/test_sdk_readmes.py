@@ -22,7 +22,15 @@ def snippets(sdk: str, language: str) -> list[str]:
 
 
 def ran(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
 
 
 def test_python(tmp_path: Path) -> None:
@@ -31,7 +39,17 @@ def test_python(tmp_path: Path) -> None:
     (tmp_path / "test_guard.py").write_text(test, encoding="utf-8")
     done = ran(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
     assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
-    done = ran(tmp_path, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:sliphook")
+    done = ran(
+        tmp_path,
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:sliphook",
+    )
     assert "fixture 'plugin_harness' not found" in done.stdout
 
 

@@ -75,12 +75,16 @@ async def test_a_user_without_plugins_has_nothing_to_do(home: Path) -> None:
     findings = await examined()
     assert [finding for finding in findings if finding.level == "problem"] == []
     assert [finding.about for finding in findings] == ["config.toml", "sandbox", "reaper"]
-    assert about(findings, "reaper") == [("ok", "plugins and what they start end with a killed agent")]
+    assert about(findings, "reaper") == [
+        ("ok", "plugins and what they start end with a killed agent")
+    ]
     assert not left_in(home)
 
 
 async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> None:
-    install(home, "guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "shell"}}])
+    install(
+        home, "guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "shell"}}]
+    )
     install(home, "first", tools=[{"name": "deploy", "description": ""}])
     install(home, "second", tools=[{"name": "deploy", "description": ""}])
     install(home, "gone").unlink()
@@ -101,7 +105,10 @@ async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> N
     assert guard[1].startswith("ready after ")
     assert about(findings, "first")[0][0] == "ok"
     ((level, what),) = about(findings, "second")
-    assert (level, what) == ("problem", f"refused: the tool deploy is taken by the plugin first ({home / 'first'})")
+    assert (level, what) == (
+        "problem",
+        f"refused: the tool deploy is taken by the plugin first ({home / 'first'})",
+    )
     for name in ("gone", "mute", "torn"):
         assert [level for level, _ in about(findings, name)] == ["problem"], name
     assert about(findings, "off") == [
@@ -111,7 +118,9 @@ async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> N
     assert about(findings, "of-old")[0][0] == "note"
     assert about(findings, "only-tried") == []
     config = home / "config" / "sliphook" / "config.toml"
-    assert about(findings, "config.toml") == [("problem", f"{config}, line 1: modle: there is no such key; did you mean model?")]
+    assert about(findings, "config.toml") == [
+        ("problem", f"{config}, line 1: modle: there is no such key; did you mean model?")
+    ]
 
 
 def test_the_command(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,18 +134,25 @@ def test_the_command(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["ok"] is False
-    assert [(finding["area"], finding["level"], finding["about"]) for finding in report["findings"]][:2] == [
+    assert [
+        (finding["area"], finding["level"], finding["about"]) for finding in report["findings"]
+    ][:2] == [
         ("plugins", "ok", "guard"),
         ("plugins", "problem", "gone"),
     ]
 
 
-def test_a_keeper_that_keeps_nothing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_keeper_that_keeps_nothing_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     idle = tmp_path / "reaper.py"
     idle.write_text("import sys; sys.exit(4)")
     monkeypatch.setattr(system, "SCRIPT", idle)
     (finding,) = system.reaper(Scene())
-    assert (finding.level, finding.what) == ("problem", "plugins may outlive a killed agent: the reaper ended with status 4")
+    assert (finding.level, finding.what) == (
+        "problem",
+        "plugins may outlive a killed agent: the reaper ended with status 4",
+    )
 
 
 async def test_files_that_others_may_write(home: Path) -> None:
@@ -160,20 +176,32 @@ def set_open(file: Path) -> None:
 def test_executables_of_plugins_that_are_not_started(home: Path) -> None:
     path = install(home, "guard")
     change = Registry().change
-    plugin = change("guard", lambda plugin: dataclasses.replace(plugin, enabled=False, interpreter="/bin/sh"))
+    plugin = change(
+        "guard", lambda plugin: dataclasses.replace(plugin, enabled=False, interpreter="/bin/sh")
+    )
     assert list(files.executables(Scene(plugins=(plugin,)))) == []
     (home / "sh").symlink_to("/bin/sh")
-    plugin = change("guard", lambda plugin: dataclasses.replace(plugin, interpreter=str(home / "sh")))
+    plugin = change(
+        "guard", lambda plugin: dataclasses.replace(plugin, interpreter=str(home / "sh"))
+    )
     (finding,) = files.executables(Scene(plugins=(plugin,)))
-    what = f"when it was approved, {home}/sh ran it; now /bin/sh does, which may lack what it imports"
+    what = (
+        f"when it was approved, {home}/sh ran it; now /bin/sh does, which may lack what it imports"
+    )
     assert (finding.level, finding.what) == ("note", what)
     plugin = change("guard", lambda plugin: dataclasses.replace(plugin, interpreter="/none/sh"))
     path.chmod(0o757)
-    found = [(finding.level, finding.what.partition(" (")[0]) for finding in files.executables(Scene(plugins=(plugin,)))]
+    found = [
+        (finding.level, finding.what.partition(" (")[0])
+        for finding in files.executables(Scene(plugins=(plugin,)))
+    ]
     assert found == [
         ("note", "when it was approved, /none/sh ran it, which is not there any more"),
         ("problem", f"everybody may change {path}"),
     ]
     path.unlink()
     (finding,) = list(files.executables(Scene(plugins=(plugin,))))[1:]
-    assert (finding.level, finding.what) == ("note", f"{path} cannot be read: No such file or directory; it could not be enabled")
+    assert (finding.level, finding.what) == (
+        "note",
+        f"{path} cannot be read: No such file or directory; it could not be enabled",
+    )

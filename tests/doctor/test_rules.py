@@ -21,15 +21,27 @@ def manifest(name: str, **declares: Any) -> Manifest:
     return msgspec.convert({"protocol_version": 1, "name": name, **declares}, Manifest)
 
 
-def installed(name: str, *subscriptions: dict[str, Any], declares: dict[str, Any] | None = None, **more: Any) -> Registered:
+def installed(
+    name: str, *subscriptions: dict[str, Any], declares: dict[str, Any] | None = None, **more: Any
+) -> Registered:
     declared = manifest(name, subscriptions=list(subscriptions), **(declares or {}))
-    return Registered(name=name, path=Path("/p") / name, sha256="0" * 64, interpreter=None, manifest=declared, installed=_DAY, **more)
+    return Registered(
+        name=name,
+        path=Path("/p") / name,
+        sha256="0" * 64,
+        interpreter=None,
+        manifest=declared,
+        installed=_DAY,
+        **more,
+    )
 
 
 _DAY = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def started(plugin: Registered, state: str = "ready", why: str | None = None, start_ms: float | None = 40.0) -> Started:
+def started(
+    plugin: Registered, state: str = "ready", why: str | None = None, start_ms: float | None = 40.0
+) -> Started:
     status = PluginStatus(plugin.name, plugin.path, state, why, None, 0, 0.0, (), plugin.manifest)
     return Started(status, start_ms if state == "ready" else None)
 
@@ -40,7 +52,9 @@ def told(rule: Rule, *plugins: Registered, **scene: Any) -> list[str]:
 
 
 def _shown(finding: Finding) -> str:
-    return f"{finding.level} {finding.about}: {finding.what}" + (f" -> {finding.do}" if finding.do is not None else "")
+    return f"{finding.level} {finding.about}: {finding.what}" + (
+        f" -> {finding.do}" if finding.do is not None else ""
+    )
 
 
 GUARD = {"event": "pre_tool_call", "on_failure": "closed"}
@@ -75,15 +89,22 @@ GUARD = {"event": "pre_tool_call", "on_failure": "closed"}
 )
 def test_how_it_started(state: str, why: str | None, start_ms: float | None, line: str) -> None:
     guard = installed("guard", GUARD)
-    assert told(rules.starts, guard, started={"guard": started(guard, state, why, start_ms)}) == [line]
+    assert told(rules.starts, guard, started={"guard": started(guard, state, why, start_ms)}) == [
+        line
+    ]
 
 
 def test_a_disabled_one_was_not_to_start() -> None:
-    assert told(rules.starts, installed("guard", enabled=False)) == ["ok guard: disabled: it is not started, and guards nothing"]
+    assert told(rules.starts, installed("guard", enabled=False)) == [
+        "ok guard: disabled: it is not started, and guards nothing"
+    ]
 
 
 def test_broken_files() -> None:
-    broken = (Broken("guard", Path("/f/guard.toml"), "/f/guard.toml, line 1: it is no TOML"), Broken("a b", Path("/f/a b.toml"), "no name"))
+    broken = (
+        Broken("guard", Path("/f/guard.toml"), "/f/guard.toml, line 1: it is no TOML"),
+        Broken("a b", Path("/f/a b.toml"), "no name"),
+    )
     assert told(rules.broken_files, broken=broken) == [
         "problem guard: /f/guard.toml, line 1: it is no TOML -> correct it, or remove the plugin: sliphook uninstall guard",
         "problem a b: no name",
@@ -91,38 +112,67 @@ def test_broken_files() -> None:
 
 
 def test_variables_that_it_cannot_do_without() -> None:
-    wants = [{"name": name, "required": True} for name in ("TOKEN", "KEY", "HOME")] + [{"name": "EXTRA"}]
+    wants = [{"name": name, "required": True} for name in ("TOKEN", "KEY", "HOME")] + [
+        {"name": "EXTRA"}
+    ]
     plugin = installed("deploy", declares={"env": wants}, env=("KEY", "EXTRA"))
     assert told(rules.environment, plugin, environ={"HOME": "/"}) == [
         "note deploy: it is granted the variable EXTRA, which is not set here",
         "problem deploy: it needs the variable TOKEN, which it has not been granted -> sliphook config deploy --env TOKEN",
         "problem deploy: it needs the variable KEY, which is not set here -> export KEY=…",
     ]
-    assert len(told(rules.environment, plugin, environ={"HOME": "/", "KEY": "x", "TOKEN": "x", "EXTRA": ""})) == 1
+    assert (
+        len(
+            told(
+                rules.environment,
+                plugin,
+                environ={"HOME": "/", "KEY": "x", "TOKEN": "x", "EXTRA": ""},
+            )
+        )
+        == 1
+    )
 
 
 @pytest.mark.parametrize(
     ("subscriptions", "why"),
     [
-        ([{"event": "pre_tool_call", "match": {"tool_name": ["shel"]}}], "neither this agent nor a plugin has a tool of that name"),
+        (
+            [{"event": "pre_tool_call", "match": {"tool_name": ["shel"]}}],
+            "neither this agent nor a plugin has a tool of that name",
+        ),
         ([{"event": "pre_tool_call", "match": {"tool_name": ["dep*", "x"]}}], None),
         ([{"event": "pre_tool_call", "match": {"tool_name": "shell"}}], None),
-        ([{"event": "pre_tool_call", "match": {"origin": "gaurd"}}], "origin is always one of agent, deployer, guard"),
+        (
+            [{"event": "pre_tool_call", "match": {"origin": "gaurd"}}],
+            "origin is always one of agent, deployer, guard",
+        ),
         ([{"event": "pre_tool_call", "match": {"origin": "deployer"}}], None),
-        ([{"event": "session_end", "match": {"reason": "quit"}}], "reason is always one of error, exit, reset, shutdown, signal"),
+        (
+            [{"event": "session_end", "match": {"reason": "quit"}}],
+            "reason is always one of error, exit, reset, shutdown, signal",
+        ),
         ([{"event": "session_end", "match": {"reason": "e*"}}], None),
         ([{"event": "turn_start", "match": {"platform": "telegram"}}], None),
-        ([{"event": "stop"}, {"event": "stop", "match": {"platform": "cli"}}], "the subscription 1 before it takes them all"),
+        (
+            [{"event": "stop"}, {"event": "stop", "match": {"platform": "cli"}}],
+            "the subscription 1 before it takes them all",
+        ),
         ([{"event": "stop", "match": {"platform": "cli"}}, {"event": "stop"}], None),
         ([{"event": "stop"}, {"event": "stop", "subagents": True}], None),
         ([{"event": "stop"}, {"event": "turn_end"}], None),
     ],
 )
-def test_subscriptions_that_never_match(subscriptions: list[dict[str, Any]], why: str | None) -> None:
+def test_subscriptions_that_never_match(
+    subscriptions: list[dict[str, Any]], why: str | None
+) -> None:
     guard = installed("guard", *subscriptions)
     deployer = installed("deployer", declares={"tools": [{"name": "deploy", "description": ""}]})
     last = subscriptions[-1]["event"]
-    lines = [] if why is None else [f"note guard: its subscription {len(subscriptions)} ({last}) never matches: {why}"]
+    lines = (
+        []
+        if why is None
+        else [f"note guard: its subscription {len(subscriptions)} ({last}) never matches: {why}"]
+    )
     assert told(rules.matches, guard, deployer, agent_tools=frozenset({"shell"})) == lines
 
 
@@ -134,25 +184,49 @@ def test_tools_that_may_still_come_are_not_missed() -> None:
 
 def test_events_that_nobody_fires() -> None:
     plugin = installed("guard", {"event": "sun_rise", "optional": True}, {"event": "stop"})
-    assert told(rules.unknown_events, plugin) == ["note guard: it would hear sun_rise, which this agent never fires"]
+    assert told(rules.unknown_events, plugin) == [
+        "note guard: it would hear sun_rise, which this agent never fires"
+    ]
 
 
 @pytest.mark.parametrize(
     ("all_s", "own_s", "file_s", "gets"),
-    [(10.0, None, None, "10"), (None, 2.0, None, "2"), (10.0, 3.0, 2.5, "2.5"), (30.0, 40.0, 20.0, None)],
+    [
+        (10.0, None, None, "10"),
+        (None, 2.0, None, "2"),
+        (10.0, 3.0, 2.5, "2.5"),
+        (30.0, 40.0, 20.0, None),
+    ],
 )
-def test_timeouts_above_the_cap(all_s: float | None, own_s: float | None, file_s: float | None, gets: str | None) -> None:
-    plugin = installed("guard", {"event": "stop", "timeout_s": 20.0}, {"event": "turn_end"}, timeout_cap_s=file_s)
+def test_timeouts_above_the_cap(
+    all_s: float | None, own_s: float | None, file_s: float | None, gets: str | None
+) -> None:
+    plugin = installed(
+        "guard", {"event": "stop", "timeout_s": 20.0}, {"event": "turn_end"}, timeout_cap_s=file_s
+    )
     plugins = {} if own_s is None else {"guard": {"timeout_cap_s": own_s}}
-    settings = msgspec.convert({"plugins": plugins} | ({} if all_s is None else {"timeout_cap_s": all_s}), Settings)
-    lines = [] if gets is None else [f"note guard: it asks for 20 s to answer stop, and gets {gets} s, the cap in your settings"]
+    settings = msgspec.convert(
+        {"plugins": plugins} | ({} if all_s is None else {"timeout_cap_s": all_s}), Settings
+    )
+    lines = (
+        []
+        if gets is None
+        else [
+            f"note guard: it asks for 20 s to answer stop, and gets {gets} s, the cap in your settings"
+        ]
+    )
     assert told(rules.timeouts, plugin, settings=settings) == lines
 
 
 def test_settings_for_what_is_not_there() -> None:
-    settings = msgspec.convert({"plugins": {"gaurd": {}, "guard": {"hooks": {"stop": {}, "turn_end": {}}}}}, Settings)
+    settings = msgspec.convert(
+        {"plugins": {"gaurd": {}, "guard": {"hooks": {"stop": {}, "turn_end": {}}}}}, Settings
+    )
     guard = installed(
-        "guard", GUARD, {"event": "stop"}, overrides={"turn_start": Override(off=True), "pre_tool_call": Override(priority=1)}
+        "guard",
+        GUARD,
+        {"event": "stop"},
+        overrides={"turn_start": Override(off=True), "pre_tool_call": Override(priority=1)},
     )
     assert told(rules.settings_for_nobody, guard, settings=settings) == [
         "problem config.toml: plugins.gaurd: no plugin of that name is installed -> did you mean guard?",
@@ -164,6 +238,14 @@ def test_settings_for_what_is_not_there() -> None:
 def test_every_rule_is_in_the_table_and_a_healthy_plugin_has_one_line() -> None:
     guard = installed("guard", GUARD)
     scene = Scene(plugins=(guard,), started={"guard": started(guard)})
-    assert [_shown(finding) for rule in rules.RULES for finding in rule(scene)] == ["ok guard: ready after 40 ms"]
-    public = [name for name, value in vars(rules).items() if callable(value) and getattr(value, "__module__", "") == rules.__name__]
-    assert {rule.__name__ for rule in rules.RULES} == {name for name in public if not name.startswith("_")}
+    assert [_shown(finding) for rule in rules.RULES for finding in rule(scene)] == [
+        "ok guard: ready after 40 ms"
+    ]
+    public = [
+        name
+        for name, value in vars(rules).items()
+        if callable(value) and getattr(value, "__module__", "") == rules.__name__
+    ]
+    assert {rule.__name__ for rule in rules.RULES} == {
+        name for name in public if not name.startswith("_")
+    }

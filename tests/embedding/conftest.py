@@ -23,5 +23,7 @@ def _nothing_is_left_behind() -> Iterator[None]:
     """No descriptor and no thread of the host's, whatever the test did to it."""
     before = open_pipes()
     yield
-    threads = [thread.name for thread in threading.enumerate() if thread.name.startswith("sliphook")]
+    threads = [
+        thread.name for thread in threading.enumerate() if thread.name.startswith("sliphook")
+    ]
     assert (open_pipes() - before, threads) == (set(), [])

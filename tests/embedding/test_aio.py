@@ -1,4 +1,7 @@
-"""`sliphook.aio`: the host for asyncio. Cancelling goes both ways, and an interrupt cancels the task that is inside of the turn."""
+"""`sliphook.aio`: the host for asyncio.
+
+Cancelling goes both ways, and an interrupt cancels the task that is inside of the turn.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,17 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 
 def probe(**fields: Any) -> FakePlugin:
     """Hears everything, child agents too."""
-    return FakePlugin("probe", subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING], **fields)
+    return FakePlugin(
+        "probe",
+        subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING],
+        **fields,
+    )
 
 
 def outcomes(plugin: FakePlugin) -> list[str]:
-    check_pairs([{"method": message.method, "params": message.params} for message in plugin.fired()])
+    check_pairs(
+        [{"method": message.method, "params": message.params} for message in plugin.fired()]
+    )
     return [payload.outcome for payload in plugin.payloads("turn_end")]
 
 
@@ -47,13 +56,20 @@ async def until(done: Callable[[], bool]) -> None:
             await asyncio.sleep(0.002)
 
 
-@pytest.mark.parametrize(("face", "other"), [(PluginHost, BlockingHost), (Session, BlockingSession), (Turn, BlockingTurn)])
+@pytest.mark.parametrize(
+    ("face", "other"),
+    [(PluginHost, BlockingHost), (Session, BlockingSession), (Turn, BlockingTurn)],
+)
 def test_it_offers_what_the_blocking_face_offers(face: type, other: type) -> None:
     assert {name for name in dir(other) if not name.startswith("_")} - set(dir(face)) == set()
 
 
 def test_a_whole_turn() -> None:
-    plugin = probe(hooks={"session_start": {"context": ["be brief"]}}, tools={"look": "fine"}, commands={"hello": {"text": "hi"}})
+    plugin = probe(
+        hooks={"session_start": {"context": ["be brief"]}},
+        tools={"look": "fine"},
+        commands={"hello": {"text": "hi"}},
+    )
 
     async def test() -> None:
         async with PluginHost([plugin]) as host:
@@ -64,12 +80,23 @@ def test_a_whole_turn() -> None:
                 assert await session.run_command("hello") == "hi"
                 async with session.turn("hello") as turn:
                     assert (await turn.submit()).text == "hello"
-                    assert not (await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])).denied
+                    assert not (
+                        await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])
+                    ).denied
                     answer = Message(role="assistant", content="done")
-                    turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
+                    turn.post_llm_call(
+                        provider=None,
+                        model="m",
+                        response=answer,
+                        finish_reason="stop",
+                        usage=Usage(),
+                        duration_ms=1.0,
+                    )
                     assert (await turn.call_tool("look", {}, model_call_id="m-1")).text() == "fine"
                     assert turn.tools_begun == {"m-1"}
-                    assert (await turn.call_tool("shell", {"command": "ls"}, run=shell)).text() == "ran ls"
+                    assert (
+                        await turn.call_tool("shell", {"command": "ls"}, run=shell)
+                    ).text() == "ran ls"
                     async with turn.subagent("look around") as child:
                         child.summary = "nothing there"
                     assert await turn.stop() is None
@@ -101,7 +128,11 @@ def test_a_real_process(shop: Workshop) -> None:
     program = shop.program("real", hears=["turn_start", "turn_end"], tools=["look"])
 
     async def test() -> None:
-        async with PluginHost([program.path]) as host, host.session() as session, session.turn("x") as turn:
+        async with (
+            PluginHost([program.path]) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
             assert (await turn.call_tool("look", {})).text() == "fine"
 
     run(test())
@@ -146,7 +177,8 @@ def test_errors_are_the_hosts() -> None:
     run(test())
 
 
-# -- the agent's own code ------------------------------------------------------------------------------------------------
+# -- the agent's own code
+# ------------------------------------------------------------------------------------------------
 
 
 def test_tools_approver_and_callbacks_run_in_the_asyncio_loop() -> None:
@@ -166,10 +198,16 @@ def test_tools_approver_and_callbacks_run_in_the_asyncio_loop() -> None:
     async def notify(_: object) -> None:
         await plugin.ask("host/notify", level="warning", message="x")
 
-    plugin = FakePlugin("p", hooks={"pre_tool_call": {"decision": "ask"}, "turn_start": notify}, uses=["notify"])
+    plugin = FakePlugin(
+        "p", hooks={"pre_tool_call": {"decision": "ask"}, "turn_start": notify}, uses=["notify"]
+    )
 
     async def test() -> None:
-        async with PluginHost([plugin], approver=approve, on_notify=show) as host, host.session() as session, session.turn("x") as turn:
+        async with (
+            PluginHost([plugin], approver=approve, on_notify=show) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
             assert (await turn.call_tool("shell", {}, run=own)).status == "ok"
             assert (await turn.call_tool("other", {}, run=own)).status == "denied"
             await until(lambda: len(where) == 4)
@@ -185,7 +223,10 @@ def test_a_tool_that_raises_is_a_result() -> None:
     async def test() -> None:
         async with PluginHost([]) as host, host.session() as session, session.turn("x") as turn:
             outcome = await turn.call_tool("shell", {}, run=broken)
-            assert (outcome.status, outcome.text()) == ("error", "the tool shell failed: no such file")
+            assert (outcome.status, outcome.text()) == (
+                "error",
+                "the tool shell failed: no such file",
+            )
 
     run(test())
 
@@ -199,13 +240,16 @@ def test_tools_side_by_side() -> None:
 
     async def test() -> None:
         async with PluginHost([]) as host, host.session() as session, session.turn("x") as turn:
-            done = await asyncio.gather(*(turn.call_tool("shell", {"command": str(n)}, run=together) for n in range(3)))
+            done = await asyncio.gather(
+                *(turn.call_tool("shell", {"command": str(n)}, run=together) for n in range(3))
+            )
             assert [outcome.text() for outcome in done] == ["ran 0", "ran 1", "ran 2"]
 
     run(test())
 
 
-# -- interrupts ------------------------------------------------------------------------------------------------------------
+# -- interrupts
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_interrupt_cancels_whatever_the_turn_waits_for() -> None:
@@ -314,20 +358,27 @@ def test_a_child_is_interrupted_with_its_parent() -> None:
     assert outcomes(plugin) == ["interrupted", "interrupted"]
 
 
-# -- cancellation from outside -----------------------------------------------------------------------------------------------
+# -- cancellation from outside
+# -----------------------------------------------------------------------------------------------
 
 
 def test_a_cancelled_task_withdraws_its_call() -> None:
     plugin = probe(hooks={"stop": HANGS})
 
     async def test() -> None:
-        async with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+        async with (
+            PluginHost([plugin]) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.02):
                     await turn.stop()
             assert not turn.interrupted, "one call was given up, the turn goes on"
             assert (await turn.call_tool("shell", {"command": "ls"}, run=shell)).status == "ok"
-            await until(lambda: any(message.method == "$/cancelRequest" for message in plugin.received))
+            await until(
+                lambda: any(message.method == "$/cancelRequest" for message in plugin.received)
+            )
 
     run(test())
     assert outcomes(plugin) == ["completed"]

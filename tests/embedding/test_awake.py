@@ -52,14 +52,24 @@ def sleepers(monkeypatch: pytest.MonkeyPatch) -> Sleepers:
 
 
 async def ask(turn: Turn) -> Outcome:
-    call: dict[str, Any] = {"call_id": "c", "model_call_id": None, "tool_name": "shell", "origin": "agent", "arguments": {}}
+    call: dict[str, Any] = {
+        "call_id": "c",
+        "model_call_id": None,
+        "tool_name": "shell",
+        "origin": "agent",
+        "arguments": {},
+    }
     return await turn.session.ask("pre_tool_call", turn, **call)
 
 
 @asynccontextmanager
 async def asking(plugin: FakePlugin) -> AsyncGenerator[Turn]:
     with trio.fail_after(10):
-        async with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+        async with (
+            PluginHost([plugin]) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
             yield turn
 
 
@@ -93,7 +103,9 @@ async def test_answers_come_without_sleep_and_everybody_else_runs(sleepers: Slee
     assert sleepers == []
 
 
-async def test_who_has_been_awake_for_long_enough_goes_to_sleep(monkeypatch: pytest.MonkeyPatch, sleepers: Sleepers) -> None:
+async def test_who_has_been_awake_for_long_enough_goes_to_sleep(
+    monkeypatch: pytest.MonkeyPatch, sleepers: Sleepers
+) -> None:
     monkeypatch.setattr(reader, "SPIN_S", 0.001)
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
 
@@ -131,7 +143,10 @@ async def test_an_interrupt(passes: int, sleepers: Sleepers) -> None:
         nursery.start_soon(outside)
         await after(passes + 1, turn.session.interrupt)
         assert turn.ended
-    assert [outcome.cancelled for outcome in outcomes] in ([], [True])  # cancelled with the block it was started in, or told so
+    assert [outcome.cancelled for outcome in outcomes] in (
+        [],
+        [True],
+    )  # cancelled with the block it was started in, or told so
     assert sleepers == []
 
 
@@ -145,7 +160,11 @@ async def test_death(passes: int, sleepers: Sleepers) -> None:
 
 
 async def test_a_timeout(sleepers: Sleepers) -> None:
-    plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS}, subscriptions=[{"event": "pre_tool_call", "timeout_s": 0.05}])
+    plugin = FakePlugin(
+        "guard",
+        hooks={"pre_tool_call": HANGS},
+        subscriptions=[{"event": "pre_tool_call", "timeout_s": 0.05}],
+    )
     async with asking(plugin) as turn:
         assert statuses(await ask(turn)) == ["timed_out"]
     assert sleepers == []
@@ -177,7 +196,11 @@ async def test_a_second_caller_whose_answer_comes_first(passes: int, sleepers: S
     ("before", "head"),
     [
         (b"not a message\n" * 150, b""),
-        (b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n' * 350, b""),
+        (
+            b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n'
+            * 350,
+            b"",
+        ),
         (b'{"jsonrpc":', b'"2.0",'),
     ],
     ids=["stray", "flood", "half"],
@@ -190,13 +213,18 @@ async def test_other_output_before_the_answer(before: bytes, head: bytes) -> Non
             await plugin.hears("pre_tool_call")
             await plugin.write(before)
             await trio.lowlevel.checkpoint()
-            await plugin.write((head or b'{"jsonrpc":"2.0",') + b'"id":%d,"result":null}\n' % (plugin.received[-1].id or 0))
+            await plugin.write(
+                (head or b'{"jsonrpc":"2.0",')
+                + b'"id":%d,"result":null}\n' % (plugin.received[-1].id or 0)
+            )
 
         nursery.start_soon(answer)
         assert statuses(await ask(turn)) == ["answered"]
 
 
-async def test_a_look_in_vain_takes_nothing_from_whoever_got_an_answer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_look_in_vain_takes_nothing_from_whoever_got_an_answer_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """What they send next is written at once, whether they run before the caller that looks or behind it."""
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     writers: list[str] = []
@@ -213,7 +241,9 @@ async def test_a_look_in_vain_takes_nothing_from_whoever_got_an_answer_alone(mon
             await ask(turn)
 
     async def answer_the_last() -> None:
-        await plugin.write(b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % (plugin.received[-1].id or 0))
+        await plugin.write(
+            b'{"jsonrpc":"2.0","id":%d,"result":null}\n' % (plugin.received[-1].id or 0)
+        )
 
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
         nursery.start_soon(ask, turn, name="looks")

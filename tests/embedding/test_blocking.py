@@ -32,7 +32,12 @@ from tests.host.plugins import EVERYTHING, WAIT_S, Workshop
 def probe(**fields: Any) -> FakePlugin:
     """Hears everything, child agents too."""
     hooks = fields.pop("hooks", {})
-    return FakePlugin("probe", hooks=hooks, subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING], **fields)
+    return FakePlugin(
+        "probe",
+        hooks=hooks,
+        subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING],
+        **fields,
+    )
 
 
 def fired(plugin: FakePlugin) -> list[dict[str, Any]]:
@@ -49,7 +54,11 @@ def when(plugin: FakePlugin, hears: str, function: Callable[[], object]) -> Gene
     """Call a function in a thread of its own as soon as the plugin has heard something, while the block waits in the host."""
 
     def wait_and_call() -> None:
-        wait_until(lambda: any(hears in (message.method, message.name) for message in list(plugin.received)))
+        wait_until(
+            lambda: any(
+                hears in (message.method, message.name) for message in list(plugin.received)
+            )
+        )
         function()
 
     thread = threading.Thread(target=wait_and_call)
@@ -82,7 +91,8 @@ def shell(arguments: dict[str, Any]) -> str:
     return f"ran {arguments['command']}"
 
 
-# -- every method ----------------------------------------------------------------------------------------------------
+# -- every method
+# ----------------------------------------------------------------------------------------------------
 
 
 def test_a_whole_turn() -> None:
@@ -104,14 +114,31 @@ def test_a_whole_turn() -> None:
             with session.turn("hello") as turn:
                 prompt = turn.submit()
                 assert (prompt.text, prompt.denied) == ("hello", False)
-                gate = turn.pre_llm_call(provider=None, model="m", messages=[Message(role="user", content="hello")], tools=[])
+                gate = turn.pre_llm_call(
+                    provider=None,
+                    model="m",
+                    messages=[Message(role="user", content="hello")],
+                    tools=[],
+                )
                 assert (gate.model, gate.denied) == ("m", False)
-                turn.llm_call_failed(attempt=1, kind="timeout", status=None, message="slow", will_retry=True)
+                turn.llm_call_failed(
+                    attempt=1, kind="timeout", status=None, message="slow", will_retry=True
+                )
                 answer = Message(role="assistant", content="done")
-                turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
+                turn.post_llm_call(
+                    provider=None,
+                    model="m",
+                    response=answer,
+                    finish_reason="stop",
+                    usage=Usage(),
+                    duration_ms=1.0,
+                )
                 assert turn.last_assistant_message == "done"
                 assert turn.call_tool("look", {}).text() == "fine\n\n[probe] look"
-                assert turn.call_tool("shell", {"command": "ls"}, run=shell).text() == "ran ls\n\n[probe] shell"
+                assert (
+                    turn.call_tool("shell", {"command": "ls"}, run=shell).text()
+                    == "ran ls\n\n[probe] shell"
+                )
                 turn.user_input_required("question", "which one?")
                 turn.user_input_received("question", "this", "user")
                 with turn.subagent("look around") as child:
@@ -218,11 +245,16 @@ def test_every_public_method_has_its_face(face: type, inner: type, own: set[str]
 
 
 def test_the_settings_are_those_of_the_host() -> None:
-    settings = set(inspect.signature(sliphook.PluginHost.__init__).parameters) - {"self", "plugins", "approver"}
+    settings = set(inspect.signature(sliphook.PluginHost.__init__).parameters) - {
+        "self",
+        "plugins",
+        "approver",
+    }
     assert set(HostSettings.__annotations__) == settings
 
 
-# -- ends of blocks ----------------------------------------------------------------------------------------------------
+# -- ends of blocks
+# ----------------------------------------------------------------------------------------------------
 
 
 class Fault(Exception):
@@ -231,7 +263,12 @@ class Fault(Exception):
 
 def test_an_exception_leaves_all_blocks_as_it_is() -> None:
     plugin, fault = probe(), Fault("mine")
-    with pytest.raises(Fault) as caught, PluginHost([plugin]) as host, host.session() as session, session.turn("x"):
+    with (
+        pytest.raises(Fault) as caught,
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        session.turn("x"),
+    ):
         raise fault
     assert caught.value is fault
     assert outcomes(plugin) == ["failed"]
@@ -284,13 +321,19 @@ def test_a_plugin_that_fails_is_told_in_the_callbacks_thread() -> None:
 
     with PluginHost([FakePlugin("p", initialize=CRASHES)], on_problem=problem) as host:
         assert [status.state for status in host.plugins] == ["failed"]
-    assert told == [("sliphook callbacks", "p is left out: exited with status 1 before it answered initialize")]
+    assert told == [
+        ("sliphook callbacks", "p is left out: exited with status 1 before it answered initialize")
+    ]
 
 
 def test_a_callback_may_call_the_host_and_hold_itself_up() -> None:
     states: list[str] = []
     release = threading.Event()
-    plugin = FakePlugin("p", uses=["notify"], hooks={"turn_start": lambda _: plugin.ask("host/notify", level="warning", message="look")})
+    plugin = FakePlugin(
+        "p",
+        uses=["notify"],
+        hooks={"turn_start": lambda _: plugin.ask("host/notify", level="warning", message="look")},
+    )
 
     def show(*_: str) -> None:
         release.wait(WAIT_S)
@@ -303,7 +346,8 @@ def test_a_callback_may_call_the_host_and_hold_itself_up() -> None:
         wait_until(lambda: states == ["ready"])
 
 
-# -- the agent's own code ------------------------------------------------------------------------------------------------
+# -- the agent's own code
+# ------------------------------------------------------------------------------------------------
 
 
 def test_a_tool_and_the_approver_run_in_the_calling_thread() -> None:
@@ -318,7 +362,11 @@ def test_a_tool_and_the_approver_run_in_the_calling_thread() -> None:
         return shell(arguments)
 
     plugin = FakePlugin("p", hooks={"pre_tool_call": {"decision": "ask"}})
-    with PluginHost([plugin], approver=approve) as host, host.session() as session, session.turn("x") as turn:
+    with (
+        PluginHost([plugin], approver=approve) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
         assert turn.call_tool("shell", {"command": "ls"}, run=own).status == "ok"
         assert turn.call_tool("other", {"command": "ls"}, run=own).status == "denied"
     assert threads == ["MainThread"] * 3
@@ -355,14 +403,20 @@ def test_tools_side_by_side_in_threads() -> None:
     assert plugin.names().count("post_tool_call") == 4
 
 
-# -- interrupts --------------------------------------------------------------------------------------------------------
+# -- interrupts
+# --------------------------------------------------------------------------------------------------------
 
 
 def test_an_interrupt_from_another_thread_ends_the_wait_and_the_block() -> None:
     plugin = probe(hooks={"stop": HANGS})
     done: list[bool] = []
     with PluginHost([plugin]) as host, host.session() as session:
-        with when(plugin, "stop", lambda: done.append(session.interrupt("user_stop", "stop_command"))), session.turn("x") as turn:
+        with (
+            when(
+                plugin, "stop", lambda: done.append(session.interrupt("user_stop", "stop_command"))
+            ),
+            session.turn("x") as turn,
+        ):
             turn.stop()
             raise AssertionError("a call of an interrupted turn does not return")
         assert (done, turn.outcome) == ([True], "interrupted")
@@ -402,7 +456,12 @@ def test_an_interrupt_while_the_agents_own_tool_runs() -> None:
         wait_until(lambda: "post_tool_call" in plugin.names())  # told, though the tool still runs
         release.set()
 
-    with PluginHost([plugin]) as host, host.session() as session, when(plugin, "pre_tool_call", interrupt), session.turn("x") as turn:
+    with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        when(plugin, "pre_tool_call", interrupt),
+        session.turn("x") as turn,
+    ):
         turn.call_tool("slow", {}, run=slow)
         raise AssertionError("what came late is dropped")
     (after,) = plugin.payloads("post_tool_call")
@@ -452,7 +511,10 @@ def test_an_interrupt_from_a_signals_handler() -> None:
 
         old = signal.signal(signal.SIGUSR1, handler)
         try:
-            with when(plugin, "stop", lambda: os.kill(os.getpid(), signal.SIGUSR1)), session.turn("x") as turn:
+            with (
+                when(plugin, "stop", lambda: os.kill(os.getpid(), signal.SIGUSR1)),
+                session.turn("x") as turn,
+            ):
                 turn.stop()
         finally:
             signal.signal(signal.SIGUSR1, old)
@@ -476,13 +538,20 @@ def test_a_child_is_interrupted_with_its_parent() -> None:
     assert outcomes(plugin) == ["interrupted", "interrupted"]
 
 
-# -- Ctrl+C --------------------------------------------------------------------------------------------------------------
+# -- Ctrl+C
+# --------------------------------------------------------------------------------------------------------------
 
 
 def test_ctrl_c_ends_the_wait_and_every_block_as_signal() -> None:
     plugin = probe(hooks={"stop": HANGS})
     host = PluginHost([plugin])
-    with pytest.raises(KeyboardInterrupt), host, host.session() as session, when(plugin, "stop", ctrl_c), session.turn("x") as turn:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        host,
+        host.session() as session,
+        when(plugin, "stop", ctrl_c),
+        session.turn("x") as turn,
+    ):
         turn.stop()
     assert outcomes(plugin) == ["interrupted"]
     assert [payload.reason for payload in plugin.payloads("agent_loop_stopped")] == ["signal"]
@@ -498,7 +567,12 @@ def test_ctrl_c_in_the_approver_reaches_it() -> None:
         return True
 
     host = PluginHost([plugin], approver=approve)
-    with pytest.raises(KeyboardInterrupt), host, host.session() as session, session.turn("x") as turn:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
         turn.call_tool("shell", {}, run=shell)
     assert outcomes(plugin) == ["interrupted"]
 
@@ -521,5 +595,11 @@ def test_a_program_that_never_leaves_the_block_can_end(shop: Workshop) -> None:
         print(host.plugins[0].state)
         sys.exit(7)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (7, "ready\n"), done.stderr

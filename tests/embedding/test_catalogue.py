@@ -1,4 +1,7 @@
-"""Every entry of the catalogue is fired by the real agent loop, in two sessions. Declared and never fired is a defect."""
+"""Every entry of the catalogue is fired by the real agent loop, in two sessions.
+
+Declared and never fired is a defect.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,22 @@ def probe() -> FakePlugin:
     """Hears everything, child agents too; asks a person about the tool `deploy`."""
 
     def ask(call: PreToolCall) -> Answer:
-        return Answer(decision="ask", reason="it is Friday") if call.tool_name == "deploy" else Answer()
+        return (
+            Answer(decision="ask", reason="it is Friday")
+            if call.tool_name == "deploy"
+            else Answer()
+        )
 
-    subscriptions = [{"event": event, "subagents": True, "include": list(entry.heavy)} for event, entry in CATALOGUE.items()]
-    return FakePlugin("probe", hooks={"pre_tool_call": ask}, subscriptions=subscriptions, tools={"deploy": "deployed"})
+    subscriptions = [
+        {"event": event, "subagents": True, "include": list(entry.heavy)}
+        for event, entry in CATALOGUE.items()
+    ]
+    return FakePlugin(
+        "probe",
+        hooks={"pre_tool_call": ask},
+        subscriptions=subscriptions,
+        tools={"deploy": "deployed"},
+    )
 
 
 def calling(name: str, **arguments: Any) -> Reply:
@@ -73,7 +88,10 @@ async def all_of_it(plugin: FakePlugin) -> None:
         AgentTool(name="delegate", description="", input_schema=OBJECT, run=own.delegate),
         AgentTool(name="sleep", description="", input_schema=OBJECT, run=own.sleep),
     ]
-    async with PluginHost([plugin], approver=approve, reserved_tools=["delegate", "sleep"]) as host, host.session(model="m") as session:
+    async with (
+        PluginHost([plugin], approver=approve, reserved_tools=["delegate", "sleep"]) as host,
+        host.session(model="m") as session,
+    ):
         own.session = session
         agent = Agent(host, session, model, display=RecordingDisplay(), tools=tools)
         assert await agent.run("work") == "completed"
@@ -109,7 +127,9 @@ def test_its_payload_is_what_the_catalogue_says_in_that_order(name: str) -> None
     for message in fired():
         if message.name == name:
             msgspec.convert(message.params, entry.payload)
-            declared = [field for field in entry.payload.__struct_fields__ if field in message.params]
+            declared = [
+                field for field in entry.payload.__struct_fields__ if field in message.params
+            ]
             assert [field for field in message.params if field in declared] == declared
             assert set(message.params) - set(declared) <= {"timeout_s", "truncated"}
 
@@ -118,7 +138,11 @@ def test_pairs_and_order_hold_in_both_sessions() -> None:
     sessions = list(dict.fromkeys(message.params["session_id"] for message in fired()))
     assert len(sessions) == 2
     for session_id in sessions:
-        of_session = [{"method": one.method, "params": one.params} for one in fired() if one.params["session_id"] == session_id]
+        of_session = [
+            {"method": one.method, "params": one.params}
+            for one in fired()
+            if one.params["session_id"] == session_id
+        ]
         check_pairs(of_session)
 
 

@@ -50,19 +50,53 @@ def raises(_: PreToolCall) -> None:
         pytest.param(None, "ok", "ran ls", 0.0, id="it abstains"),
         pytest.param({"decision": "deny", "reason": "no"}, "denied", "g: no", 0.0, id="a value"),
         pytest.param(Answer(decision="deny", reason="no"), "denied", "g: no", 0.0, id="a Struct"),
-        pytest.param(calls_of, "denied", "g: no ls with shell", 0.0, id="a function of the payload"),
+        pytest.param(
+            calls_of, "denied", "g: no ls with shell", 0.0, id="a function of the payload"
+        ),
         pytest.param(after_a_second, "denied", "g: shell", 1.0, id="an async function"),
-        pytest.param(After(2.0, {"decision": "deny", "reason": "late"}), "denied", "g: late", 2.0, id="a late answer"),
-        pytest.param(After(9.0, {}), "denied", "g: no answer within 5 s", 5.0, id="an answer that comes too late"),
+        pytest.param(
+            After(2.0, {"decision": "deny", "reason": "late"}),
+            "denied",
+            "g: late",
+            2.0,
+            id="a late answer",
+        ),
+        pytest.param(
+            After(9.0, {}),
+            "denied",
+            "g: no answer within 5 s",
+            5.0,
+            id="an answer that comes too late",
+        ),
         pytest.param(HANGS, "denied", "g: no answer within 5 s", 5.0, id="no answer"),
         pytest.param(CRASHES, "denied", "g: g exited with status 1", 0.0, id="a crash"),
-        pytest.param(Fails("broken"), "denied", "g: it answered an error: broken (-32603)", 0.0, id="an error"),
-        pytest.param(raises, "denied", "g: it answered an error: LookupError: where is it (-32603)", 0.0, id="an exception"),
-        pytest.param({"decison": "deny"}, "denied", "g: the answer has an unknown field 'decison'", 0.0, id="nonsense"),
+        pytest.param(
+            Fails("broken"),
+            "denied",
+            "g: it answered an error: broken (-32603)",
+            0.0,
+            id="an error",
+        ),
+        pytest.param(
+            raises,
+            "denied",
+            "g: it answered an error: LookupError: where is it (-32603)",
+            0.0,
+            id="an exception",
+        ),
+        pytest.param(
+            {"decison": "deny"},
+            "denied",
+            "g: the answer has an unknown field 'decison'",
+            0.0,
+            id="nonsense",
+        ),
         pytest.param(Raw(b"Content-Length: x\r\n\r\n"), "denied", "g: ", 0.0, id="bytes"),
     ],
 )
-async def test_whatever_it_answers(autojump_clock: MockClock, reply: Any, status: str, text: str, took_s: float) -> None:
+async def test_whatever_it_answers(
+    autojump_clock: MockClock, reply: Any, status: str, text: str, took_s: float
+) -> None:
     plugin = FakePlugin("g", hooks={"pre_tool_call": reply})
     assert await ask(plugin) == (status, _Holding(text), took_s)
 
@@ -79,7 +113,9 @@ class _Holding(str):
 
 
 async def test_what_it_was_sent_is_kept_in_order(autojump_clock: MockClock) -> None:
-    plugin = FakePlugin("probe", hears=["session_start", "turn_start", "pre_tool_call", "turn_end", "session_end"])
+    plugin = FakePlugin(
+        "probe", hears=["session_start", "turn_start", "pre_tool_call", "turn_end", "session_end"]
+    )
     await ask(plugin)
     assert [message.method for message in plugin.received] == [
         "initialize",
@@ -91,9 +127,19 @@ async def test_what_it_was_sent_is_kept_in_order(autojump_clock: MockClock) -> N
         "shutdown",
         "exit",
     ]
-    assert plugin.names() == ["session_start", "turn_start", "pre_tool_call", "turn_end", "session_end"]
+    assert plugin.names() == [
+        "session_start",
+        "turn_start",
+        "pre_tool_call",
+        "turn_end",
+        "session_end",
+    ]
     (payload,) = plugin.payloads("pre_tool_call")
-    assert (type(payload).__name__, payload.tool_name, payload.arguments) == ("PreToolCall", "shell", {"command": "ls"})
+    assert (type(payload).__name__, payload.tool_name, payload.arguments) == (
+        "PreToolCall",
+        "shell",
+        {"command": "ls"},
+    )
     assert plugin.received[0].params["plugin"]["name"] == "probe"
 
 
@@ -103,7 +149,11 @@ async def test_of_one_session(autojump_clock: MockClock) -> None:
         for _ in range(2):
             async with host.session(session_id="one" if _ else "two") as session:
                 await session.ready()
-    assert (plugin.names("one"), plugin.names("two"), plugin.names("three")) == (["session_start"], ["session_start"], [])
+    assert (plugin.names("one"), plugin.names("two"), plugin.names("three")) == (
+        ["session_start"],
+        ["session_start"],
+        [],
+    )
 
 
 async def test_an_events_function_is_called(autojump_clock: MockClock) -> None:
@@ -116,7 +166,10 @@ async def test_an_events_function_is_called(autojump_clock: MockClock) -> None:
 async def test_tools_and_commands(autojump_clock: MockClock) -> None:
     plugin = FakePlugin(
         "p",
-        tools={"weather": lambda arguments: f"cold in {arguments['city']}", "count": ToolResult(content="1", data=1)},
+        tools={
+            "weather": lambda arguments: f"cold in {arguments['city']}",
+            "count": ToolResult(content="1", data=1),
+        },
         commands={"hello": lambda text: {"text": f"hello {text}"}},
     )
     async with PluginHost([plugin]) as host, host.session() as session, session.turn("go") as turn:
@@ -141,7 +194,9 @@ async def test_it_asks_the_host(autojump_clock: MockClock) -> None:
         notices.append(f"{plugin} {level} {message}")
 
     async with PluginHost([plugin], on_notify=show) as host, host.session() as session:
-        assert await plugin.ask("host/inject", session_id=session.session_id, text="you have mail") == {"queued": True}
+        assert await plugin.ask(
+            "host/inject", session_id=session.session_id, text="you have mail"
+        ) == {"queued": True}
         assert session.take_injected() == [Context("p", "you have mail")]
         assert await plugin.ask("host/notify", level="warning", message="look") == {}
         with pytest.raises(HostRefused, match="needs 'interrupt'") as caught:
@@ -170,7 +225,11 @@ async def test_an_interrupt_is_a_cancel_that_it_obeys(autojump_clock: MockClock)
             raise
 
     plugin = FakePlugin("p", hooks={"stop": slow}, hears=["agent_loop_stopped"])
-    async with PluginHost([plugin]) as host, host.session() as session, trio.open_nursery() as nursery:
+    async with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        trio.open_nursery() as nursery,
+    ):
 
         async def stop() -> None:
             await plugin.hears("stop")
@@ -182,7 +241,11 @@ async def test_an_interrupt_is_a_cancel_that_it_obeys(autojump_clock: MockClock)
         await plugin.hears("$/cancelRequest")
         await trio.testing.wait_all_tasks_blocked()
         assert (ended, trio.current_time()) == (["cancelled"], 0.0)
-    assert [message.method for message in plugin.received[1:4]] == ["hook/stop", "event/agent_loop_stopped", "$/cancelRequest"]
+    assert [message.method for message in plugin.received[1:4]] == [
+        "hook/stop",
+        "event/agent_loop_stopped",
+        "$/cancelRequest",
+    ]
 
 
 async def test_it_crashes_and_is_started_again(autojump_clock: MockClock) -> None:
@@ -200,7 +263,10 @@ async def test_it_crashes_and_is_started_again(autojump_clock: MockClock) -> Non
 async def test_it_hangs_and_is_killed(autojump_clock: MockClock) -> None:
     problems: list[str] = []
     plugin = FakePlugin("p", hooks={"pre_tool_call": HANGS})
-    async with PluginHost([plugin], on_problem=lambda _, line: problems.append(line)) as host, host.session() as session:
+    async with (
+        PluginHost([plugin], on_problem=lambda _, line: problems.append(line)) as host,
+        host.session() as session,
+    ):
         async with session.turn("go") as turn:
             await turn.call_tool("shell", {"command": "ls"}, run=shell)
         plugin.freeze()
@@ -209,7 +275,9 @@ async def test_it_hangs_and_is_killed(autojump_clock: MockClock) -> None:
         assert problems == []
         await trio.sleep(0.2)
         plugin.thaw()
-    assert problems == ["p hangs: it owes an answer and has given no sign of life for 10 s; it is started again"]
+    assert problems == [
+        "p hangs: it owes an answer and has given no sign of life for 10 s; it is started again"
+    ]
 
 
 async def test_stray_output(autojump_clock: MockClock) -> None:

@@ -1,4 +1,7 @@
-"""The fast path: one plugin is asked and its answer is read in the task that waits for it. Whatever disturbs that comes out as ever."""
+"""The fast path: one plugin is asked and its answer is read in the task that waits for it.
+
+Whatever disturbs that comes out as ever.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,13 @@ def how_callers_wait(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 async def ask(turn: Turn, note: str = "") -> Outcome:
-    call: dict[str, Any] = {"call_id": "c", "model_call_id": None, "tool_name": "shell", "origin": "agent", "arguments": {"note": note}}
+    call: dict[str, Any] = {
+        "call_id": "c",
+        "model_call_id": None,
+        "tool_name": "shell",
+        "origin": "agent",
+        "arguments": {"note": note},
+    }
     return await turn.session.ask("pre_tool_call", turn, **call)
 
 
@@ -52,28 +61,51 @@ def reply(request_id: int | None, result: str = "null") -> bytes:
 
 
 @asynccontextmanager
-async def asking(plugin: FakePlugin, on_log: Callable[[str, str, str], None] | None = None) -> AsyncGenerator[Turn]:
+async def asking(
+    plugin: FakePlugin, on_log: Callable[[str, str, str], None] | None = None
+) -> AsyncGenerator[Turn]:
     with trio.fail_after(60):
-        async with PluginHost([plugin], on_log=on_log) as host, host.session() as session, session.turn("x") as turn:
+        async with (
+            PluginHost([plugin], on_log=on_log) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
             yield turn
 
 
-async def test_a_cancellation_from_outside_withdraws_the_call_and_the_next_one_is_answered(autojump_clock: MockClock) -> None:
-    plugin = FakePlugin("guard", hooks={"pre_tool_call": lambda call: After(5 if call.arguments["note"] else 0, {"decision": "allow"})})
+async def test_a_cancellation_from_outside_withdraws_the_call_and_the_next_one_is_answered(
+    autojump_clock: MockClock,
+) -> None:
+    plugin = FakePlugin(
+        "guard",
+        hooks={
+            "pre_tool_call": lambda call: After(
+                5 if call.arguments["note"] else 0, {"decision": "allow"}
+            )
+        },
+    )
     async with asking(plugin) as turn:
         with trio.move_on_after(1) as scope:
             await ask(turn, "slow")
         assert (scope.cancelled_caught, trio.current_time()) == (True, 1.0)
         assert (await ask(turn)).decision == "allow"
         assert trio.current_time() == 1.0
-    assert [message.method for message in plugin.received[1:4]] == ["hook/pre_tool_call", "$/cancelRequest", "hook/pre_tool_call"]
+    assert [message.method for message in plugin.received[1:4]] == [
+        "hook/pre_tool_call",
+        "$/cancelRequest",
+        "hook/pre_tool_call",
+    ]
 
 
 async def test_death_in_mid_call(autojump_clock: MockClock) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": CRASHES})
     async with asking(plugin) as turn:
         outcome = await ask(turn)
-        assert (statuses(outcome), outcome.decision, trio.current_time()) == (["crashed"], "deny", 0.0)
+        assert (statuses(outcome), outcome.decision, trio.current_time()) == (
+            ["crashed"],
+            "deny",
+            0.0,
+        )
 
 
 async def test_an_answer_right_before_the_death_counts(autojump_clock: MockClock) -> None:
@@ -81,7 +113,9 @@ async def test_an_answer_right_before_the_death_counts(autojump_clock: MockClock
 
     async def answer_and_die() -> None:
         await plugin.hears("pre_tool_call")
-        await plugin.write(reply(plugin.received[-1].id, '{"decision":"allow"}')[:-1])  # the last line counts without its end
+        await plugin.write(
+            reply(plugin.received[-1].id, '{"decision":"allow"}')[:-1]
+        )  # the last line counts without its end
         plugin.crash()
 
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
@@ -89,13 +123,17 @@ async def test_an_answer_right_before_the_death_counts(autojump_clock: MockClock
         assert (await ask(turn)).decision == "allow"
 
 
-async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(autojump_clock: MockClock) -> None:
+async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(
+    autojump_clock: MockClock,
+) -> None:
     """The stream could not be read on, and the process is not yet buried: the plugin still counts as ready."""
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
     async with asking(plugin) as turn:
         await plugin.write(b"Content-Length: x\r\n\r\n")
         host = turn.session.host
-        lone = asked_single(CATALOGUE["pre_tool_call"], host.subscribers("pre_tool_call"), host.plugins_by_name)
+        lone = asked_single(
+            CATALOGUE["pre_tool_call"], host.subscribers("pre_tool_call"), host.plugins_by_name
+        )
         assert lone is not None
         connection = lone[1]
         while not connection.closed:
@@ -106,9 +144,14 @@ async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(a
 
 async def test_a_request_that_fits_no_pipe_is_written_in_parts(autojump_clock: MockClock) -> None:
     notes: list[int] = []
-    plugin = FakePlugin("guard", hooks={"pre_tool_call": lambda call: notes.append(len(call.arguments["note"]))})
+    plugin = FakePlugin(
+        "guard", hooks={"pre_tool_call": lambda call: notes.append(len(call.arguments["note"]))}
+    )
     async with asking(plugin) as turn:
-        assert statuses(await ask(turn, "x" * 1_000_000), await ask(turn)) == ["answered", "answered"]
+        assert statuses(await ask(turn, "x" * 1_000_000), await ask(turn)) == [
+            "answered",
+            "answered",
+        ]
     assert notes == [1_000_000, 0]
 
 
@@ -123,7 +166,11 @@ async def test_the_timeout_does_not_count_what_the_host_needs_for_the_bytes(
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     async with asking(plugin) as turn:
         outcome = await ask(turn)
-        assert (statuses(outcome), outcome.parts[0].elapsed_ms, trio.current_time()) == (["timed_out"], 5000.0, 9.0)
+        assert (statuses(outcome), outcome.parts[0].elapsed_ms, trio.current_time()) == (
+            ["timed_out"],
+            5000.0,
+            9.0,
+        )
 
 
 async def test_a_timeout_ends_the_reading(autojump_clock: MockClock) -> None:
@@ -133,12 +180,16 @@ async def test_a_timeout_ends_the_reading(autojump_clock: MockClock) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 3])
-async def test_an_answer_may_come_in_pieces_and_in_a_frame(autojump_clock: MockClock, pieces: int) -> None:
+async def test_an_answer_may_come_in_pieces_and_in_a_frame(
+    autojump_clock: MockClock, pieces: int
+) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
 
     async def answer() -> None:
         await plugin.hears("pre_tool_call")
-        body = b'{"jsonrpc":"2.0","id":%d,"result":{"decision":"allow"}}' % (plugin.received[-1].id or 0)
+        body = b'{"jsonrpc":"2.0","id":%d,"result":{"decision":"allow"}}' % (
+            plugin.received[-1].id or 0
+        )
         frame = b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
         step = -(-len(frame) // pieces)
         for start in range(0, len(frame), step):
@@ -152,7 +203,9 @@ async def test_an_answer_may_come_in_pieces_and_in_a_frame(autojump_clock: MockC
 
 
 @pytest.mark.parametrize(("before", "behind"), [(0, 150), (150, 0), (150, 150), (350, 0)])
-async def test_a_backlog_around_the_answer_holds_nothing_up(autojump_clock: MockClock, before: int, behind: int) -> None:
+async def test_a_backlog_around_the_answer_holds_nothing_up(
+    autojump_clock: MockClock, before: int, behind: int
+) -> None:
     """All of it comes in one read, and more of it than is handled in one pass."""
     lines: list[str] = []
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
@@ -171,10 +224,14 @@ async def test_a_backlog_around_the_answer_holds_nothing_up(autojump_clock: Mock
         assert len(lines) == min(100, before + behind)  # of log lines, no more are kept in a second
 
 
-async def test_what_is_said_unasked_behind_an_answer_is_read_after_a_lull(autojump_clock: MockClock) -> None:
+async def test_what_is_said_unasked_behind_an_answer_is_read_after_a_lull(
+    autojump_clock: MockClock,
+) -> None:
     lines: list[tuple[float, str]] = []
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
-    async with asking(plugin, on_log=lambda _, __, message: lines.append((trio.current_time(), message))) as turn:
+    async with asking(
+        plugin, on_log=lambda _, __, message: lines.append((trio.current_time(), message))
+    ) as turn:
         await ask(turn)
         await plugin.tell("host/log", level="info", message="by the way")
         await trio.sleep(1)
@@ -185,7 +242,9 @@ async def test_what_is_said_unasked_behind_an_answer_is_read_after_a_lull(autoju
     assert lines[1][0] == 1.0
 
 
-async def test_a_hook_is_answered_while_a_tool_of_the_plugin_runs(autojump_clock: MockClock) -> None:
+async def test_a_hook_is_answered_while_a_tool_of_the_plugin_runs(
+    autojump_clock: MockClock,
+) -> None:
     plugin = FakePlugin("guard", hears=["pre_tool_call"], tools={"deploy": After(3, "deployed")})
     results: list[str] = []
     async with asking(plugin) as turn, trio.open_nursery() as nursery:
@@ -200,7 +259,9 @@ async def test_a_hook_is_answered_while_a_tool_of_the_plugin_runs(autojump_clock
 
 
 @pytest.mark.parametrize("step", [1, -1])
-async def test_many_tasks_ask_one_plugin_whose_answers_come_in_any_order(autojump_clock: MockClock, step: int) -> None:
+async def test_many_tasks_ask_one_plugin_whose_answers_come_in_any_order(
+    autojump_clock: MockClock, step: int
+) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     came: list[str] = []
 
@@ -213,7 +274,10 @@ async def test_many_tasks_ask_one_plugin_whose_answers_come_in_any_order(autojum
             nursery.start_soon(one, turn, index)
         await plugin.hears("pre_tool_call", times=64)
         fired = [message for message in plugin.received if message.name == "pre_tool_call"]
-        answers = [reply(call.id, json.dumps({"context": [call.params["arguments"]["note"]]})) for call in fired]
+        answers = [
+            reply(call.id, json.dumps({"context": [call.params["arguments"]["note"]]}))
+            for call in fired
+        ]
         await plugin.write(b"".join(answers[::step]))
     assert sorted(came) == sorted(f"{index}:{index}" for index in range(64))
     assert trio.current_time() == 0.0
@@ -229,7 +293,9 @@ async def test_who_alone_got_an_answer_writes_at_once_and_who_got_theirs_togethe
         """The module `os` of the writer."""
 
         def write(self, descriptor: int, data: bytes | memoryview) -> int:
-            writes.append((bytes(data).count(b'"hook/pre_tool_call"'), trio.lowlevel.current_task().name))
+            writes.append(
+                (bytes(data).count(b'"hook/pre_tool_call"'), trio.lowlevel.current_task().name)
+            )
             return os.write(descriptor, data)
 
     async def ask_twice(turn: Turn) -> None:
@@ -260,7 +326,9 @@ async def test_who_alone_got_an_answer_writes_at_once_and_who_got_theirs_togethe
         await answer(11, 1)
 
 
-async def test_one_of_two_who_wait_is_cancelled_and_the_other_is_answered(autojump_clock: MockClock) -> None:
+async def test_one_of_two_who_wait_is_cancelled_and_the_other_is_answered(
+    autojump_clock: MockClock,
+) -> None:
     """The one who reads for both goes away."""
     plugin = FakePlugin("guard", hooks={"pre_tool_call": lambda call: After(3, None)})
     came: list[str] = []
@@ -277,9 +345,15 @@ async def test_one_of_two_who_wait_is_cancelled_and_the_other_is_answered(autoju
 
 
 async def test_an_interrupt_while_the_caller_reads(autojump_clock: MockClock) -> None:
-    plugin = FakePlugin("guard", hooks={"pre_tool_call": lambda call: After(9, None)}, hears=["turn_end"])
+    plugin = FakePlugin(
+        "guard", hooks={"pre_tool_call": lambda call: After(9, None)}, hears=["turn_end"]
+    )
     with trio.fail_after(60):
-        async with PluginHost([plugin]) as host, host.session() as session, trio.open_nursery() as nursery:
+        async with (
+            PluginHost([plugin]) as host,
+            host.session() as session,
+            trio.open_nursery() as nursery,
+        ):
             outside: list[Outcome] = []
             async with session.turn("one") as first:
                 nursery.start_soon(interrupt_soon, session)
@@ -295,7 +369,13 @@ async def test_an_interrupt_while_the_caller_reads(autojump_clock: MockClock) ->
             async with session.turn("two") as second:
                 with trio.move_on_after(1):
                     await ask(second)
-    assert plugin.names() == ["pre_tool_call", "pre_tool_call", "turn_end", "pre_tool_call", "turn_end"]
+    assert plugin.names() == [
+        "pre_tool_call",
+        "pre_tool_call",
+        "turn_end",
+        "pre_tool_call",
+        "turn_end",
+    ]
 
 
 async def interrupt_soon(session: Session) -> None:
@@ -307,15 +387,47 @@ async def interrupt_soon(session: Session) -> None:
     ("plugins", "hook", "kind"),
     [
         ([FakePlugin("one", hears=["pre_tool_call"])], "pre_tool_call", SingleFire),
-        ([FakePlugin("one", hears=["pre_tool_call"]), FakePlugin("other", hears=["stop"])], "pre_tool_call", SingleFire),
-        ([FakePlugin("one", hears=["pre_tool_call"]), FakePlugin("two", hears=["pre_tool_call"])], "pre_tool_call", Fire),
-        ([FakePlugin("one", subscriptions=[{"event": "pre_tool_call", "replaces": True}])], "pre_tool_call", Fire),
-        ([FakePlugin("one", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])], "pre_tool_call", Fire),
-        ([FakePlugin("one", subscriptions=[{"event": "pre_tool_call"}, {"event": "pre_tool_call"}])], "pre_tool_call", Fire),
+        (
+            [FakePlugin("one", hears=["pre_tool_call"]), FakePlugin("other", hears=["stop"])],
+            "pre_tool_call",
+            SingleFire,
+        ),
+        (
+            [
+                FakePlugin("one", hears=["pre_tool_call"]),
+                FakePlugin("two", hears=["pre_tool_call"]),
+            ],
+            "pre_tool_call",
+            Fire,
+        ),
+        (
+            [FakePlugin("one", subscriptions=[{"event": "pre_tool_call", "replaces": True}])],
+            "pre_tool_call",
+            Fire,
+        ),
+        (
+            [FakePlugin("one", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])],
+            "pre_tool_call",
+            Fire,
+        ),
+        (
+            [
+                FakePlugin(
+                    "one", subscriptions=[{"event": "pre_tool_call"}, {"event": "pre_tool_call"}]
+                )
+            ],
+            "pre_tool_call",
+            Fire,
+        ),
         ([FakePlugin("one", hears=["stop"])], "pre_tool_call", Fire),
     ],
 )
-async def test_who_takes_it(plugins: list[FakePlugin], hook: str, kind: type[SingleFire | Fire], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_takes_it(
+    plugins: list[FakePlugin],
+    hook: str,
+    kind: type[SingleFire | Fire],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     began: list[type[SingleFire | Fire]] = []
 
     def note(one: type[SingleFire | Fire]) -> None:
@@ -330,7 +442,11 @@ async def test_who_takes_it(plugins: list[FakePlugin], hook: str, kind: type[Sin
     note(SingleFire)
     note(Fire)
     with trio.fail_after(10):
-        async with PluginHost(plugins) as host, host.session() as session, session.turn("x") as turn:
+        async with (
+            PluginHost(plugins) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
             began.clear()
             await ask(turn)
     assert began[:1] == [kind]
@@ -350,7 +466,9 @@ async def test_a_hook_leaves_nothing_for_the_garbage_collector() -> None:
             after = living()
         finally:
             gc.enable()
-        assert after - before < 5  # of twenty; who is in the middle of something may hold its last one
+        assert (
+            after - before < 5
+        )  # of twenty; who is in the middle of something may hold its last one
 
 
 def living() -> int:
@@ -396,7 +514,9 @@ plugin.run()
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system gives no say in which core runs what")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="this system gives no say in which core runs what"
+)
 async def test_on_one_core(tmp_path: Path) -> None:
     """The plugin runs only while the host waits, and the other way round."""
     program = tmp_path / "guard"
@@ -407,7 +527,11 @@ async def test_on_one_core(tmp_path: Path) -> None:
     decisions: list[str | None] = []
     try:
         with trio.fail_after(20):
-            async with PluginHost([program]) as host, host.session() as session, session.turn("x") as turn:
+            async with (
+                PluginHost([program]) as host,
+                host.session() as session,
+                session.turn("x") as turn,
+            ):
                 (plugin,) = host.plugins
                 assert plugin.pid is not None, plugin.why
                 for thread in (0, *map(int, os.listdir(f"/proc/{plugin.pid}/task"))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import trio
@@ -17,7 +17,15 @@ from sliphook.testing import HANGS, FakePlugin, run
 from sliphook.trace.record import TraceRecord
 
 LOG = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n'
-NEVER_THE_SAME = {"event_id", "time", "session_id", "turn_id", "agent_id", "duration_ms", "elapsed_ms"}
+NEVER_THE_SAME = {
+    "event_id",
+    "time",
+    "session_id",
+    "turn_id",
+    "agent_id",
+    "duration_ms",
+    "elapsed_ms",
+}
 
 ANSWERS = (
     b'"result":null', b'"result":{}', b'"result":{"decision":"allow"}', b'"result":{"decision":"ask","reason":"who knows"}',
@@ -47,8 +55,11 @@ step = st.fixed_dictionaries(
 
 def without_chance(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: without_chance(item) for key, item in value.items() if key not in NEVER_THE_SAME}  # pyright: ignore[reportUnknownVariableType]
-    return [without_chance(item) for item in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
+        fields = cast(dict[str, Any], value)
+        return {key: without_chance(fields[key]) for key in fields if key not in NEVER_THE_SAME}
+    if isinstance(value, list):
+        return [without_chance(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
 
 
 class Story:
@@ -63,7 +74,16 @@ class Story:
             body = without_chance(json.loads(record.body or b"null"))
         except ValueError:
             body = record.body
-        one = (record.kind, record.direction, record.method, record.id, record.verdict, record.note, record.seq, body)
+        one = (
+            record.kind,
+            record.direction,
+            record.method,
+            record.id,
+            record.verdict,
+            record.note,
+            record.seq,
+            body,
+        )
         self.records.append(one)
 
     def hide(self, secrets: Any) -> None:
@@ -71,17 +91,37 @@ class Story:
 
     def saw(self, what: str, outcome: Outcome) -> None:
         parts = [(part.status, part.decision, part.reason, part.error) for part in outcome.parts]
-        self.seen[what].append((outcome.decision, outcome.cancelled, outcome.reason, outcome.context, outcome.continue_with, parts))
+        self.seen[what].append(
+            (
+                outcome.decision,
+                outcome.cancelled,
+                outcome.reason,
+                outcome.context,
+                outcome.continue_with,
+                parts,
+            )
+        )
 
     async def ask(self, turn: Turn, what: str) -> None:
-        call: dict[str, Any] = {"call_id": "c", "model_call_id": None, "tool_name": "shell", "origin": "agent", "arguments": {}}
+        call: dict[str, Any] = {
+            "call_id": "c",
+            "model_call_id": None,
+            "tool_name": "shell",
+            "origin": "agent",
+            "arguments": {},
+        }
         self.saw(what, await turn.session.ask("pre_tool_call", turn, **call))
 
     async def play(self, steps: list[dict[str, Any]]) -> None:
         hears = ["turn_start", "turn_end", "agent_loop_stopped"]
-        plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS}, hears=hears, uses=["inject", "interrupt"])
+        plugin = FakePlugin(
+            "guard", hooks={"pre_tool_call": HANGS}, hears=hears, uses=["inject", "interrupt"]
+        )
         with trio.fail_after(100_000):
-            async with PluginHost([plugin], trace=self) as host, host.session(session_id="SESSION") as session:
+            async with (
+                PluginHost([plugin], trace=self) as host,
+                host.session(session_id="SESSION") as session,
+            ):
                 for step in steps:
                     async with trio.open_nursery() as nursery:
                         nursery.start_soon(self.react, plugin, step)
@@ -90,14 +130,21 @@ class Story:
                                 nursery.start_soon(in_a_second, session.interrupt)
                             elif step["by"] == "two at once":
                                 nursery.start_soon(self.ask, turn, "other")
-                            with trio.move_on_after(1 if step["by"] == "cancelled" else 1_000) as scope:
+                            with trio.move_on_after(
+                                1 if step["by"] == "cancelled" else 1_000
+                            ) as scope:
                                 await self.ask(turn, "one")
                             self.seen["cancelled"].append(scope.cancelled_caught)
                             await trio.sleep(0.1)
                         self.seen["turn"].append((turn.outcome, trio.current_time() // 1))
                         nursery.cancel_scope.cancel()
                     await trio.sleep(100)
-        self.seen["received"].append([(message.method, message.id, without_chance(message.params)) for message in plugin.received])
+        self.seen["received"].append(
+            [
+                (message.method, message.id, without_chance(message.params))
+                for message in plugin.received
+            ]
+        )
 
     async def react(self, plugin: FakePlugin, step: dict[str, Any]) -> None:
         calls = sum(message.name == "pre_tool_call" for message in plugin.received)
@@ -106,7 +153,11 @@ class Story:
         out = step["before"]
         if step["answer"] is not None:
             body = b'{"jsonrpc":"2.0","id":%d,%b}' % (call.id or 0, step["answer"])
-            one = body + b"\n" if step["form"] != "frame" else b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            one = (
+                body + b"\n"
+                if step["form"] != "frame"
+                else b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+            )
             out += one * (2 if step["twice"] else 1)
         out += step["behind"]
         if step["form"] == "pieces":

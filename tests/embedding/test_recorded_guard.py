@@ -19,7 +19,11 @@ from tests.host.plugins import WAIT_S, Workshop, until
 GUARD = Manifest(
     protocol_version=1,
     name="guard",
-    subscriptions=[Subscription(event="pre_tool_call"), Subscription(event="user_prompt_submit"), Subscription(event="turn_start")],
+    subscriptions=[
+        Subscription(event="pre_tool_call"),
+        Subscription(event="user_prompt_submit"),
+        Subscription(event="turn_start"),
+    ],
     tools=[ToolSpec(name="deploy")],
     commands=[CommandSpec(name="deploys")],
 )
@@ -44,20 +48,44 @@ async def run_shell(session: Session) -> tuple[str, str]:
 
 
 NOT_THERE = [
-    pytest.param(CRASHES, "failed", "exited with status 1 before it answered initialize", id="it dies at the start"),
-    pytest.param(HANGS, "failed", "did not answer initialize within 10 s", id="it never declares itself"),
-    pytest.param(Fails("not today"), "failed", "refused to start: not today", id="it refuses to start"),
-    pytest.param({**DECLARED, "protocol_version": 2}, "failed", "speaks version 2", id="it speaks another version"),
-    pytest.param({**DECLARED, "disabled": "no key"}, "self_disabled", "no key", id="it leaves itself out"),
     pytest.param(
-        {**DECLARED, "tools": [{"name": "shell"}]}, "refused", "it asks for more than was approved: the tool shell", id="it is refused"
+        CRASHES,
+        "failed",
+        "exited with status 1 before it answered initialize",
+        id="it dies at the start",
+    ),
+    pytest.param(
+        HANGS, "failed", "did not answer initialize within 10 s", id="it never declares itself"
+    ),
+    pytest.param(
+        Fails("not today"), "failed", "refused to start: not today", id="it refuses to start"
+    ),
+    pytest.param(
+        {**DECLARED, "protocol_version": 2},
+        "failed",
+        "speaks version 2",
+        id="it speaks another version",
+    ),
+    pytest.param(
+        {**DECLARED, "disabled": "no key"}, "self_disabled", "no key", id="it leaves itself out"
+    ),
+    pytest.param(
+        {**DECLARED, "tools": [{"name": "shell"}]},
+        "refused",
+        "it asks for more than was approved: the tool shell",
+        id="it is refused",
     ),
 ]
 
 
 @pytest.mark.parametrize(("initialize", "state", "why"), NOT_THERE)
-async def test_its_closed_hooks_fail_while_it_is_not_there(autojump_clock: MockClock, initialize: Any, state: str, why: str) -> None:
-    async with PluginHost([guard(initialize=initialize)], reserved_tools=["shell"]) as host, host.session() as session:
+async def test_its_closed_hooks_fail_while_it_is_not_there(
+    autojump_clock: MockClock, initialize: Any, state: str, why: str
+) -> None:
+    async with (
+        PluginHost([guard(initialize=initialize)], reserved_tools=["shell"]) as host,
+        host.session() as session,
+    ):
         (plugin,) = host.plugins
         assert plugin.state == state
         assert plugin.why is not None
@@ -68,14 +96,23 @@ async def test_its_closed_hooks_fail_while_it_is_not_there(autojump_clock: MockC
 
 
 async def test_its_open_hooks_do_not_hold_anybody(autojump_clock: MockClock) -> None:
-    async with PluginHost([guard(initialize=CRASHES)]) as host, host.session() as session, session.turn("hello") as turn:
+    async with (
+        PluginHost([guard(initialize=CRASHES)]) as host,
+        host.session() as session,
+        session.turn("hello") as turn,
+    ):
         began = trio.current_time()
         prompt = await turn.submit()
         assert (prompt.denied, trio.current_time() - began) == (False, 0.0)
 
 
-async def test_without_a_record_a_plugin_that_never_worked_guards_nothing(autojump_clock: MockClock) -> None:
-    async with PluginHost([FakePlugin("guard", hears=["pre_tool_call"], initialize=CRASHES)]) as host, host.session() as session:
+async def test_without_a_record_a_plugin_that_never_worked_guards_nothing(
+    autojump_clock: MockClock,
+) -> None:
+    async with (
+        PluginHost([FakePlugin("guard", hears=["pre_tool_call"], initialize=CRASHES)]) as host,
+        host.session() as session,
+    ):
         assert await run_shell(session) == ("ok", "ran ls")
 
 
@@ -88,7 +125,9 @@ async def test_disable_alone_lifts_them(autojump_clock: MockClock) -> None:
         assert (await run_shell(session))[0] == "denied"
 
 
-async def test_while_it_is_starting_the_call_waits_for_it_and_no_longer_than_its_timeout(autojump_clock: MockClock) -> None:
+async def test_while_it_is_starting_the_call_waits_for_it_and_no_longer_than_its_timeout(
+    autojump_clock: MockClock,
+) -> None:
     answers: list[Any] = [DECLARED]
 
     def first_alone(_: object) -> Any:
@@ -107,7 +146,11 @@ async def test_while_it_is_starting_the_call_waits_for_it_and_no_longer_than_its
 
 async def test_while_it_is_being_restarted_by_hand(autojump_clock: MockClock) -> None:
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
-    async with PluginHost([plugin]) as host, host.session() as session, trio.open_nursery() as nursery:
+    async with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        trio.open_nursery() as nursery,
+    ):
         plugin.freeze()
         nursery.start_soon(host.restart, "guard")
         await trio.testing.wait_all_tasks_blocked()
@@ -118,7 +161,10 @@ async def test_while_it_is_being_restarted_by_hand(autojump_clock: MockClock) ->
 
 
 async def test_a_kill_in_mid_session_lifts_nothing(autojump_clock: MockClock) -> None:
-    async with PluginHost([FakePlugin("guard", hears=["pre_tool_call"])]) as host, host.session() as session:
+    async with (
+        PluginHost([FakePlugin("guard", hears=["pre_tool_call"])]) as host,
+        host.session() as session,
+    ):
         host.kill()
         await trio.testing.wait_all_tasks_blocked()
         assert (await run_shell(session))[0] == "denied"
@@ -133,10 +179,15 @@ async def test_the_users_word_counts_while_it_is_not_there(autojump_clock: MockC
         assert await run_shell(session) == ("ok", "ran ls")
 
 
-async def test_settings_that_cannot_be_are_told_and_the_guard_stays_closed(autojump_clock: MockClock) -> None:
+async def test_settings_that_cannot_be_are_told_and_the_guard_stays_closed(
+    autojump_clock: MockClock,
+) -> None:
     problems: list[str] = []
     plugin = guard(overrides={"pre_tool_cal": Override(off=True)})
-    async with PluginHost([plugin], on_problem=lambda _, line: problems.append(line)) as host, host.session() as session:
+    async with (
+        PluginHost([plugin], on_problem=lambda _, line: problems.append(line)) as host,
+        host.session() as session,
+    ):
         assert (await run_shell(session))[0] == "denied"
     why = "the user's settings name 'pre_tool_cal', which is no hook or event; did you mean pre_tool_call?"
     assert problems == [f"guard is left out: {why}"]
@@ -149,20 +200,33 @@ async def test_the_cap_of_the_host_ends_the_wait(autojump_clock: MockClock) -> N
         status, text = await run_shell(session)
         assert (status, trio.current_time() - began) == ("denied", 0.5)
     assert text == "the call of shell was denied: slow: no answer within 0.5 s"
-    assert [payload["timeout_s"] for payload in (message.params for message in slow.fired())] == [0.5]
+    assert [payload["timeout_s"] for payload in (message.params for message in slow.fired())] == [
+        0.5
+    ]
 
 
-# -- names -----------------------------------------------------------------------------------------------------------
+# -- names
+# -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("thief_first", [True, False])
-@pytest.mark.parametrize("claims", [{"tools": {"deploy": "mine"}}, {"commands": {"deploys": "mine"}}])
-async def test_its_names_stay_taken(autojump_clock: MockClock, claims: dict[str, Any], thief_first: bool) -> None:
+@pytest.mark.parametrize(
+    "claims", [{"tools": {"deploy": "mine"}}, {"commands": {"deploys": "mine"}}]
+)
+async def test_its_names_stay_taken(
+    autojump_clock: MockClock, claims: dict[str, Any], thief_first: bool
+) -> None:
     thief = FakePlugin("thief", **claims)
-    plugins = [thief, guard(initialize=CRASHES)] if thief_first else [guard(initialize=CRASHES), thief]
+    plugins = (
+        [thief, guard(initialize=CRASHES)] if thief_first else [guard(initialize=CRASHES), thief]
+    )
     async with PluginHost(plugins) as host:
         states = {plugin.name: plugin.state for plugin in host.plugins}
-        assert (states, host.tools(), host.commands()) == ({"guard": "failed", "thief": "refused"}, [], [])
+        assert (states, host.tools(), host.commands()) == (
+            {"guard": "failed", "thief": "refused"},
+            [],
+            [],
+        )
 
 
 async def test_its_names_stay_taken_at_run_time_too(autojump_clock: MockClock) -> None:
@@ -184,20 +248,34 @@ async def test_a_name_taken_at_run_time_is_not_given_again(autojump_clock: MockC
         assert (status.state, status.why) == ("refused", "the tool deploy is taken by first")
 
 
-async def test_of_two_with_a_record_the_one_installed_first_keeps_a_name_and_the_other_still_guards(autojump_clock: MockClock) -> None:
+async def test_of_two_with_a_record_the_one_installed_first_keeps_a_name_and_the_other_still_guards(
+    autojump_clock: MockClock,
+) -> None:
     rival = FakePlugin("rival", tools={"deploy": "rival"}, recorded=True)
     async with PluginHost([rival, guard(initialize=DECLARED)]) as host, host.session() as session:
-        assert {plugin.name: plugin.state for plugin in host.plugins} == {"rival": "ready", "guard": "refused"}
+        assert {plugin.name: plugin.state for plugin in host.plugins} == {
+            "rival": "ready",
+            "guard": "refused",
+        }
         assert (await run_shell(session))[0] == "denied"
 
 
-async def test_an_update_that_claims_what_another_was_approved_with_is_refused(autojump_clock: MockClock) -> None:
-    greedy = FakePlugin("greedy", recorded=Manifest(protocol_version=1, name="greedy"), tools={"deploy": "greedy"})
+async def test_an_update_that_claims_what_another_was_approved_with_is_refused(
+    autojump_clock: MockClock,
+) -> None:
+    greedy = FakePlugin(
+        "greedy", recorded=Manifest(protocol_version=1, name="greedy"), tools={"deploy": "greedy"}
+    )
     async with PluginHost([greedy, guard(initialize=DECLARED)]) as host:
-        assert {plugin.name: plugin.state for plugin in host.plugins} == {"greedy": "refused", "guard": "ready"}
+        assert {plugin.name: plugin.state for plugin in host.plugins} == {
+            "greedy": "refused",
+            "guard": "ready",
+        }
 
 
-async def test_a_plugin_that_comes_back_by_hand_is_told_of_the_living_sessions(autojump_clock: MockClock) -> None:
+async def test_a_plugin_that_comes_back_by_hand_is_told_of_the_living_sessions(
+    autojump_clock: MockClock,
+) -> None:
     plugin = FakePlugin("memo", hears=["session_start"])
     async with PluginHost([plugin]) as host, host.session() as session:
         await session.ready()
@@ -209,7 +287,8 @@ async def test_a_plugin_that_comes_back_by_hand_is_told_of_the_living_sessions(a
     ]
 
 
-# -- real processes --------------------------------------------------------------------------------------------------
+# -- real processes
+# --------------------------------------------------------------------------------------------------
 
 
 async def test_a_file_that_is_gone_still_guards(shop: Workshop) -> None:
@@ -227,7 +306,10 @@ async def test_a_file_that_is_gone_still_guards(shop: Workshop) -> None:
 async def test_a_process_that_dies_again_and_again_still_guards(shop: Workshop) -> None:
     program = shop.program("guard", hears=["pre_tool_call"], main="sys.exit(3)")
     with trio.fail_after(WAIT_S):
-        async with PluginHost([PluginSpec(path=program.path, name="guard", recorded=GUARD)]) as host, host.session() as session:
+        async with (
+            PluginHost([PluginSpec(path=program.path, name="guard", recorded=GUARD)]) as host,
+            host.session() as session,
+        ):
             assert [plugin.state for plugin in host.plugins] == ["failed"]
             assert (await run_shell(session))[0] == "denied"
             await host.disable("guard")
@@ -238,7 +320,12 @@ async def test_overrides_and_caps_reach_a_real_plugin(shop: Workshop) -> None:
     program = shop.program("probe", hears=["pre_tool_call", "stop", "turn_end"])
     overrides = {"stop": Override(off=True), "turn_end": Override(priority=1)}
     with trio.fail_after(WAIT_S):
-        async with PluginHost([PluginSpec(path=program.path, timeout_cap_s=0.75, overrides=overrides)]) as host, host.session() as session:
+        async with (
+            PluginHost(
+                [PluginSpec(path=program.path, timeout_cap_s=0.75, overrides=overrides)]
+            ) as host,
+            host.session() as session,
+        ):
             async with session.turn("x") as turn:
                 await turn.call_tool("shell", {"command": "ls"}, run=shell)
                 await turn.stop()
@@ -249,7 +336,11 @@ async def test_overrides_and_caps_reach_a_real_plugin(shop: Workshop) -> None:
 
 async def test_what_it_lacks_in_its_environment_is_told_once(autojump_clock: MockClock) -> None:
     problems: list[str] = []
-    wants = [{"name": "TOKEN", "required": True}, {"name": "HOME", "required": True}, {"name": "URL"}]
+    wants = [
+        {"name": "TOKEN", "required": True},
+        {"name": "HOME", "required": True},
+        {"name": "URL"},
+    ]
     plugin = FakePlugin("memo", env=wants)
     async with PluginHost([plugin], on_problem=lambda _, message: problems.append(message)) as host:
         await host.restart("memo")

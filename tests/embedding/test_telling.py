@@ -45,7 +45,9 @@ class Ear:
 
 def subscriber(name: str, *subscriptions: dict[str, Any]) -> Subscriber:
     declared = [{"event": "pre_llm_call", "mode": "event", **fields} for fields in subscriptions]
-    manifest = read_manifest(json.dumps({"protocol_version": 1, "name": name, "subscriptions": declared}).encode())
+    manifest = read_manifest(
+        json.dumps({"protocol_version": 1, "name": name, "subscriptions": declared}).encode()
+    )
     return Subscriber(plugin=name, order=0, routes=manifest.routes["pre_llm_call"])
 
 
@@ -60,17 +62,41 @@ def heard(subscribers: list[Subscriber], payload: Payload) -> dict[str, list[byt
 wish = st.fixed_dictionaries(
     {},
     optional={
-        "match": st.sampled_from([{"model": "a*"}, {"model": ["a*", "b"]}, {"model": ["b", "a*"]}, {"provider": "a*"}, {"model": "b"}]),
-        "include": st.sampled_from([["tools"], ["messages"], ["messages", "tools"], ["tools", "messages"]]),
+        "match": st.sampled_from(
+            [
+                {"model": "a*"},
+                {"model": ["a*", "b"]},
+                {"model": ["b", "a*"]},
+                {"provider": "a*"},
+                {"model": "b"},
+            ]
+        ),
+        "include": st.sampled_from(
+            [["tools"], ["messages"], ["messages", "tools"], ["tools", "messages"]]
+        ),
         "subagents": st.booleans(),
         "priority": st.integers(0, 1),
     },
 )
 
 
-@example(wishes=[[{"match": {"model": "a*"}}], [{"match": {"provider": "a*"}}], [{"match": {"model": "b"}}]], model="a", depth=0)
-@given(wishes=st.lists(st.lists(wish, min_size=1, max_size=3), max_size=8), model=st.sampled_from("abc"), depth=st.integers(0, 1))
-def test_among_others_each_hears_what_it_would_hear_alone(wishes: list[list[dict[str, Any]]], model: str, depth: int) -> None:
+@example(
+    wishes=[
+        [{"match": {"model": "a*"}}],
+        [{"match": {"provider": "a*"}}],
+        [{"match": {"model": "b"}}],
+    ],
+    model="a",
+    depth=0,
+)
+@given(
+    wishes=st.lists(st.lists(wish, min_size=1, max_size=3), max_size=8),
+    model=st.sampled_from("abc"),
+    depth=st.integers(0, 1),
+)
+def test_among_others_each_hears_what_it_would_hear_alone(
+    wishes: list[list[dict[str, Any]]], model: str, depth: int
+) -> None:
     payload = msgspec.structs.replace(ABOUT, model=model, agent_depth=depth)
     subscribers = [subscriber(f"p{index}", *wished) for index, wished in enumerate(wishes)]
     alone: dict[str, list[bytes]] = {}
@@ -80,13 +106,23 @@ def test_among_others_each_hears_what_it_would_hear_alone(wishes: list[list[dict
 
 
 def test_those_who_wish_the_same_share_the_bytes() -> None:
-    frames = heard([subscriber("a", {}), subscriber("b", {"include": ["tools"]}), subscriber("c", {"timeout_s": 1, "priority": 3})], ABOUT)
+    frames = heard(
+        [
+            subscriber("a", {}),
+            subscriber("b", {"include": ["tools"]}),
+            subscriber("c", {"timeout_s": 1, "priority": 3}),
+        ],
+        ABOUT,
+    )
     assert frames["a"][0] is frames["c"][0]
     assert frames["a"] != frames["b"]
 
 
 async def test_who_is_there_is_known_anew_when_it_changes(autojump_clock: MockClock) -> None:
-    plugin, other = FakePlugin("plugin", hears=["notification"]), FakePlugin("other", hears=["notification"])
+    plugin, other = (
+        FakePlugin("plugin", hears=["notification"]),
+        FakePlugin("other", hears=["notification"]),
+    )
 
     async def alert(session: Session, message: str) -> None:
         session.notification("warning", message)
@@ -105,7 +141,12 @@ async def test_who_is_there_is_known_anew_when_it_changes(autojump_clock: MockCl
         await alert(session, "it is enabled")
         await host.restart("plugin")
         await alert(session, "it is new")
-    assert [one.message for one in plugin.payloads("notification")] == ["both", "it is back", "it is enabled", "it is new"]
+    assert [one.message for one in plugin.payloads("notification")] == [
+        "both",
+        "it is back",
+        "it is enabled",
+        "it is new",
+    ]
     assert [one.message for one in other.payloads("notification")] == [
         "both",
         "one is dying",
@@ -116,7 +157,9 @@ async def test_who_is_there_is_known_anew_when_it_changes(autojump_clock: MockCl
     ]
 
 
-async def test_the_work_of_telling_one_plugin_more_in_function_calls(autojump_clock: MockClock) -> None:
+async def test_the_work_of_telling_one_plugin_more_in_function_calls(
+    autojump_clock: MockClock,
+) -> None:
     """Time cannot be tested on any machine, this can: each write wakes a process, and what runs behind it is cold."""
     counted = 0
 
@@ -128,7 +171,9 @@ async def test_the_work_of_telling_one_plugin_more_in_function_calls(autojump_cl
     calls: dict[int, int] = {}
     for many in (10, 30):
         async with (
-            PluginHost([FakePlugin(f"p{index}", hears=["notification"]) for index in range(many)]) as host,
+            PluginHost(
+                [FakePlugin(f"p{index}", hears=["notification"]) for index in range(many)]
+            ) as host,
             host.session() as session,
         ):
             session.notification("warning", "who is there is found out")

@@ -14,29 +14,42 @@ PAIRS = (
 )
 
 
-def check_pairs(fired: Sequence[dict[str, Any]], *, gapless: bool = True, unread: bool = False) -> None:
+def check_pairs(
+    fired: Sequence[dict[str, Any]], *, gapless: bool = True, unread: bool = False
+) -> None:
     """Check one session's hooks and events, in the order of their arrival.
 
     Args:
         fired: the messages.
         gapless: nothing was withdrawn before it was written, so every `seq` was heard.
-        unread: requests may have been withdrawn unwritten, so what opens a pair may be missing; what closes it never is.
+        unread: requests may have been withdrawn unwritten, so what opens a pair may be missing;
+            what closes it never is.
     """
     names = [message["method"].partition("/")[2] for message in fired]
     params = [message["params"] for message in fired]
     seqs = [one["seq"] for one in params]
     assert seqs == sorted(set(seqs)), f"seq does not rise: {list(zip(seqs, names, strict=True))}"
     if gapless:
-        assert seqs == list(range(1, len(seqs) + 1)), f"seq has gaps: {list(zip(seqs, names, strict=True))}"
+        assert seqs == list(range(1, len(seqs) + 1)), (
+            f"seq has gaps: {list(zip(seqs, names, strict=True))}"
+        )
     for opening, closing, key in PAIRS:
-        opened = [(name, one[key]) for name, one in zip(names, params, strict=True) if name == opening]
-        closed = [(name, one[key]) for name, one in zip(names, params, strict=True) if name == closing]
+        opened = [
+            (name, one[key]) for name, one in zip(names, params, strict=True) if name == opening
+        ]
+        closed = [
+            (name, one[key]) for name, one in zip(names, params, strict=True) if name == closing
+        ]
         counts = Counter(key for _, key in closed)
         assert set(counts.values()) <= {1}, f"{closing} more than once: {names}"
         if unread:
-            assert {key for _, key in opened} <= set(counts), f"{opening} without {closing}: {names}"
+            assert {key for _, key in opened} <= set(counts), (
+                f"{opening} without {closing}: {names}"
+            )
         else:
-            assert Counter(key for _, key in opened) == counts, f"{opening} and {closing} do not pair: {names}"
+            assert Counter(key for _, key in opened) == counts, (
+                f"{opening} and {closing} do not pair: {names}"
+            )
     _check_order(names, params)
 
 
@@ -58,7 +71,9 @@ def _check_order(names: Sequence[str], params: Sequence[dict[str, Any]]) -> None
             open_tools.discard(one["call_id"])
         elif name == "turn_end":
             assert open_turns[-1] == turn_id, f"a turn ended before its child: {names}"
-            assert not open_tools or one["agent_depth"] > 0, f"turn_end before post_tool_call: {names}"
+            assert not open_tools or one["agent_depth"] > 0, (
+                f"turn_end before post_tool_call: {names}"
+            )
             ended.add(open_turns.pop())
         elif name == "session_end":
             assert open_turns == [], f"session_end before turn_end: {names}"

@@ -116,7 +116,11 @@ class Program:
         """All that it has received, replies to its own requests too."""
         if not self._log.exists():
             return []
-        return [json.loads(line) for line in self._log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        return [
+            json.loads(line)
+            for line in self._log.read_text().splitlines(keepends=True)
+            if line.endswith("\n")
+        ]
 
     def methods(self) -> list[str]:
         """The methods of what it received, in order."""
@@ -128,8 +132,14 @@ class Program:
 
     def fired(self, session_id: str | None = None) -> list[dict[str, Any]]:
         """The hooks and events it received; of one session."""
-        fired = [message for message in self.messages() if message.get("method", "").startswith(("hook/", "event/"))]
-        return [message for message in fired if session_id in (None, message["params"]["session_id"])]
+        fired = [
+            message
+            for message in self.messages()
+            if message.get("method", "").startswith(("hook/", "event/"))
+        ]
+        return [
+            message for message in fired if session_id in (None, message["params"]["session_id"])
+        ]
 
     def params(self, method: str) -> list[dict[str, Any]]:
         """The params of every message of that method."""
@@ -186,7 +196,8 @@ class Workshop:
             hears: what it subscribes to with all defaults.
             subscriptions: what it subscribes to otherwise.
             tools: what it offers, by name or whole.
-            on: body of `on(method, params, id)`: how a request is answered; without a return it abstains, and a tool is fine.
+            on: body of `on(method, params, id)`: how a request is answered; without a return it
+                abstains, and a tool is fine.
             before: code that runs first; may define `heard(message)` for notifications and replies.
             main: what it does; the default is to serve.
             manifest: more fields of the manifest.
@@ -200,7 +211,11 @@ class Workshop:
             **manifest,
         }
         body = textwrap.indent(textwrap.dedent(on), "    ")
-        handler = f"def on(method, params, id):\n{body}\n    return DEFAULTS.get(method, {{}})\n" if on else ""
+        handler = (
+            f"def on(method, params, id):\n{body}\n    return DEFAULTS.get(method, {{}})\n"
+            if on
+            else ""
+        )
         text = _RUNTIME.format(
             python=sys.executable,
             log=str(log),
@@ -218,8 +233,13 @@ class Workshop:
 
 
 def group_lives(group: int) -> bool:
-    """Whether any process of the group runs. A dead grandchild does not count: reaping it is the system's."""
-    listing = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    """Whether any process of the group runs.
+
+    A dead grandchild does not count: reaping it is the system's.
+    """
+    listing = subprocess.run(
+        ["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True
+    ).stdout
     rows = (line.split() for line in listing.splitlines())
     return any(int(pgid) == group and not state.startswith("Z") for pgid, state in rows)
 

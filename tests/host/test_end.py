@@ -25,7 +25,9 @@ def _short_graces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 IGNORES_TERM = "signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-NOTES_TERM = "signal.signal(signal.SIGTERM, lambda *_: (record({'method': 'SIGTERM'}), os._exit(0)))"
+NOTES_TERM = (
+    "signal.signal(signal.SIGTERM, lambda *_: (record({'method': 'SIGTERM'}), os._exit(0)))"
+)
 GRANDCHILD = f"if os.fork() == 0:\n    {IGNORES_TERM}\n    time.sleep(30)\n    os._exit(0)"
 
 SHAKES_HANDS = "reply(receive()['id'], MANIFEST)\n"
@@ -57,7 +59,11 @@ LADDER = {
     "hangs, ends at SIGTERM": (NOTES_TERM, SHAKES_HANDS + STAYS, 2),
     "ignores SIGTERM": (IGNORES_TERM, SHAKES_HANDS + STAYS, 3),
     "exits first": ("", f"{SHAKES_HANDS}receive()\nos._exit(0)", 0),
-    "dies of the shutdown": ("", f"{SHAKES_HANDS}receive()\nos.kill(os.getpid(), signal.SIGSEGV)", 0),
+    "dies of the shutdown": (
+        "",
+        f"{SHAKES_HANDS}receive()\nos.kill(os.getpid(), signal.SIGSEGV)",
+        0,
+    ),
     "writes 10 MB at the end": ("", SHAKES_HANDS + WRITES_MUCH, 0),
     "leaves a grandchild that holds the pipes": (GRANDCHILD, "serve()", 0),
     "closes its input first": ("", f"{SHAKES_HANDS}os.close(0)\n{STAYS}", None),
@@ -93,7 +99,10 @@ async def test_a_stopped_one_ends_all_the_same(shop: Workshop) -> None:
 
 async def test_all_at_once(shop: Workshop) -> None:
     """Twelve that have to be killed take as long as one."""
-    programs = [shop.program(f"p{number}", before=IGNORES_TERM, main=SHAKES_HANDS + STAYS) for number in range(12)]
+    programs = [
+        shop.program(f"p{number}", before=IGNORES_TERM, main=SHAKES_HANDS + STAYS)
+        for number in range(12)
+    ]
     with trio.fail_after(WAIT_S):
         async with PluginHost([program.path for program in programs]) as host:
             pids = [plugin.pid for plugin in host.plugins]
@@ -144,7 +153,9 @@ async def test_the_last_words_are_read(shop: Workshop) -> None:
         """
     )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path], on_log=lambda _, level, line: said.append((level, line))):
+        async with PluginHost(
+            [probe.path], on_log=lambda _, level, line: said.append((level, line))
+        ):
             pass
     assert ("info", "flushed 3 records") in said
     assert ("stderr", "good bye") in said
@@ -164,15 +175,25 @@ async def test_the_events_of_the_end_come_before_the_shutdown(shop: Workshop) ->
 
 async def test_opened_and_closed_many_times_nothing_adds_up(shop: Workshop) -> None:
     """Descriptors are compared by the fixture of all these tests; here the tasks and the threads."""
-    programs = [shop.program("good", hears=EVERYTHING, tools=["look"]), shop.program("bad", main="sys.exit(1)"), shop.program("gone")]
+    programs = [
+        shop.program("good", hears=EVERYTHING, tools=["look"]),
+        shop.program("bad", main="sys.exit(1)"),
+        shop.program("gone"),
+    ]
     programs[2].path.unlink()
     with trio.fail_after(WAIT_S):
         counts: set[int] = set()
         for _ in range(4):
-            async with PluginHost([program.path for program in programs]) as host, host.session() as session, session.turn("hello") as turn:
+            async with (
+                PluginHost([program.path for program in programs]) as host,
+                host.session() as session,
+                session.turn("hello") as turn,
+            ):
                 await turn.call_tool("look", {})
             counts.add(trio.lowlevel.current_statistics().tasks_living)
-            assert trio.lowlevel.current_statistics().io_statistics.tasks_waiting_read == 1  # trio's own wake-up
+            assert (
+                trio.lowlevel.current_statistics().io_statistics.tasks_waiting_read == 1
+            )  # trio's own wake-up
     assert len(counts) == 1
 
 
@@ -180,7 +201,11 @@ async def test_a_death_while_the_host_closes(shop: Workshop) -> None:
     for _ in range(3):
         probe = shop.program(hears=EVERYTHING, tools=["look"])
         with trio.fail_after(WAIT_S):
-            async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+            async with (
+                PluginHost([probe.path]) as host,
+                host.session() as session,
+                session.turn("hello") as turn,
+            ):
                 await turn.submit()
                 pid = host.plugins[0].pid
                 assert pid is not None

@@ -21,47 +21,114 @@ QUICK_S = 0.2
 """The timeout of hooks that will not be answered."""
 
 
-def guarding(shop: Workshop, on: str, *, name: str = "probe", on_failure: str = "closed", timeout_s: float = 5.0, **more: Any) -> Program:
+def guarding(
+    shop: Workshop,
+    on: str,
+    *,
+    name: str = "probe",
+    on_failure: str = "closed",
+    timeout_s: float = 5.0,
+    **more: Any,
+) -> Program:
     """A plugin with one gate before tools, which is answered by `on`."""
     subscription = {"event": "pre_tool_call", "timeout_s": timeout_s, "on_failure": on_failure}
     indented = on.replace("\n", "\n    ")
-    return shop.program(name, subscriptions=[subscription], on=f'if method == "hook/pre_tool_call":\n    {indented}', **more)
+    return shop.program(
+        name,
+        subscriptions=[subscription],
+        on=f'if method == "hook/pre_tool_call":\n    {indented}',
+        **more,
+    )
 
 
 async def ask(host: PluginHost) -> Outcome:
     """Fire `pre_tool_call` once in a turn of its own."""
     async with host.session() as session, session.turn("hello") as turn:
         outcome = await session.ask(
-            "pre_tool_call", turn, call_id="c", model_call_id=None, tool_name="look", origin="agent", arguments={"path": "/"}
+            "pre_tool_call",
+            turn,
+            call_id="c",
+            model_call_id=None,
+            tool_name="look",
+            origin="agent",
+            arguments={"path": "/"},
         )
     return outcome
 
 
 FAULTS = {
     "hangs": ("return NOTHING", "timed_out", r"no answer within 0\.2 s"),
-    "answers an error": ('send(id=id, error={"code": 7, "message": "full"})\nreturn NOTHING', "refused_answer", r"full \(7\)"),
-    "answers a broken error": ('send(id=id, error={"code": "seven"})\nreturn NOTHING', "refused_answer", "not valid"),
-    "answers result and error": ('send(id=id, result={}, error={"code": 7, "message": ""})\nreturn NOTHING', "refused_answer", "not valid"),
-    "answers neither": ("send(id=id)\nreturn NOTHING", "refused_answer", "neither a method, a result nor an error"),
+    "answers an error": (
+        'send(id=id, error={"code": 7, "message": "full"})\nreturn NOTHING',
+        "refused_answer",
+        r"full \(7\)",
+    ),
+    "answers a broken error": (
+        'send(id=id, error={"code": "seven"})\nreturn NOTHING',
+        "refused_answer",
+        "not valid",
+    ),
+    "answers result and error": (
+        'send(id=id, result={}, error={"code": 7, "message": ""})\nreturn NOTHING',
+        "refused_answer",
+        "not valid",
+    ),
+    "answers neither": (
+        "send(id=id)\nreturn NOTHING",
+        "refused_answer",
+        "neither a method, a result nor an error",
+    ),
     "answers a list": ("return []", "refused_answer", "must be an object or null, not list"),
     "answers true": ("return True", "refused_answer", "must be an object or null, not bool"),
-    "misspells decision": ('return {"desicion": "allow"}', "refused_answer", "did you mean decision"),
+    "misspells decision": (
+        'return {"desicion": "allow"}',
+        "refused_answer",
+        "did you mean decision",
+    ),
     "decides what there is not": ('return {"decision": "block"}', "refused_answer", "block"),
-    "uses a field that is not allowed there": ('return {"continue_with": "more"}', "refused_answer", "takes no continue_with"),
-    "replaces without having said so": ('return {"replace": {"arguments": {}}}', "refused_answer", "subscription that says replaces"),
+    "uses a field that is not allowed there": (
+        'return {"continue_with": "more"}',
+        "refused_answer",
+        "takes no continue_with",
+    ),
+    "replaces without having said so": (
+        'return {"replace": {"arguments": {}}}',
+        "refused_answer",
+        "subscription that says replaces",
+    ),
     "exits": ("os._exit(3)", "crashed", "exited with status 3"),
-    "exits with a last word": ('os.write(2, b"no \\x1b[31mdisk\\n")\nos._exit(3)', "crashed", r"no \\x1b\[31mdisk"),
+    "exits with a last word": (
+        'os.write(2, b"no \\x1b[31mdisk\\n")\nos._exit(3)',
+        "crashed",
+        r"no \\x1b\[31mdisk",
+    ),
     "dies by a signal": ("os.kill(os.getpid(), signal.SIGSEGV)", "crashed", "killed by SIGSEGV"),
     "kills its whole group": ("os.killpg(0, signal.SIGKILL)", "crashed", "killed by SIGKILL"),
-    "sends nonsense in a frame": ('raw(b"Content-Length: 4\\r\\n\\r\\n}}}}")\nreturn NOTHING', "protocol_error", "JSON"),
-    "sends a bad length": ('raw(b"Content-Length: -4\\r\\n\\r\\n{}")\nreturn NOTHING', "protocol_error", "Content-Length"),
+    "sends nonsense in a frame": (
+        'raw(b"Content-Length: 4\\r\\n\\r\\n}}}}")\nreturn NOTHING',
+        "protocol_error",
+        "JSON",
+    ),
+    "sends a bad length": (
+        'raw(b"Content-Length: -4\\r\\n\\r\\n{}")\nreturn NOTHING',
+        "protocol_error",
+        "Content-Length",
+    ),
     "sends too deep": (
         'raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\nreturn NOTHING',
         "protocol_error",
         "deep",
     ),
-    "closes its output and lives on": ("os.close(1)\ntime.sleep(30)", "crashed", "closed its standard output and lived on"),
-    "dies in the middle of a message": ('raw(b\'{"jsonrpc":"2.0","id":\')\nos._exit(3)', "crashed", "exited with status 3"),
+    "closes its output and lives on": (
+        "os.close(1)\ntime.sleep(30)",
+        "crashed",
+        "closed its standard output and lived on",
+    ),
+    "dies in the middle of a message": (
+        'raw(b\'{"jsonrpc":"2.0","id":\')\nos._exit(3)',
+        "crashed",
+        "exited with status 3",
+    ),
     "dies in the middle of a frame": (
         'raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos._exit(3)',
         "protocol_error",
@@ -74,7 +141,9 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_failed_answer(shop: Workshop, fault: str, on_failure: str) -> None:
     on, status, error = FAULTS[fault]
-    probe = guarding(shop, on, on_failure=on_failure, timeout_s=QUICK_S if status == "timed_out" else 5.0)
+    probe = guarding(
+        shop, on, on_failure=on_failure, timeout_s=QUICK_S if status == "timed_out" else 5.0
+    )
     healthy = shop.program("healthy", hears=["pre_tool_call"])
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path, healthy.path]) as host:
@@ -93,7 +162,9 @@ async def test_a_failed_answer(shop: Workshop, fault: str, on_failure: str) -> N
 
 
 async def test_how_a_process_died_is_said_also_where_it_died_in_mid_message(shop: Workshop) -> None:
-    probe = guarding(shop, 'raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos.kill(os.getpid(), signal.SIGSEGV)')
+    probe = guarding(
+        shop, 'raw(b"Content-Length: 99\\r\\n\\r\\n{")\nos.kill(os.getpid(), signal.SIGSEGV)'
+    )
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host:
             (part,) = (await ask(host)).parts
@@ -102,9 +173,13 @@ async def test_how_a_process_died_is_said_also_where_it_died_in_mid_message(shop
     assert "SIGSEGV" in part.error
 
 
-async def test_half_a_message_and_then_silence(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_half_a_message_and_then_silence(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sliphook.transport.reader.MESSAGE_SILENCE_S", 0.2)
-    probe = shop.program(hears=["pre_tool_call"], on='raw(b"Content-Length: 99\\r\\n\\r\\n{"); time.sleep(30)')
+    probe = shop.program(
+        hears=["pre_tool_call"], on='raw(b"Content-Length: 99\\r\\n\\r\\n{"); time.sleep(30)'
+    )
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host:
             outcome = await ask(host)
@@ -115,7 +190,9 @@ async def test_half_a_message_and_then_silence(shop: Workshop, monkeypatch: pyte
     assert "silent" in part.error
 
 
-async def test_silence_is_not_the_agents_own(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silence_is_not_the_agents_own(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The agent blocks its loop for longer than the silence that a plugin may keep inside a message; the rest has come meanwhile."""
     monkeypatch.setattr("sliphook.transport.reader.MESSAGE_SILENCE_S", 0.2)
     begun, go, done = shop.flag("begun"), shop.flag("go"), shop.flag("done")
@@ -159,7 +236,11 @@ async def test_all_calls_settle_at_once_when_it_dies(shop: Workshop) -> None:
     statuses: list[str] = []
 
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
 
             async def call() -> None:
                 outcome = await turn.call_tool("look", {})
@@ -181,21 +262,32 @@ async def test_all_calls_settle_at_once_when_it_dies(shop: Workshop) -> None:
 async def test_the_answer_counts_though_it_exits_right_behind_it(shop: Workshop) -> None:
     probe = guarding(shop, 'reply(id, {"decision": "allow", "reason": "fine"})\nos._exit(0)')
     last_words = guarding(
-        shop, 'raw(json.dumps({"jsonrpc": "2.0", "id": id, "result": {"reason": "no line end"}}).encode())\nos._exit(0)', name="last"
+        shop,
+        'raw(json.dumps({"jsonrpc": "2.0", "id": id, "result": {"reason": "no line end"}}).encode())\nos._exit(0)',
+        name="last",
     )
     for _ in range(5):
         with trio.fail_after(WAIT_S):
             async with PluginHost([probe.path, last_words.path]) as host:
                 outcome = await ask(host)
                 host.kill()
-        assert [(part.status, part.reason) for part in outcome.parts] == [("answered", "fine"), ("answered", "no line end")]
+        assert [(part.status, part.reason) for part in outcome.parts] == [
+            ("answered", "fine"),
+            ("answered", "no line end"),
+        ]
 
 
 async def test_a_flood_on_stderr_holds_nobody(shop: Workshop) -> None:
     lines: list[str] = []
-    flood = shop.program("flood", hears=["pre_tool_call"], on='for _ in range(200): os.write(2, b"x" * 63 + b"\\n" + b"y" * 64 * 1024)')
+    flood = shop.program(
+        "flood",
+        hears=["pre_tool_call"],
+        on='for _ in range(200): os.write(2, b"x" * 63 + b"\\n" + b"y" * 64 * 1024)',
+    )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([flood.path], on_log=lambda plugin, level, line: lines.append(level)) as host:
+        async with PluginHost(
+            [flood.path], on_log=lambda plugin, level, line: lines.append(level)
+        ) as host:
             outcome = await ask(host)
     assert [part.status for part in outcome.parts] == ["answered"]
     assert lines.count("stderr") < 3_000
@@ -209,7 +301,10 @@ async def test_stray_output_is_logged_and_read_over(shop: Workshop) -> None:
         on='raw(b"thinking... "); raw(b"{oops}\\n"); raw(b"\\x1b[1mforged\\rERROR: all lost\\n")',
     )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path], on_log=lambda plugin, level, line: said.append(line) if level == "warning" else None) as host:
+        async with PluginHost(
+            [probe.path],
+            on_log=lambda plugin, level, line: said.append(line) if level == "warning" else None,
+        ) as host:
             outcome = await ask(host)
     assert [part.status for part in outcome.parts] == ["answered"]
     assert any("Welcome to probe" in line for line in said)
@@ -218,9 +313,13 @@ async def test_stray_output_is_logged_and_read_over(shop: Workshop) -> None:
 
 async def test_a_hundred_violations_end_it(shop: Workshop) -> None:
     problems: list[str] = []
-    probe = shop.program(hears=["pre_tool_call"], on="for _ in range(200): send(id=9999, result={})\nreturn NOTHING")
+    probe = shop.program(
+        hears=["pre_tool_call"], on="for _ in range(200): send(id=9999, result={})\nreturn NOTHING"
+    )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path], on_problem=lambda plugin, line: problems.append(line)) as host:
+        async with PluginHost(
+            [probe.path], on_problem=lambda plugin, line: problems.append(line)
+        ) as host:
             outcome = await ask(host)
             await until(lambda: bool(problems))
             host.kill()
@@ -255,7 +354,11 @@ async def test_many_answers_in_one_read(shop: Workshop) -> None:
     )
     statuses: list[str] = []
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
 
             async def call() -> None:
                 statuses.append((await turn.call_tool("look", {})).status)
@@ -268,12 +371,19 @@ async def test_many_answers_in_one_read(shop: Workshop) -> None:
     assert statuses == ["ok"] * 5
 
 
-async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(shop: Workshop) -> None:
+async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(
+    shop: Workshop,
+) -> None:
     """Every message finds the pipe broken; what is sent next may not put off the moment at which that counts as an end."""
     problems: list[str] = []
-    probe = shop.program(hears=["turn_start"], main="reply(receive()['id'], MANIFEST)\nos.close(0)\ntime.sleep(30)")
+    probe = shop.program(
+        hears=["turn_start"], main="reply(receive()['id'], MANIFEST)\nos.close(0)\ntime.sleep(30)"
+    )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path], on_problem=lambda plugin, line: problems.append(line)) as host, host.session() as session:
+        async with (
+            PluginHost([probe.path], on_problem=lambda plugin, line: problems.append(line)) as host,
+            host.session() as session,
+        ):
             with trio.move_on_after(2.0):
                 while not problems:
                     async with session.turn("hello"):
@@ -291,13 +401,23 @@ async def test_a_replacer_that_eats_up_the_time_leaves_nobody_ignorant(shop: Wor
         subscriptions=[{"event": "post_tool_call", "replaces": True, "timeout_s": QUICK_S}],
         on='return NOTHING if "hook" in method else {}',
     )
-    behind = shop.program("behind", subscriptions=[{"event": "pre_tool_call"}, {"event": "post_tool_call", "timeout_s": QUICK_S}])
+    behind = shop.program(
+        "behind",
+        subscriptions=[
+            {"event": "pre_tool_call"},
+            {"event": "post_tool_call", "timeout_s": QUICK_S},
+        ],
+    )
 
     async def own(_: dict[str, Any]) -> str:
         return "done"
 
     with trio.fail_after(WAIT_S):
-        async with PluginHost([eater.path, behind.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([eater.path, behind.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             outcome = await turn.call_tool("mine", {}, run=own)
     assert (outcome.status, outcome.result.content) == ("ok", "done")
     assert behind.names() == ["pre_tool_call", "post_tool_call"]
@@ -317,7 +437,11 @@ async def test_a_tool_of_a_plugin_that_fails_is_a_result(shop: Workshop) -> None
         indented = on.replace("\n", "\n    ")
         probe = shop.program(name, tools=tools, on=f'if method == "tool/call":\n    {indented}')
         with trio.fail_after(WAIT_S):
-            async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+            async with (
+                PluginHost([probe.path]) as host,
+                host.session() as session,
+                session.turn("hello") as turn,
+            ):
                 outcome = await turn.call_tool("look", {})
                 seen[name] = (outcome.status, outcome.result.content)
                 host.kill()
@@ -345,19 +469,36 @@ async def test_a_session_whose_meta_is_no_json_is_refused_at_once(shop: Workshop
                 pass
 
 
-async def test_a_loop_that_the_agent_blocked_is_the_agents_fault(shop: Workshop, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_loop_that_the_agent_blocked_is_the_agents_fault(
+    shop: Workshop, caplog: pytest.LogCaptureFixture
+) -> None:
     """What can be read by then is read first: who answered in time has answered."""
     hasty = [{"event": "user_prompt_submit", "timeout_s": 0.2}]
     prompt = shop.program("prompt", subscriptions=hasty)
-    silent = shop.program("silent", subscriptions=hasty, on='return NOTHING if method == "hook/user_prompt_submit" else {}')
+    silent = shop.program(
+        "silent",
+        subscriptions=hasty,
+        on='return NOTHING if method == "hook/user_prompt_submit" else {}',
+    )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([prompt.path, silent.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([prompt.path, silent.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             fire = session.begin("user_prompt_submit", turn, source="user", text="hello")
             await trio.lowlevel.checkpoint()  # it is written
             time.sleep(0.8)  # noqa: ASYNC251 - this is what the agent does wrong
             outcome = await fire.wait()
-    assert [(part.plugin, part.status) for part in outcome.parts] == [("prompt", "answered"), ("silent", "timed_out")]
-    said = [record.getMessage() for record in caplog.records if "blocked its own loop" in record.getMessage()]
+    assert [(part.plugin, part.status) for part in outcome.parts] == [
+        ("prompt", "answered"),
+        ("silent", "timed_out"),
+    ]
+    said = [
+        record.getMessage()
+        for record in caplog.records
+        if "blocked its own loop" in record.getMessage()
+    ]
     assert len(said) == 1
     assert said[0].endswith("; a timeout of the plugin silent was noticed late")
 
@@ -366,9 +507,20 @@ async def test_a_loop_that_the_agent_blocked_is_the_agents_fault(shop: Workshop,
 async def test_the_agents_budget_ends_a_fire_as_a_whole(shop: Workshop, replaces: bool) -> None:
     hangs = 'return NOTHING if method == "hook/user_prompt_submit" else {}'
     subscriptions = [{"event": "user_prompt_submit", "replaces": replaces}]
-    programs = [shop.program(name, subscriptions=subscriptions, on=hangs) for name in ("one", "two")]
+    programs = [
+        shop.program(name, subscriptions=subscriptions, on=hangs) for name in ("one", "two")
+    ]
     with trio.fail_after(WAIT_S / 4):
-        async with PluginHost([program.path for program in programs]) as host, host.session() as session, session.turn("hello") as turn:
-            outcome = await session.ask("user_prompt_submit", turn, budget_s=0.3, source="user", text="hello")
+        async with (
+            PluginHost([program.path for program in programs]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
+            outcome = await session.ask(
+                "user_prompt_submit", turn, budget_s=0.3, source="user", text="hello"
+            )
             turn.finish("completed")
-    assert [(part.plugin, part.status) for part in outcome.parts] == [("one", "timed_out"), ("two", "timed_out")]
+    assert [(part.plugin, part.status) for part in outcome.parts] == [
+        ("one", "timed_out"),
+        ("two", "timed_out"),
+    ]

@@ -13,11 +13,20 @@ import trio
 from sliphook import PluginHost, PluginSpec, Progress
 from tests.host.plugins import WAIT_S, Program, Workshop, until
 
-NOT_READY, UNKNOWN_SESSION, NOT_GRANTED, BUSY, INVALID_PARAMS, UNKNOWN_METHOD = -32001, -32002, -32003, -32004, -32602, -32601
+NOT_READY, UNKNOWN_SESSION, NOT_GRANTED, BUSY, INVALID_PARAMS, UNKNOWN_METHOD = (
+    -32001,
+    -32002,
+    -32003,
+    -32004,
+    -32602,
+    -32601,
+)
 USES = ["notify", "tools", "inject", "interrupt"]
 
 
-def asking(shop: Workshop, code: str, *, name: str = "probe", uses: list[str] | None = None, **more: Any) -> Program:
+def asking(
+    shop: Workshop, code: str, *, name: str = "probe", uses: list[str] | None = None, **more: Any
+) -> Program:
     """A plugin that asks things of the host while it is in `user_prompt_submit`, and waits there for every answer."""
     before = """
     def ask(id, method, **params):
@@ -29,19 +38,34 @@ def asking(shop: Workshop, code: str, *, name: str = "probe", uses: list[str] | 
     """
     indented = code.strip().replace("\n", "\n    ")
     on = f'if method == "hook/user_prompt_submit":\n    session = params["session_id"]\n    {indented}'
-    return shop.program(name, hears=["user_prompt_submit"], before=before, on=on, uses=USES if uses is None else uses, **more)
+    return shop.program(
+        name,
+        hears=["user_prompt_submit"],
+        before=before,
+        on=on,
+        uses=USES if uses is None else uses,
+        **more,
+    )
 
 
 async def one_turn(program: Program, **options: Any) -> PluginHost:
     """A session with one turn that submits a prompt."""
     with trio.fail_after(WAIT_S):
-        async with PluginHost([program.path], **options) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([program.path], **options) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             assert not (await turn.submit()).denied
     return host
 
 
 def codes(program: Program) -> dict[int | str, int]:
-    return {id: message["error"]["code"] for id, message in program.replies().items() if "error" in message}
+    return {
+        id: message["error"]["code"]
+        for id, message in program.replies().items()
+        if "error" in message
+    }
 
 
 async def test_every_call_is_answered_while_the_plugin_is_in_a_hook(shop: Workshop) -> None:
@@ -58,17 +82,24 @@ ask("x", "host/nothing")
     )
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([probe.path], on_notify=lambda plugin, level, message: notices.append((plugin, level, message))) as host,
+            PluginHost(
+                [probe.path],
+                on_notify=lambda plugin, level, message: notices.append((plugin, level, message)),
+            ) as host,
             host.session() as session,
         ):
             assert [tool.name for tool in host.tools(session.session_id)] == ["old"]
             async with session.turn("hello") as turn:
                 await turn.submit()
             assert [tool.name for tool in host.tools(session.session_id)] == ["new"]
-            assert [(text.plugin, text.text) for text in session.take_injected()] == [("probe", "think")]
+            assert [(text.plugin, text.text) for text in session.take_injected()] == [
+                ("probe", "think")
+            ]
             assert session.take_injected() == []
     assert codes(probe) == {"x": UNKNOWN_METHOD}
-    assert {id: message["result"] for id, message in probe.replies().items() if "result" in message} == {
+    assert {
+        id: message["result"] for id, message in probe.replies().items() if "result" in message
+    } == {
         "n": {},
         "t": {},
         "i": {"queued": True},
@@ -92,10 +123,17 @@ ask("q", "host/interrupt", session_id=session, reason="x")
 
 
 async def test_what_the_user_has_not_granted_is_not_granted(shop: Workshop) -> None:
-    probe = asking(shop, 'ask("n", "host/notify", level="info", message="x")\nask("i", "host/inject", session_id=session, text="x")')
+    probe = asking(
+        shop,
+        'ask("n", "host/notify", level="info", message="x")\nask("i", "host/inject", session_id=session, text="x")',
+    )
     spec = PluginSpec(probe.path, name="probe", grants=frozenset({"inject"}))
     with trio.fail_after(WAIT_S):
-        async with PluginHost([spec]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([spec]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             await turn.submit()
     assert codes(probe) == {"n": NOT_GRANTED}
 
@@ -109,7 +147,9 @@ async def test_before_the_manifest_only_the_log_counts(shop: Workshop) -> None:
     """
     probe = shop.program(uses=USES, before=before)
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path], on_log=lambda _, level, line: logged.append((level, line))) as host:
+        async with PluginHost(
+            [probe.path], on_log=lambda _, level, line: logged.append((level, line))
+        ) as host:
             await probe.has_reply(2)
             assert host.plugins[0].state == "ready"
             assert host.tools() == []
@@ -175,7 +215,11 @@ async def test_a_tool_that_is_taken_away_under_its_own_call(shop: Workshop) -> N
         on='if method == "tool/call":\n    request("t", "host/tools", session_id=None, tools=[])\n    return "seen"',
     )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             first = await turn.call_tool("look", {})
             second = await turn.call_tool("look", {})
     assert (first.status, first.result.content) == ("ok", "seen")
@@ -184,9 +228,15 @@ async def test_a_tool_that_is_taken_away_under_its_own_call(shop: Workshop) -> N
 
 async def test_arguments_are_checked_before_any_plugin_hears_of_them(shop: Workshop) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
-    probe = shop.program(hears=["pre_tool_call", "post_tool_call"], tools=[{"name": "look", "input_schema": schema}])
+    probe = shop.program(
+        hears=["pre_tool_call", "post_tool_call"], tools=[{"name": "look", "input_schema": schema}]
+    )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             outcome = await turn.call_tool("look", {"path": 7})
     assert outcome.status == "error"
     assert "path" in outcome.result.content
@@ -194,7 +244,9 @@ async def test_arguments_are_checked_before_any_plugin_hears_of_them(shop: Works
 
 
 async def test_sixteen_injected_texts_wait(shop: Workshop) -> None:
-    probe = asking(shop, 'for n in range(18): ask(n, "host/inject", session_id=session, text=str(n))')
+    probe = asking(
+        shop, 'for n in range(18): ask(n, "host/inject", session_id=session, text=str(n))'
+    )
     await one_turn(probe)
     assert codes(probe) == {16: BUSY, 17: BUSY}
 
@@ -217,7 +269,8 @@ async def test_a_callback_of_the_agents_that_raises_harms_nobody(shop: Workshop)
         raise ValueError
 
     probe = asking(
-        shop, 'ask(1, "host/notify", level="info", message="x")\nsend(method="host/log", params={"level": "info", "message": "x"})'
+        shop,
+        'ask(1, "host/notify", level="info", message="x")\nsend(method="host/log", params={"level": "info", "message": "x"})',
     )
     host = await one_turn(probe, on_notify=broken, on_log=broken, on_problem=broken)
     assert [plugin.restarts for plugin in host.plugins] == [0]
@@ -239,7 +292,11 @@ async def test_progress_reaches_the_user_for_what_is_under_way_only(shop: Worksh
         """,
     )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path], on_progress=seen.append) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path], on_progress=seen.append) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             outcome = await turn.call_tool("look", {})
     assert outcome.status == "ok"
     assert [(one.plugin, one.call_id, one.message, one.fraction) for one in seen] == [
@@ -262,7 +319,11 @@ async def test_a_flood_of_requests_is_answered_busy_and_holds_nobody(shop: Works
     )
     healthy = shop.program("healthy", tools=["look"])
     with trio.fail_after(WAIT_S):
-        async with PluginHost([flood.path, healthy.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([flood.path, healthy.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             for _ in range(20):
                 assert (await turn.call_tool("look", {})).status == "ok"
             await until(lambda: len(flood.replies()) == 500)

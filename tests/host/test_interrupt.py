@@ -30,11 +30,16 @@ ALL = [{"event": event, "subagents": True} for event in EVERYTHING]
 async def conversation(*programs: Program) -> AsyncGenerator[tuple[PluginHost, Session]]:
     """A host with these plugins and one session."""
     with trio.fail_after(WAIT_S):
-        async with PluginHost([program.path for program in programs]) as host, host.session() as session:
+        async with (
+            PluginHost([program.path for program in programs]) as host,
+            host.session() as session,
+        ):
             yield host, session
 
 
-async def interrupted_turn(session: Session, body: Callable[[Turn], Any], when: Callable[[], bool]) -> Turn:
+async def interrupted_turn(
+    session: Session, body: Callable[[Turn], Any], when: Callable[[], bool]
+) -> Turn:
     """Run a turn in a task of its own and interrupt it when `when` becomes true; returns it when its block has been left."""
     turn = session.turn("hello")
     left = trio.Event()
@@ -66,13 +71,18 @@ def hang_in(method: str) -> str:
     return f'return NOTHING if method == "{method}" else {{}}'
 
 
-# -- where it strikes ------------------------------------------------------------------------------------------------
+# -- where it strikes
+# ------------------------------------------------------------------------------------------------
 
 
 async def test_in_a_hook_that_is_asked_side_by_side(shop: Workshop) -> None:
     probe = shop.program(hears=EVERYTHING, on=hang_in("hook/user_prompt_submit"))
     async with conversation(probe) as (_, session):
-        await interrupted_turn(session, lambda turn: turn.submit(), lambda: "hook/user_prompt_submit" in probe.methods())
+        await interrupted_turn(
+            session,
+            lambda turn: turn.submit(),
+            lambda: "hook/user_prompt_submit" in probe.methods(),
+        )
     assert after(probe, "hook/user_prompt_submit") == [
         "event/agent_loop_stopped",
         "$/cancelRequest",
@@ -81,7 +91,11 @@ async def test_in_a_hook_that_is_asked_side_by_side(shop: Workshop) -> None:
         "shutdown",
         "exit",
     ]
-    (hook,) = [message for message in probe.messages() if message.get("method") == "hook/user_prompt_submit"]
+    (hook,) = [
+        message
+        for message in probe.messages()
+        if message.get("method") == "hook/user_prompt_submit"
+    ]
     assert probe.params("$/cancelRequest") == [{"id": hook["id"]}]
     (stopped,) = probe.params("event/agent_loop_stopped")
     assert (stopped["reason"], stopped["invalidation_reason"]) == ("user_stop", "stop_command")
@@ -93,13 +107,35 @@ async def test_in_a_hook_that_is_asked_side_by_side(shop: Workshop) -> None:
 
 async def test_in_a_hook_that_is_asked_in_sequence(shop: Workshop) -> None:
     first = shop.program(
-        "first", subscriptions=[{"event": "pre_tool_call", "replaces": True}], on=hang_in("hook/pre_tool_call"), hears=["turn_end"]
+        "first",
+        subscriptions=[{"event": "pre_tool_call", "replaces": True}],
+        on=hang_in("hook/pre_tool_call"),
+        hears=["turn_end"],
     )
-    second = shop.program("second", hears=["pre_tool_call", "post_tool_call", "turn_end"], tools=["look"])
+    second = shop.program(
+        "second", hears=["pre_tool_call", "post_tool_call", "turn_end"], tools=["look"]
+    )
     async with conversation(first, second) as (_, session):
-        await interrupted_turn(session, lambda turn: turn.call_tool("look", {}), lambda: "hook/pre_tool_call" in first.methods())
-    assert first.methods() == ["initialize", "hook/pre_tool_call", "$/cancelRequest", "event/turn_end", "shutdown", "exit"]
-    assert second.methods() == ["initialize", "event/post_tool_call", "event/turn_end", "shutdown", "exit"]
+        await interrupted_turn(
+            session,
+            lambda turn: turn.call_tool("look", {}),
+            lambda: "hook/pre_tool_call" in first.methods(),
+        )
+    assert first.methods() == [
+        "initialize",
+        "hook/pre_tool_call",
+        "$/cancelRequest",
+        "event/turn_end",
+        "shutdown",
+        "exit",
+    ]
+    assert second.methods() == [
+        "initialize",
+        "event/post_tool_call",
+        "event/turn_end",
+        "shutdown",
+        "exit",
+    ]
     (post,) = second.params("event/post_tool_call")
     assert (post["status"], post["started"], post["result"]) == ("cancelled", False, None)
 
@@ -108,7 +144,9 @@ async def test_in_a_tool_call(shop: Workshop) -> None:
     owner = shop.program("owner", hears=EVERYTHING, tools=["look"], on=hang_in("tool/call"))
     other = shop.program("other", hears=EVERYTHING)
     async with conversation(owner, other) as (_, session):
-        await interrupted_turn(session, lambda turn: turn.call_tool("look", {}), lambda: "tool/call" in owner.methods())
+        await interrupted_turn(
+            session, lambda turn: turn.call_tool("look", {}), lambda: "tool/call" in owner.methods()
+        )
     ending = [
         "event/agent_loop_stopped",
         "$/cancelRequest",
@@ -119,11 +157,21 @@ async def test_in_a_tool_call(shop: Workshop) -> None:
         "exit",
     ]
     assert after(owner, "tool/call") == ending
-    assert after(other, "hook/pre_tool_call") == [method for method in ending if method != "$/cancelRequest"]
+    assert after(other, "hook/pre_tool_call") == [
+        method for method in ending if method != "$/cancelRequest"
+    ]
     (call,) = [message for message in owner.messages() if message.get("method") == "tool/call"]
     tools = [call["params"]["call_id"]]
-    assert owner.params("event/agent_loop_stopped")[0]["inflight"] == {"llm": False, "tools": tools, "requests": [call["id"]]}
-    assert other.params("event/agent_loop_stopped")[0]["inflight"] == {"llm": False, "tools": tools, "requests": []}
+    assert owner.params("event/agent_loop_stopped")[0]["inflight"] == {
+        "llm": False,
+        "tools": tools,
+        "requests": [call["id"]],
+    }
+    assert other.params("event/agent_loop_stopped")[0]["inflight"] == {
+        "llm": False,
+        "tools": tools,
+        "requests": [],
+    }
     (post,) = owner.params("event/post_tool_call")
     assert (post["status"], post["started"]) == ("cancelled", True)
     for program in (owner, other):
@@ -157,11 +205,24 @@ async def test_in_a_model_call(shop: Workshop) -> None:
 
 async def test_in_post_tool_call_everybody_still_hears_of_it_once(shop: Workshop) -> None:
     """The first of the sequence hangs; those behind it were not asked yet, and have to learn that the tool is over."""
-    replacer = shop.program("replacer", subscriptions=[{"event": "post_tool_call", "replaces": True}], on=hang_in("hook/post_tool_call"))
+    replacer = shop.program(
+        "replacer",
+        subscriptions=[{"event": "post_tool_call", "replaces": True}],
+        on=hang_in("hook/post_tool_call"),
+    )
     asked = shop.program("asked", hears=EVERYTHING, tools=["look"])
-    told = shop.program("told", subscriptions=[{"event": event, "mode": "event"} for event in ("pre_tool_call", "post_tool_call")])
+    told = shop.program(
+        "told",
+        subscriptions=[
+            {"event": event, "mode": "event"} for event in ("pre_tool_call", "post_tool_call")
+        ],
+    )
     async with conversation(replacer, asked, told) as (_, session):
-        await interrupted_turn(session, lambda turn: turn.call_tool("look", {}), lambda: "hook/post_tool_call" in replacer.methods())
+        await interrupted_turn(
+            session,
+            lambda turn: turn.call_tool("look", {}),
+            lambda: "hook/post_tool_call" in replacer.methods(),
+        )
     check_pairs(asked.fired())
     assert [one["status"] for one in asked.params("event/post_tool_call")] == ["ok"]
     assert told.names() == ["pre_tool_call", "post_tool_call"]
@@ -189,7 +250,10 @@ async def test_while_a_child_agent_is_at_work_the_innermost_ends_first(shop: Wor
         "exit",
     ]
     assert [one["agent_depth"] for one in probe.params("event/turn_end")] == [2, 1, 0]
-    assert [(one["agent_depth"], one["status"]) for one in probe.params("event/subagent_stop")] == [(1, "cancelled"), (0, "cancelled")]
+    assert [(one["agent_depth"], one["status"]) for one in probe.params("event/subagent_stop")] == [
+        (1, "cancelled"),
+        (0, "cancelled"),
+    ]
     check_pairs(probe.fired())
 
 
@@ -231,7 +295,9 @@ async def test_while_the_session_start_is_not_answered(shop: Workshop) -> None:
     answer = f'if method == "hook/session_start":\n    wait_for_file({str(go)!r})\n    return {{"context": ["be brief"]}}'
     probe = shop.program(hears=["session_start", "turn_start"], on=answer)
     async with conversation(probe) as (_, session):
-        await interrupted_turn(session, lambda turn: turn.submit(), lambda: "hook/session_start" in probe.methods())
+        await interrupted_turn(
+            session, lambda turn: turn.submit(), lambda: "hook/session_start" in probe.methods()
+        )
         go.touch()
         assert [context.text for context in await session.ready()] == ["be brief"]
     assert "$/cancelRequest" not in probe.methods()
@@ -239,7 +305,9 @@ async def test_while_the_session_start_is_not_answered(shop: Workshop) -> None:
 
 async def test_all_who_wait_for_the_session_start_are_woken_by_its_timeout(shop: Workshop) -> None:
     """One of them reads the plugin's pipe itself, in which nothing comes."""
-    probe = shop.program(subscriptions=[{"event": "session_start", "timeout_s": 0.2}], on="return NOTHING")
+    probe = shop.program(
+        subscriptions=[{"event": "session_start", "timeout_s": 0.2}], on="return NOTHING"
+    )
     answers: list[list[Context]] = []
     async with conversation(probe) as (_, session):
 
@@ -278,11 +346,16 @@ async def test_by_the_loop_itself_between_two_steps(shop: Workshop) -> None:
                 session.interrupt()
                 await body(turn, step)
             assert (reached, turn.interrupted) == (step, True)
-    assert probe.names() == ["session_start", *["turn_start", "agent_loop_stopped", "turn_end"] * 4, "session_end"]
+    assert probe.names() == [
+        "session_start",
+        *["turn_start", "agent_loop_stopped", "turn_end"] * 4,
+        "session_end",
+    ]
     check_pairs(probe.fired())
 
 
-# -- who does it -----------------------------------------------------------------------------------------------------
+# -- who does it
+# -----------------------------------------------------------------------------------------------------
 
 
 async def test_from_a_thread(shop: Workshop) -> None:
@@ -322,11 +395,15 @@ async def test_from_the_plugin_that_is_in_the_hook(shop: Workshop) -> None:
     assert probe.replies()["stale"]["result"] == {"interrupted": False}
     assert probe.replies()["now"]["result"] == {"interrupted": True}
     assert [one["reason"] for one in probe.params("event/agent_loop_stopped")] == ["plugin"]
-    assert [one["outcome"] for one in probe.params("event/turn_end")] == ["interrupted", "completed"]
+    assert [one["outcome"] for one in probe.params("event/turn_end")] == [
+        "interrupted",
+        "completed",
+    ]
     check_pairs(probe.fired())
 
 
-# -- what it does not wait for ----------------------------------------------------------------------------------------
+# -- what it does not wait for
+# ----------------------------------------------------------------------------------------
 
 
 def without_a_checkpoint(coroutine: Any) -> Any:
@@ -336,7 +413,9 @@ def without_a_checkpoint(coroutine: Any) -> Any:
     return done.value.value
 
 
-async def test_a_stopped_plugin_holds_neither_the_interrupt_nor_the_next_turn(shop: Workshop) -> None:
+async def test_a_stopped_plugin_holds_neither_the_interrupt_nor_the_next_turn(
+    shop: Workshop,
+) -> None:
     frozen = shop.program("frozen", hears=EVERYTHING, on=hang_in("hook/user_prompt_submit"))
     async with conversation(frozen) as (host, session):
         pid = host.plugins[0].pid
@@ -359,7 +438,14 @@ async def test_a_stopped_plugin_holds_neither_the_interrupt_nor_the_next_turn(sh
         finally:
             os.kill(pid, signal.SIGCONT)
         await frozen.hears("event/turn_end", times=10)
-    one_round = ["turn_start", "user_prompt_submit", "agent_loop_stopped", "turn_end", "turn_start", "turn_end"]
+    one_round = [
+        "turn_start",
+        "user_prompt_submit",
+        "agent_loop_stopped",
+        "turn_end",
+        "turn_start",
+        "turn_end",
+    ]
     assert frozen.names() == ["session_start", *one_round * 5, "session_end"]
     check_pairs(frozen.fired())
 
@@ -373,7 +459,9 @@ FULL = 200
 """Notifications of 1,000 characters that more than fill a pipe, and what a program reads ahead."""
 
 
-async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(shop: Workshop) -> None:
+async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(
+    shop: Workshop,
+) -> None:
     go = shop.flag("go")
     deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until(str(go)))
     async with conversation(deaf) as (_, session):
@@ -381,7 +469,9 @@ async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(sho
             for _ in range(FULL):
                 session.notification("info", "x" * 1000)
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(lambda: session.ask("user_prompt_submit", turn, source="user", text="one"))
+                nursery.start_soon(
+                    lambda: session.ask("user_prompt_submit", turn, source="user", text="one")
+                )
                 await until(lambda: len(turn.fires) == 1)
                 session.interrupt()
         async with session.turn("two") as turn:
@@ -413,8 +503,20 @@ async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Wo
             async with session.turn("one") as turn, trio.open_nursery() as nursery:
                 for _ in range(FULL):
                     session.notification("info", "x" * 1000)
-                tool: dict[str, Any] = {"call_id": "c", "model_call_id": None, "tool_name": "t", "origin": "agent", "arguments": {}}
-                over: dict[str, Any] = {"started": True, "status": "ok", "duration_ms": 1.0, "substituted_by": None, "result": None}
+                tool: dict[str, Any] = {
+                    "call_id": "c",
+                    "model_call_id": None,
+                    "tool_name": "t",
+                    "origin": "agent",
+                    "arguments": {},
+                }
+                over: dict[str, Any] = {
+                    "started": True,
+                    "status": "ok",
+                    "duration_ms": 1.0,
+                    "substituted_by": None,
+                    "result": None,
+                }
                 nursery.start_soon(lambda: session.ask("post_tool_call", turn, **tool, **over))
                 await until(lambda: len(turn.fires) == 1)
                 scope.cancel()
@@ -437,7 +539,13 @@ async def test_a_session_that_begins_unread_stays_before_its_turns(shop: Worksho
                 session.interrupt()
             go.touch()
             await deaf.hears("event/turn_end")
-    assert deaf.names(session.session_id) == ["session_start", "turn_start", "agent_loop_stopped", "turn_end", "session_end"]
+    assert deaf.names(session.session_id) == [
+        "session_start",
+        "turn_start",
+        "agent_loop_stopped",
+        "turn_end",
+        "session_end",
+    ]
     check_pairs(deaf.fired(session.session_id))
 
 
@@ -458,7 +566,9 @@ async def test_a_plugin_that_is_not_ready_holds_nothing(shop: Workshop) -> None:
     """It has died and is being started again; a closed hook waits for it."""
     late = shop.flag("late")
     before = f"if os.path.exists({str(late)!r} + '.1'): wait_for_file({str(late)!r})\nopen({str(late)!r} + '.1', 'w')"
-    guard = shop.program("guard", hears=["pre_tool_call", "turn_end"], before=before, on="os._exit(1)")
+    guard = shop.program(
+        "guard", hears=["pre_tool_call", "turn_end"], before=before, on="os._exit(1)"
+    )
 
     async def body(turn: Turn) -> None:
         await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
@@ -468,13 +578,16 @@ async def test_a_plugin_that_is_not_ready_holds_nothing(shop: Workshop) -> None:
             outcome = await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
             assert outcome.status == "denied"
         await until(lambda: host.plugins[0].state == "starting")
-        await interrupted_turn(session, body, lambda: session.open_turn is not None and bool(session.open_turn.fires))
+        await interrupted_turn(
+            session, body, lambda: session.open_turn is not None and bool(session.open_turn.fires)
+        )
         late.touch()
         await until(lambda: host.plugins[0].state == "ready")
     assert guard.methods().count("hook/pre_tool_call") == 1
 
 
-# -- what is left of it -----------------------------------------------------------------------------------------------
+# -- what is left of it
+# -----------------------------------------------------------------------------------------------
 
 
 async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> None:
@@ -509,7 +622,13 @@ async def test_a_second_interrupt_says_nothing(shop: Workshop) -> None:
             assert session.interrupt() is False
             assert session.interrupt("reset") is False
         assert session.interrupt() is False
-    assert probe.names() == ["session_start", "turn_start", "agent_loop_stopped", "turn_end", "session_end"]
+    assert probe.names() == [
+        "session_start",
+        "turn_start",
+        "agent_loop_stopped",
+        "turn_end",
+        "session_end",
+    ]
 
 
 async def test_an_answer_that_comes_late_is_not_taken_for_the_next(shop: Workshop) -> None:
@@ -527,7 +646,11 @@ async def test_an_answer_that_comes_late_is_not_taken_for_the_next(shop: Worksho
         """,
     )
     async with conversation(probe) as (_, session):
-        await interrupted_turn(session, lambda turn: turn.submit(), lambda: "hook/user_prompt_submit" in probe.methods())
+        await interrupted_turn(
+            session,
+            lambda turn: turn.submit(),
+            lambda: "hook/user_prompt_submit" in probe.methods(),
+        )
         async with session.turn("two") as turn:
             prompt = await turn.submit()
     assert (prompt.denied, [context.text for context in prompt.context]) == (False, ["in time"])
@@ -543,7 +666,11 @@ async def test_a_task_that_the_interrupt_does_not_reach_gets_no_permission(shop:
         outcome = await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
         results.append(outcome.status)
 
-    async with conversation(probe) as (_, session), trio.open_nursery() as nursery, session.turn("hello") as turn:
+    async with (
+        conversation(probe) as (_, session),
+        trio.open_nursery() as nursery,
+        session.turn("hello") as turn,
+    ):
         nursery.start_soon(outside, turn)
         await probe.hears("hook/pre_tool_call")
         session.interrupt()
@@ -560,7 +687,11 @@ async def test_a_healthy_plugin_beside_a_hanging_one_hears_at_once(shop: Worksho
         await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
 
     async with conversation(hanging, healthy) as (host, session):
-        await interrupted_turn(session, body, lambda: all("hook/pre_tool_call" in one.methods() for one in (healthy, hanging)))
+        await interrupted_turn(
+            session,
+            body,
+            lambda: all("hook/pre_tool_call" in one.methods() for one in (healthy, hanging)),
+        )
         await healthy.hears("event/turn_end")
         pid = host.plugins[0].pid
         assert pid is not None

@@ -6,6 +6,7 @@ import contextvars
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -22,15 +23,30 @@ WHOLE_S = 40.0
 in_the_turn = contextvars.ContextVar("in_the_turn", default=False)
 
 
+def ends_with(program: Program, session_id: str, name: str) -> bool:
+    return program.names(session_id)[-1:] == [name]
+
+
 @pytest.fixture
 def programs(shop: Workshop) -> list[Program]:
     """One that is asked in sequence, one with the tool and everything, one that is only told."""
     replaces = ("user_prompt_submit", "pre_llm_call", "pre_tool_call", "post_tool_call")
-    subscriptions = [{"event": event, "subagents": True, "replaces": event in replaces} for event in EVERYTHING]
+    subscriptions = [
+        {"event": event, "subagents": True, "replaces": event in replaces} for event in EVERYTHING
+    ]
     return [
         shop.program("first", subscriptions=subscriptions),
-        shop.program("second", subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING], tools=["look"]),
-        shop.program("third", subscriptions=[{"event": event, "subagents": True, "mode": "event"} for event in EVERYTHING]),
+        shop.program(
+            "second",
+            subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING],
+            tools=["look"],
+        ),
+        shop.program(
+            "third",
+            subscriptions=[
+                {"event": event, "subagents": True, "mode": "event"} for event in EVERYTHING
+            ],
+        ),
     ]
 
 
@@ -45,7 +61,14 @@ async def whole_turn(turn: Turn, *, at_once: bool = True) -> None:
     await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])
     await trio.lowlevel.checkpoint()
     answer = Message(role="assistant", content="done")
-    turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
+    turn.post_llm_call(
+        provider=None,
+        model="m",
+        response=answer,
+        finish_reason="stop",
+        usage=Usage(),
+        duration_ms=1.0,
+    )
     if at_once:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(lambda: turn.call_tool("look", {}))
@@ -94,7 +117,10 @@ class InterruptAt(trio.abc.Instrument):
 
 
 async def interrupted_at(host: PluginHost, step: int, *, before: bool) -> tuple[str, bool]:
-    """One session: a whole turn that is interrupted at that step, then a clean one. Returns its id, and whether the step came."""
+    """One session: a whole turn that is interrupted at that step, then a clean one.
+
+    Returns its id, and whether the step came.
+    """
     async with host.session() as session:
         await session.ready()
         instrument = InterruptAt(session, step, before=before)
@@ -134,7 +160,7 @@ async def test_at_every_checkpoint(programs: list[Program], before: bool) -> Non
                 sessions.append(session_id)
                 step += 1
             for program in programs:
-                await until(lambda program=program: program.names(sessions[-1])[-1:] == ["session_end"])  # type: ignore[misc]
+                await until(partial(ends_with, program, sessions[-1], "session_end"))
     assert len(sessions) > 20, "a turn of so many parts has more checkpoints than that"
     for program in programs:
         by_session: dict[str, list[dict[str, Any]]] = {session_id: [] for session_id in sessions}
@@ -144,9 +170,14 @@ async def test_at_every_checkpoint(programs: list[Program], before: bool) -> Non
             fired = by_session[session_id]
             check_pairs(fired, gapless=session_id == sessions[-1], unread=True)
             ends = [
-                message["params"] for message in fired if message["method"] == "event/turn_end" and message["params"]["agent_depth"] == 0
+                message["params"]
+                for message in fired
+                if message["method"] == "event/turn_end" and message["params"]["agent_depth"] == 0
             ]
-            assert [end["outcome"] for end in ends] == ["completed" if session_id == sessions[-1] else "interrupted", "completed"]
+            assert [end["outcome"] for end in ends] == [
+                "completed" if session_id == sessions[-1] else "interrupted",
+                "completed",
+            ]
 
 
 PRESSES = 24
@@ -168,7 +199,9 @@ def _press_at(programs: list[Program], press: int | None) -> int:
 
     def count(frame: FrameType, event: str, _: object) -> None:
         nonlocal calls
-        fresh = event == "call" and frame.f_lineno == frame.f_code.co_firstlineno  # and no coroutine that goes on
+        fresh = (
+            event == "call" and frame.f_lineno == frame.f_code.co_firstlineno
+        )  # and no coroutine that goes on
         if fresh and frame.f_globals.get("__name__", "").startswith("sliphook."):
             calls += 1
             if calls - 1 == press:
@@ -177,12 +210,16 @@ def _press_at(programs: list[Program], press: int | None) -> int:
 
     async def main() -> None:
         with trio.fail_after(WAIT_S):
-            async with PluginHost([program.path for program in programs]) as host, host.session() as session:
+            async with (
+                PluginHost([program.path for program in programs]) as host,
+                host.session() as session,
+            ):
                 await session.ready()
                 try:
                     async with session.turn("one") as turn:
                         sys.setprofile(count)
-                        # not at once: tasks are cancelled in any order, and with them the hooks that they wait for
+                        # not at once: tasks are cancelled in any order, and with them the hooks
+                        # that they wait for
                         await whole_turn(turn, at_once=False)
                 finally:
                     sys.setprofile(None)
@@ -194,7 +231,11 @@ def _press_at(programs: list[Program], press: int | None) -> int:
         with pytest.raises(KeyboardInterrupt):
             trio.run(main)
     for program, count_before in zip(programs, before, strict=True):
-        fired = [message for message in program.messages()[count_before:] if message["method"].startswith(("hook/", "event/"))]
+        fired = [
+            message
+            for message in program.messages()[count_before:]
+            if message["method"].startswith(("hook/", "event/"))
+        ]
         check_pairs(fired, gapless=press is None, unread=True)
         assert fired[-1]["method"] == "event/session_end"
     return calls
@@ -219,7 +260,12 @@ async def _restart(host: PluginHost, session: Session) -> None:
 
 @pytest.mark.parametrize(
     ("enter", "pressed_in"),
-    [(_ready, "Connection.message"), (_fire, "Connection.call"), (_run_command, "Connection.call"), (_restart, "Plugin._give")],
+    [
+        (_ready, "Connection.message"),
+        (_fire, "Connection.call"),
+        (_run_command, "Connection.call"),
+        (_restart, "Plugin._give"),
+    ],
 )
 def test_ctrl_c_lands_behind_the_bookkeeping(
     shop: Workshop, enter: Callable[[PluginHost, Session], Awaitable[None]], pressed_in: str

@@ -12,7 +12,13 @@ from pathlib import Path
 import pytest
 
 from sliphook import PluginHost
-from sliphook.process.log_files import FILE_BYTES, MAX_WAITING, PluginLogs, default_folder, safe_name
+from sliphook.process.log_files import (
+    FILE_BYTES,
+    MAX_WAITING,
+    PluginLogs,
+    default_folder,
+    safe_name,
+)
 from tests.host.plugins import Workshop, until
 
 
@@ -63,8 +69,13 @@ def test_a_folder_that_cannot_be_made_loses_lines_and_counts_them(tmp_path: Path
     assert logs.close() == 3
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here, which is a disk that is full")
-def test_a_full_disk_loses_lines_and_counts_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(),
+    reason="there is no /dev/full here, which is a disk that is full",
+)
+def test_a_full_disk_loses_lines_and_counts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     is_full = True
 
     def open_file(file: logging.FileHandler) -> io.TextIOWrapper:
@@ -123,7 +134,14 @@ def test_after_the_end_lines_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("plugin", "name"), [("guard", "guard"), ("../../etc/passwd", "______etc_passwd"), ("", "_"), ("ü b", "__b"), (".", "_")]
+    ("plugin", "name"),
+    [
+        ("guard", "guard"),
+        ("../../etc/passwd", "______etc_passwd"),
+        ("", "_"),
+        ("ü b", "__b"),
+        (".", "_"),
+    ],
 )
 def test_a_plugin_cannot_choose_another_folder(plugin: str, name: str) -> None:
     assert safe_name(plugin) == name
@@ -144,7 +162,9 @@ async def test_a_death_is_logged_with_the_last_lines_on_stderr(shop: Workshop) -
     )
     problems: list[str] = []
     folder = shop.folder / "logs"
-    async with PluginHost([program.path], on_problem=lambda _, message: problems.append(message), log_dir=folder):
+    async with PluginHost(
+        [program.path], on_problem=lambda _, message: problems.append(message), log_dir=folder
+    ):
         await until(lambda: bool(problems))
     said = "probe exited with status 3; its last line on stderr: last words; it is started again"
     assert problems[0] == said
@@ -152,4 +172,6 @@ async def test_a_death_is_logged_with_the_last_lines_on_stderr(shop: Workshop) -
     assert lines.count("stderr: line") >= 100
     assert "warning: 201 lines on stderr were left out: it wrote more than 100 in a second" in lines
     report = lines.index(f"error: {said}")
-    assert lines[report + 1 : report + 21] == ["error:   its stderr before: line"] * 19 + ["error:   its stderr before: last words"]
+    assert lines[report + 1 : report + 21] == ["error:   its stderr before: line"] * 19 + [
+        "error:   its stderr before: last words"
+    ]

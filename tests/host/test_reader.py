@@ -75,7 +75,10 @@ async def write(into: int, data: bytes) -> None:
         data = data[os.write(into, data) :]
 
 
-@pytest.mark.parametrize(("messages", "asked", "goes_on_at"), [(1_000, False, 0.0), (1_001, False, 1.0), (1_001, True, 0.0)])
+@pytest.mark.parametrize(
+    ("messages", "asked", "goes_on_at"),
+    [(1_000, False, 0.0), (1_001, False, 1.0), (1_001, True, 0.0)],
+)
 async def test_above_a_thousand_messages_a_second_reading_rests_for_the_rest_of_it(
     autojump_clock: trio.testing.MockClock, messages: int, asked: bool, goes_on_at: float
 ) -> None:
@@ -105,7 +108,9 @@ async def test_above_16_mib_a_second_the_pipe_pushes_back(
     assert owner.at == [0.0] * mebibytes + [goes_on_at]
 
 
-async def test_others_come_to_their_turn_after_a_hundred_messages(autojump_clock: trio.testing.MockClock) -> None:
+async def test_others_come_to_their_turn_after_a_hundred_messages(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     owner = Owner(asked=True)
     seen: list[int] = []
     async with reading(owner) as into:
@@ -117,7 +122,9 @@ async def test_others_come_to_their_turn_after_a_hundred_messages(autojump_clock
     assert max(steps) <= 200  # of two passes, the second may come first
 
 
-async def test_what_a_caller_leaves_is_handled_though_the_task_had_no_time_to_park(autojump_clock: trio.testing.MockClock) -> None:
+async def test_what_a_caller_leaves_is_handled_though_the_task_had_no_time_to_park(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     """The caller reads more than one pass may handle, while the task that it has just nudged is still on its way to look."""
     for _ in range(20):  # which of the two comes first is chance
         owner = Owner(asked=True)
@@ -142,7 +149,9 @@ async def test_a_message_that_is_begun_may_be_silent_for_ten_seconds_whoever_loo
     assert owner.unreadable_at == [10.0]
 
 
-async def test_a_fault_of_the_host_is_the_tasks_to_bear_not_the_callers(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_fault_of_the_host_is_the_tasks_to_bear_not_the_callers(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     owner = Owner(asked=True)
     owner.is_owed = True
     owner.fault = RuntimeError("a fault of the host")

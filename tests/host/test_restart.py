@@ -29,7 +29,9 @@ def kill(host: PluginHost, index: int = 0) -> None:
 async def killed_and_back(host: PluginHost, index: int = 0) -> None:
     restarts = host.plugins[index].restarts
     kill(host, index)
-    await until(lambda: host.plugins[index].restarts > restarts and host.plugins[index].state == "ready")
+    await until(
+        lambda: host.plugins[index].restarts > restarts and host.plugins[index].state == "ready"
+    )
 
 
 async def test_it_is_told_of_the_sessions_that_live(shop: Workshop) -> None:
@@ -41,7 +43,14 @@ async def test_it_is_told_of_the_sessions_that_live(shop: Workshop) -> None:
             await killed_and_back(host)
             async with session.turn("hello") as turn:
                 await turn.submit()
-    assert probe.names() == ["session_start", "session_start", "turn_start", "user_prompt_submit", "turn_end", "session_end"]
+    assert probe.names() == [
+        "session_start",
+        "session_start",
+        "turn_start",
+        "user_prompt_submit",
+        "turn_end",
+        "session_end",
+    ]
     (reload,) = probe.params("event/session_start")
     assert (reload["source"], reload["session_id"]) == ("reload", session.session_id)
     # nobody else sees a gap where it was told
@@ -56,7 +65,10 @@ async def test_a_guard_that_is_not_there_denies(shop: Workshop) -> None:
     before = f"if os.path.exists({str(seen)!r}):\n    wait_for_file({str(hold)!r})\nopen({str(seen)!r}, 'w')"
     guard = shop.program(
         "guard",
-        subscriptions=[{"event": "pre_tool_call", "timeout_s": 0.2}, {"event": "user_prompt_submit", "timeout_s": 0.2}],
+        subscriptions=[
+            {"event": "pre_tool_call", "timeout_s": 0.2},
+            {"event": "user_prompt_submit", "timeout_s": 0.2},
+        ],
         before=before,
     )
 
@@ -100,18 +112,33 @@ async def test_a_hook_waits_for_a_plugin_that_comes_back_in_time(shop: Workshop)
         return "ran"
 
     with trio.fail_after(WAIT_S):
-        async with PluginHost([guard.path]) as host, host.session() as session, session.turn("hello") as turn:
-            assert (await turn.call_tool("mine", {}, run=own)).status == "denied"  # it died of this one; it is not retried
+        async with (
+            PluginHost([guard.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
+            assert (
+                await turn.call_tool("mine", {}, run=own)
+            ).status == "denied"  # it died of this one; it is not retried
             assert (await turn.call_tool("mine", {}, run=own)).status == "ok"
     assert [plugin.restarts for plugin in host.plugins] == [1]
 
 
-async def test_five_deaths_in_a_minute_are_enough(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_five_deaths_in_a_minute_are_enough(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sliphook.plugin.lifecycle.FIRST_DELAYS_S", (0.0,))
     problems: list[str] = []
-    probe = shop.program(hears=["pre_tool_call"], main="reply(receive()['id'], MANIFEST)\nsys.exit(4)", tools=["look"])
+    probe = shop.program(
+        hears=["pre_tool_call"],
+        main="reply(receive()['id'], MANIFEST)\nsys.exit(4)",
+        tools=["look"],
+    )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path], on_problem=lambda _, line: problems.append(line)) as host, host.session() as session:
+        async with (
+            PluginHost([probe.path], on_problem=lambda _, line: problems.append(line)) as host,
+            host.session() as session,
+        ):
             await until(lambda: host.plugins[0].state == "failed")
             assert host.plugins[0].restarts == 4
             assert host.tools() == []
@@ -122,22 +149,32 @@ async def test_five_deaths_in_a_minute_are_enough(shop: Workshop, monkeypatch: p
     assert "died too often" in problems[-1]
 
 
-async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its end and its manifest are noticed in the same moment, in either order: the manifest counts."""
     monkeypatch.setattr("sliphook.plugin.lifecycle.FIRST_DELAYS_S", (60.0,))
 
     async def spawn_and_block(*args: Any, **options: Any) -> Any:
         child = await spawn(*args, **options)
-        await until(lambda: os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None)
+        await until(
+            lambda: os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        )
         return child
 
     spawn = child.spawn
     monkeypatch.setattr("sliphook.plugin.launch.spawn", spawn_and_block)
     subscription = {"event": "pre_tool_call", "timeout_s": 0.1}
-    guard = shop.program("guard", subscriptions=[subscription], main="send(id=1, result=MANIFEST)\nsys.exit(4)")
+    guard = shop.program(
+        "guard", subscriptions=[subscription], main="send(id=1, result=MANIFEST)\nsys.exit(4)"
+    )
     for _ in range(6):
         with trio.fail_after(WAIT_S):
-            async with PluginHost([guard.path]) as host, host.session() as session, session.turn("hello") as turn:
+            async with (
+                PluginHost([guard.path]) as host,
+                host.session() as session,
+                session.turn("hello") as turn,
+            ):
                 await until(lambda host=host: host.plugins[0].state == "restarting")  # type: ignore[misc]
                 outcome = await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
         assert outcome.status == "denied"
@@ -166,7 +203,12 @@ async def test_another_name_after_a_restart_leaves_no_trace_of_the_old(shop: Wor
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host, host.session() as session:
             kill(host)
-            await until(lambda: host.plugins[0].restarts == 1 and host.plugins[0].state in ("ready", "refused", "failed"))
+            await until(
+                lambda: (
+                    host.plugins[0].restarts == 1
+                    and host.plugins[0].state in ("ready", "refused", "failed")
+                )
+            )
             async with session.turn("hello") as turn:
                 await turn.submit()
             assert len(host.tools()) <= 1
@@ -180,7 +222,11 @@ async def test_a_tool_whose_plugin_is_pushed_out_under_the_call(shop: Workshop) 
     before = f"if os.path.exists({str(seen)!r}):\n    MANIFEST['tools'] = [{{'name': 'look'}}]\nopen({str(seen)!r}, 'w')"
     older = shop.program("older", before=before)
     newer = shop.program("newer", tools=["look"])
-    guard = shop.program("guard", hears=["pre_tool_call"], on=f'if method == "hook/pre_tool_call": wait_for_file({str(go)!r})')
+    guard = shop.program(
+        "guard",
+        hears=["pre_tool_call"],
+        on=f'if method == "hook/pre_tool_call": wait_for_file({str(go)!r})',
+    )
     statuses: list[str] = []
     with trio.fail_after(WAIT_S):
         async with (
@@ -221,7 +267,9 @@ async def test_a_guard_that_is_pushed_out_between_the_phases(shop: Workshop) -> 
         ):
 
             async def call() -> None:
-                statuses.append((await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))).status)
+                statuses.append(
+                    (await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))).status
+                )
 
             nursery.start_soon(call)
             await replacer.hears("hook/pre_tool_call")
@@ -251,7 +299,9 @@ async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Works
     assert seqs == sorted(seqs)
 
 
-async def test_a_fault_of_the_host_costs_the_plugin_alone_and_is_no_dead_end(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_fault_of_the_host_costs_the_plugin_alone_and_is_no_dead_end(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     probe, other = shop.program(), shop.program("other", tools=["look"])
     faults = [probe]
 
@@ -264,7 +314,10 @@ async def test_a_fault_of_the_host_costs_the_plugin_alone_and_is_no_dead_end(sho
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path, other.path]) as host:
             status = await host.restart("probe")
-            assert (status.state, status.why) == ("failed", "a fault of the host: RuntimeError('boom')")
+            assert (status.state, status.why) == (
+                "failed",
+                "a fault of the host: RuntimeError('boom')",
+            )
             assert [tool.plugin for tool in host.tools()] == ["other"]
             faults.clear()
             assert (await host.restart("probe")).state == "ready"

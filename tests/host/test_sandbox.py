@@ -51,7 +51,9 @@ def script(folder: Path, text: str) -> Path:
 async def test_it_writes_nowhere_else_and_has_no_network(tmp_path: Path) -> None:
     spec = PluginSpec(script(tmp_path, LOOK + SPEAK), name="caged", sandbox=True)
     with trio.fail_after(WAIT_S):
-        async with PluginHost([spec], data_home=tmp_path / "data", log_dir=tmp_path / "logs") as host:
+        async with PluginHost(
+            [spec], data_home=tmp_path / "data", log_dir=tmp_path / "logs"
+        ) as host:
             (status,) = host.plugins
     assert (status.state, status.why) == ("ready", None)
     assert status.stderr_tail[-1] == "1", "the loopback alone"
@@ -63,7 +65,9 @@ async def test_it_writes_nowhere_else_and_has_no_network(tmp_path: Path) -> None
 
 async def start(tmp_path: Path, text: str) -> ChildProcess:
     path = script(tmp_path, text)
-    process = await spawn(path, cwd=tmp_path / "data", env=dict(os.environ), reaper=OrphanReaper(), sandbox=True)
+    process = await spawn(
+        path, cwd=tmp_path / "data", env=dict(os.environ), reaper=OrphanReaper(), sandbox=True
+    )
     os.close(process.stdin)
     return process
 
@@ -77,7 +81,10 @@ async def read(process: ChildProcess) -> bytes:
 async def test_sigterm_leaves_it_the_time_to_end_and_all_of_it_ends(tmp_path: Path) -> None:
     """What has left the process group too: it would hold the pipe open."""
     with trio.fail_after(WAIT_S):
-        process = await start(tmp_path, "trap 'sleep 0.1; echo bye; exit 7' TERM\nsetsid sleep 1000 &\necho here\nwait\n")
+        process = await start(
+            tmp_path,
+            "trap 'sleep 0.1; echo bye; exit 7' TERM\nsetsid sleep 1000 &\necho here\nwait\n",
+        )
         assert await read(process) == b"here\n"
         process.signal_group(signal.SIGTERM)
         assert await read(process) == b"bye\n"
@@ -99,12 +106,16 @@ async def test_its_status_is_told(tmp_path: Path, text: str, status: int) -> Non
     os.close(process.stderr)
 
 
-async def test_without_a_sandbox_it_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_a_sandbox_it_is_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = script(tmp_path, "touch started\n" + SPEAK)
     spec = PluginSpec(path, name="caged", sandbox=True)
     monkeypatch.setenv("PATH", str(tmp_path))
     with trio.fail_after(WAIT_S):
-        async with PluginHost([spec], data_home=tmp_path / "data", log_dir=tmp_path / "logs") as host:
+        async with PluginHost(
+            [spec], data_home=tmp_path / "data", log_dir=tmp_path / "logs"
+        ) as host:
             (status,) = host.plugins
     assert status.state == "refused"
     assert status.why is not None

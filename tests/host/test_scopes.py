@@ -50,7 +50,14 @@ async def whole_turn(turn: Turn) -> None:
     await turn.submit()
     await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])
     answer = Message(role="assistant", content="done")
-    turn.post_llm_call(provider=None, model="m", response=answer, finish_reason="stop", usage=Usage(), duration_ms=1.0)
+    turn.post_llm_call(
+        provider=None,
+        model="m",
+        response=answer,
+        finish_reason="stop",
+        usage=Usage(),
+        duration_ms=1.0,
+    )
     await turn.call_tool("look", {})
     async with turn.subagent("look around"):
         pass
@@ -60,12 +67,18 @@ async def whole_turn(turn: Turn) -> None:
 def ends(probe: Program) -> tuple[list[str], list[str]]:
     """The outcomes of all turns, the reasons of all sessions."""
     check_pairs(probe.fired())
-    return [one["outcome"] for one in probe.params("event/turn_end")], [one["reason"] for one in probe.params("event/session_end")]
+    return [one["outcome"] for one in probe.params("event/turn_end")], [
+        one["reason"] for one in probe.params("event/session_end")
+    ]
 
 
 async def test_a_whole_turn_in_the_order_of_the_grammar(probe: Program) -> None:
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             await whole_turn(turn)
     assert probe.names() == WHOLE_TURN
     assert ends(probe) == (["completed", "completed"], ["exit"])
@@ -77,7 +90,11 @@ async def test_a_whole_turn_in_the_order_of_the_grammar(probe: Program) -> None:
 async def test_an_exception_leaves_all_three_blocks_as_it_is(probe: Program) -> None:
     fault = Fault("mine")
     with trio.fail_after(WAIT_S), pytest.raises(Fault) as caught:
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello"):
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello"),
+        ):
             raise fault
     assert caught.value is fault
     assert ends(probe) == (["failed"], ["error"])
@@ -85,7 +102,12 @@ async def test_an_exception_leaves_all_three_blocks_as_it_is(probe: Program) -> 
 
 async def test_an_exception_of_a_child_agent(probe: Program) -> None:
     with trio.fail_after(WAIT_S), pytest.raises(Fault):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn, turn.subagent("dig"):
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+            turn.subagent("dig"),
+        ):
             raise Fault
     assert ends(probe) == (["failed", "failed"], ["error"])
     assert [one["status"] for one in probe.params("event/subagent_stop")] == ["failed"]
@@ -96,22 +118,34 @@ async def test_an_exception_in_a_tool_of_the_agents_own_is_a_result(probe: Progr
         raise Fault("mine")
 
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             outcome = await turn.call_tool("mine", {}, run=broken)
     assert (outcome.status, outcome.result.is_error) == ("error", True)
     assert [one["status"] for one in probe.params("hook/post_tool_call")] == ["error"]
     assert ends(probe) == (["completed"], ["exit"])
 
 
-async def test_a_result_of_the_agents_own_that_is_no_json_is_the_tools_failure(probe: Program) -> None:
+async def test_a_result_of_the_agents_own_that_is_no_json_is_the_tools_failure(
+    probe: Program,
+) -> None:
     async def own_tool(_: dict[str, object]) -> ToolResult:
         return ToolResult(content="done", data=object())
 
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             outcome = await turn.call_tool("mine", {}, run=own_tool)
     assert outcome.status == "error"
-    assert outcome.result.content.startswith("the tool mine failed: Encoding objects of type object is unsupported")
+    assert outcome.result.content.startswith(
+        "the tool mine failed: Encoding objects of type object is unsupported"
+    )
     assert [one["status"] for one in probe.params("hook/post_tool_call")] == ["error"]
 
 
@@ -121,7 +155,11 @@ async def test_cancelled_inside_of_a_tool_of_the_agents_own(probe: Program) -> N
         await trio.sleep_forever()
 
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             with trio.CancelScope() as scope:
                 await turn.call_tool("mine", {}, run=cancel)
             assert scope.cancelled_caught
@@ -151,12 +189,18 @@ async def test_cancelled_from_outside(probe: Program, level: str) -> None:
 
 
 async def test_cancelled_from_outside_in_a_hook(shop: Workshop) -> None:
-    probe = shop.program(hears=EVERYTHING, on='return NOTHING if method == "hook/user_prompt_submit" else {}')
+    probe = shop.program(
+        hears=EVERYTHING, on='return NOTHING if method == "hook/user_prompt_submit" else {}'
+    )
     with trio.fail_after(WAIT_S):
         async with trio.open_nursery() as nursery:
 
             async def agent() -> None:
-                async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+                async with (
+                    PluginHost([probe.path]) as host,
+                    host.session() as session,
+                    session.turn("hello") as turn,
+                ):
                     await turn.submit()
 
             nursery.start_soon(agent)
@@ -200,7 +244,11 @@ async def test_a_session_closed_from_outside_takes_no_more_turns(probe: Program)
 
 async def test_a_turn_in_a_turn_is_refused_and_changes_nothing(probe: Program) -> None:
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("one") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("one") as turn,
+        ):
             with pytest.raises(TurnOpen):
                 async with session.turn("two"):
                     pass
@@ -210,7 +258,11 @@ async def test_a_turn_in_a_turn_is_refused_and_changes_nothing(probe: Program) -
 
 async def test_a_new_message_interrupts_where_it_is_told_to(probe: Program) -> None:
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, trio.open_nursery() as nursery:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            trio.open_nursery() as nursery,
+        ):
 
             async def first() -> None:
                 async with session.turn("one") as turn:
@@ -224,9 +276,10 @@ async def test_a_new_message_interrupts_where_it_is_told_to(probe: Program) -> N
             async with session.turn("two", interrupt=True) as second:
                 await second.submit()
     assert ends(probe) == (["interrupted", "completed"], ["exit"])
-    assert [(one["reason"], one["invalidation_reason"]) for one in probe.params("event/agent_loop_stopped")] == [
-        ("new_message", "new_message")
-    ]
+    assert [
+        (one["reason"], one["invalidation_reason"])
+        for one in probe.params("event/agent_loop_stopped")
+    ] == [("new_message", "new_message")]
     assert [one["index"] for one in probe.params("event/turn_start")] == [1, 2]
 
 
@@ -241,8 +294,21 @@ async def test_reset_ends_one_session_and_begins_another(probe: Program) -> None
             async with session.turn("two") as turn:
                 await turn.submit()
     assert old != new
-    assert probe.names(old) == ["session_start", "turn_start", "agent_loop_stopped", "turn_end", "session_end"]
-    assert probe.names(new) == ["session_reset", "session_start", "turn_start", "user_prompt_submit", "turn_end", "session_end"]
+    assert probe.names(old) == [
+        "session_start",
+        "turn_start",
+        "agent_loop_stopped",
+        "turn_end",
+        "session_end",
+    ]
+    assert probe.names(new) == [
+        "session_reset",
+        "session_start",
+        "turn_start",
+        "user_prompt_submit",
+        "turn_end",
+        "session_end",
+    ]
     check_pairs(probe.fired(old))
     check_pairs(probe.fired(new))
     assert probe.params("event/session_reset")[0]["old_session_id"] == old
@@ -259,9 +325,16 @@ async def test_finish_names_the_outcome_and_end_the_reason(probe: Program) -> No
 
 
 async def test_a_denied_prompt(shop: Workshop) -> None:
-    probe = shop.program(hears=EVERYTHING, on='return {"decision": "deny", "reason": "no"} if method == "hook/user_prompt_submit" else {}')
+    probe = shop.program(
+        hears=EVERYTHING,
+        on='return {"decision": "deny", "reason": "no"} if method == "hook/user_prompt_submit" else {}',
+    )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+        ):
             prompt = await turn.submit()
     assert (prompt.denied, prompt.reason) == (True, "probe: no")
     assert ends(probe) == (["denied"], ["exit"])
@@ -299,11 +372,18 @@ def test_ctrl_c_at_a_checkpoint(probe: Program, where: str) -> None:
 
 
 def test_ctrl_c_in_a_hook(shop: Workshop) -> None:
-    probe = shop.program(hears=EVERYTHING, on='os.kill(os.getppid(), signal.SIGINT) if method == "hook/pre_tool_call" else 0')
+    probe = shop.program(
+        hears=EVERYTHING,
+        on='os.kill(os.getppid(), signal.SIGINT) if method == "hook/pre_tool_call" else 0',
+    )
 
     async def main() -> None:
         with trio.fail_after(WAIT_S):
-            async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn:
+            async with (
+                PluginHost([probe.path]) as host,
+                host.session() as session,
+                session.turn("hello") as turn,
+            ):
 
                 async def own(_: dict[str, object]) -> NoReturn:
                     await trio.sleep_forever()
@@ -318,7 +398,10 @@ def test_ctrl_c_in_a_hook(shop: Workshop) -> None:
 
 
 def test_ctrl_c_while_the_host_closes_leaves_nothing_behind(shop: Workshop) -> None:
-    slow = shop.program(on='os.kill(os.getppid(), signal.SIGINT) if method == "shutdown" else 0; time.sleep(30)', name="slow")
+    slow = shop.program(
+        on='os.kill(os.getppid(), signal.SIGINT) if method == "shutdown" else 0; time.sleep(30)',
+        name="slow",
+    )
 
     async def main() -> None:
         with trio.fail_after(WAIT_S):
@@ -330,7 +413,9 @@ def test_ctrl_c_while_the_host_closes_leaves_nothing_behind(shop: Workshop) -> N
     assert slow.methods()[-1] == "shutdown"
 
 
-def test_ctrl_c_while_the_host_opens_leaves_nothing_behind(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_while_the_host_opens_leaves_nothing_behind(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sliphook.process.shutdown.EXIT_GRACE_S", 0.2)
     slow = shop.program(before="os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(30)")
 
@@ -345,7 +430,12 @@ def test_ctrl_c_while_the_host_opens_leaves_nothing_behind(shop: Workshop, monke
 
 async def test_keyboard_interrupt_raised_by_code_inside(probe: Program) -> None:
     with trio.fail_after(WAIT_S), pytest.raises(KeyboardInterrupt):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello") as turn, turn.subagent("dig"):
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello") as turn,
+            turn.subagent("dig"),
+        ):
             raise KeyboardInterrupt
     assert ends(probe) == (["interrupted", "interrupted"], ["signal"])
 
@@ -357,7 +447,12 @@ async def test_a_group_of_exceptions_is_looked_into(probe: Program) -> None:
         raise Fault
 
     with trio.fail_after(WAIT_S), pytest.RaisesGroup(Fault):
-        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("hello"), trio.open_nursery() as nursery:
+        async with (
+            PluginHost([probe.path]) as host,
+            host.session() as session,
+            session.turn("hello"),
+            trio.open_nursery() as nursery,
+        ):
             nursery.start_soon(fail)
             await trio.sleep_forever()
     assert ends(probe) == (["failed"], ["error"])
@@ -428,7 +523,10 @@ async def test_what_is_called_on_a_turn_that_has_ended_says_nothing(probe: Progr
             assert await turn.stop() is None
             turn.llm_call_failed(attempt=1, kind="x", status=None, message="", will_retry=False)
             turn.user_input_required("question", "?")
-            await host.fire("notification", session.stamp("notification", None, level="info", message="", source="x"))
+            await host.fire(
+                "notification",
+                session.stamp("notification", None, level="info", message="", source="x"),
+            )
             await probe.hears("event/notification")
     assert turn.outcome == "completed"
     assert [name for name in probe.names() if name not in before] == ["notification", "session_end"]

@@ -30,7 +30,11 @@ async def test_they_start_side_by_side(shop: Workshop) -> None:
     """Each waits until all others run too: one after the other, none would ever be ready."""
     flags = [shop.flag(str(number)) for number in range(8)]
     programs = [
-        shop.program(f"p{number}", before=f"open({str(flag)!r}, 'w')\n" + "\n".join(f"wait_for_file({str(other)!r})" for other in flags))
+        shop.program(
+            f"p{number}",
+            before=f"open({str(flag)!r}, 'w')\n"
+            + "\n".join(f"wait_for_file({str(other)!r})" for other in flags),
+        )
         for number, flag in enumerate(flags)
     ]
     with trio.fail_after(WAIT_S):
@@ -38,7 +42,9 @@ async def test_they_start_side_by_side(shop: Workshop) -> None:
             assert [plugin.state for plugin in host.plugins] == ["ready"] * 8
 
 
-async def test_one_that_cannot_start_is_reported_and_left_out(shop: Workshop, problems: Problems, tmp_path: Path) -> None:
+async def test_one_that_cannot_start_is_reported_and_left_out(
+    shop: Workshop, problems: Problems, tmp_path: Path
+) -> None:
     healthy = shop.program("healthy", tools=["look"])
     paths = {
         "missing": tmp_path / "missing",
@@ -70,14 +76,25 @@ async def test_one_that_cannot_start_is_reported_and_left_out(shop: Workshop, pr
         "CRLF|line end",
         "empty",
     ):
-        assert any(one in problem for one in said.split("|") for problem in problems), (said, problems)
+        assert any(one in problem for one in said.split("|") for problem in problems), (
+            said,
+            problems,
+        )
 
 
 HANDSHAKES = {
-    "exits at once": ("sys.exit(0)", "failed", "exited with status 0 before it answered initialize"),
+    "exits at once": (
+        "sys.exit(0)",
+        "failed",
+        "exited with status 0 before it answered initialize",
+    ),
     "exits with a word": ('os.write(2, b"no token\\n"); sys.exit(3)', "failed", "no token"),
     "dies by a signal": ("os.kill(os.getpid(), signal.SIGABRT)", "failed", "SIGABRT"),
-    "speaks another version": ('reply(receive()["id"], {"protocol_version": 7, "name": "probe"})', "failed", "version 7"),
+    "speaks another version": (
+        'reply(receive()["id"], {"protocol_version": 7, "name": "probe"})',
+        "failed",
+        "version 7",
+    ),
     "refuses our version": (
         'send(id=receive()["id"], error={"code": -32602, "message": "I speak only version 3"}); serve()',
         "failed",
@@ -86,7 +103,11 @@ HANDSHAKES = {
     "answers a string": ('reply(receive()["id"], "hello"); serve()', "failed", "manifest"),
     "answers null": ('reply(receive()["id"], None); serve()', "failed", "manifest|initialize"),
     "has no name": ('reply(receive()["id"], {"protocol_version": 1}); serve()', "failed", "name"),
-    "has a bad name": ('reply(receive()["id"], {"protocol_version": 1, "name": "A B"}); serve()', "failed", "A B"),
+    "has a bad name": (
+        'reply(receive()["id"], {"protocol_version": 1, "name": "A B"}); serve()',
+        "failed",
+        "A B",
+    ),
     "knows a hook that there is not": (
         'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "subscriptions": [{"event": "pre_tool_cal"}]}); serve()',
         "failed",
@@ -112,16 +133,24 @@ HANDSHAKES = {
         "failed|refused",
         "/stop",
     ),
-    "sends nonsense": ('raw(b"Content-Length: x\\r\\n\\r\\n"); time.sleep(30)', "failed", "Content-Length"),
+    "sends nonsense": (
+        'raw(b"Content-Length: x\\r\\n\\r\\n"); time.sleep(30)',
+        "failed",
+        "Content-Length",
+    ),
     "closes its output": ("os.close(1); time.sleep(30)", "failed", "closed its standard output"),
     "closes its input": ("receive(); os.close(0); time.sleep(30)", "failed", "initialize"),
 }
 
 
 @pytest.mark.parametrize("case", HANDSHAKES)
-async def test_a_handshake_that_fails(shop: Workshop, problems: Problems, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+async def test_a_handshake_that_fails(
+    shop: Workshop, problems: Problems, monkeypatch: pytest.MonkeyPatch, case: str
+) -> None:
     main, state, why = HANDSHAKES[case]
-    monkeypatch.setattr("sliphook.plugin.instance.INITIALIZE_TIMEOUT_S", 1.0 if case == "closes its input" else 10.0)
+    monkeypatch.setattr(
+        "sliphook.plugin.instance.INITIALIZE_TIMEOUT_S", 1.0 if case == "closes its input" else 10.0
+    )
     probe = shop.program(main=main)
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path], on_problem=problems, reserved_tools=["bash"]) as host:
@@ -135,7 +164,9 @@ async def test_a_handshake_that_fails(shop: Workshop, problems: Problems, monkey
     assert any(one in problems[0] for one in why.split("|")), problems
 
 
-async def test_a_silent_handshake(shop: Workshop, problems: Problems, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_handshake(
+    shop: Workshop, problems: Problems, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sliphook.plugin.instance.INITIALIZE_TIMEOUT_S", 0.3)
     silent = shop.program("silent", main="receive()\ntime.sleep(30)")
     began = time.monotonic()
@@ -153,19 +184,30 @@ async def test_a_banner_before_the_manifest(shop: Workshop) -> None:
             assert host.plugins[0].state == "ready"
 
 
-async def test_of_one_name_the_one_installed_first_keeps_it(shop: Workshop, problems: Problems) -> None:
+async def test_of_one_name_the_one_installed_first_keeps_it(
+    shop: Workshop, problems: Problems
+) -> None:
     """Also where the other is quicker to start."""
     go = shop.flag("go")
     first = shop.program("first", tools=["look"], before=f"wait_for_file({str(go)!r})")
     second = shop.program("second", tools=["look"], before="")
     second.path.write_text(
-        second.path.read_text().replace("def serve():", f"def heard(message):\n    pass\nopen({str(go)!r}, 'w')\n\ndef serve():")
+        second.path.read_text().replace(
+            "def serve():", f"def heard(message):\n    pass\nopen({str(go)!r}, 'w')\n\ndef serve():"
+        )
     )
     third = shop.program("third", commands=[{"name": "go"}])
     fourth = shop.program("fourth", commands=[{"name": "go"}])
     with trio.fail_after(WAIT_S):
-        async with PluginHost([first.path, second.path, third.path, fourth.path], on_problem=problems) as host:
-            await until(lambda: [plugin.state for plugin in host.plugins] == ["ready", "refused", "ready", "refused"])
+        async with PluginHost(
+            [first.path, second.path, third.path, fourth.path], on_problem=problems
+        ) as host:
+            await until(
+                lambda: (
+                    [plugin.state for plugin in host.plugins]
+                    == ["ready", "refused", "ready", "refused"]
+                )
+            )
             assert [(tool.name, tool.plugin) for tool in host.tools()] == [("look", "first")]
     assert len(problems) == 2
     assert any("look is taken by the plugin first" in problem for problem in problems)
@@ -175,7 +217,9 @@ async def test_of_one_name_the_one_installed_first_keeps_it(shop: Workshop, prob
 async def test_tools_and_commands_come_in_the_order_of_installation(shop: Workshop) -> None:
     """The model is told the same at every start, whichever plugin is the quickest."""
     go = shop.flag("go")
-    slow = shop.program("slow", tools=["first"], commands=[{"name": "one"}], before=f"wait_for_file({str(go)!r})")
+    slow = shop.program(
+        "slow", tools=["first"], commands=[{"name": "one"}], before=f"wait_for_file({str(go)!r})"
+    )
     quick = shop.program("quick", tools=["second"], commands=[{"name": "two"}])
     with trio.fail_after(WAIT_S):
         async with trio.open_nursery() as nursery:
@@ -196,10 +240,15 @@ async def test_one_plugin_under_two_names(shop: Workshop) -> None:
     path = shop.program("probe").path
     with trio.fail_after(WAIT_S):
         async with PluginHost([PluginSpec(path, name=name) for name in ("probe", "again")]) as host:
-            assert [(plugin.name, plugin.state) for plugin in host.plugins] == [("probe", "ready"), ("again", "ready")]
+            assert [(plugin.name, plugin.state) for plugin in host.plugins] == [
+                ("probe", "ready"),
+                ("again", "ready"),
+            ]
 
 
-async def test_a_plugin_knows_its_place(shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_plugin_knows_its_place(
+    shop: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its folder, its environment and its descriptors, and that it is alone in its group."""
     monkeypatch.setenv("SECRET_OF_THE_AGENT", "x")
     monkeypatch.setenv("LC_NUMERIC", "C")

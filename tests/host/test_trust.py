@@ -20,7 +20,9 @@ from sliphook.process.child import ChildProcess
 from sliphook_sdk.protocol import Manifest, Subscription
 from tests.host.plugins import WAIT_S, Workshop, until
 
-GUARD = Manifest(protocol_version=1, name="guard", subscriptions=[Subscription(event="pre_tool_call")])
+GUARD = Manifest(
+    protocol_version=1, name="guard", subscriptions=[Subscription(event="pre_tool_call")]
+)
 IDLE = """\
 #!/bin/sh
 while read -r line; do
@@ -39,10 +41,14 @@ def script(path: Path, text: str = IDLE) -> Path:
 
 
 def approved(path: Path) -> PluginSpec:
-    return PluginSpec(path, name="guard", recorded=GUARD, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+    return PluginSpec(
+        path, name="guard", recorded=GUARD, sha256=hashlib.sha256(path.read_bytes()).hexdigest()
+    )
 
 
-async def test_a_changed_file_is_refused_at_every_start_and_still_guards(shop: Workshop, tmp_path: Path) -> None:
+async def test_a_changed_file_is_refused_at_every_start_and_still_guards(
+    shop: Workshop, tmp_path: Path
+) -> None:
     path = script(tmp_path / "guard")
     spec = approved(path)
     with trio.fail_after(WAIT_S):
@@ -85,29 +91,41 @@ async def test_a_restart_after_a_death_looks_again(tmp_path: Path) -> None:
         ("guard", 0o702, "everybody may change {path} (-rwx----w-); run: chmod o-w {path}"),
     ],
 )
-async def test_a_file_that_others_could_change_is_refused(tmp_path: Path, what: str, mode: int, why: str) -> None:
+async def test_a_file_that_others_could_change_is_refused(
+    tmp_path: Path, what: str, mode: int, why: str
+) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     spec = approved(script(folder / "guard"))
     (folder / what).chmod(mode)
     with trio.fail_after(WAIT_S):
         async with PluginHost([spec]) as host:
-            assert (host.plugins[0].state, host.plugins[0].why) == ("refused", why.format(path=folder / what))
+            assert (host.plugins[0].state, host.plugins[0].why) == (
+                "refused",
+                why.format(path=folder / what),
+            )
 
 
 async def test_a_data_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "guard").symlink_to("/")
     with trio.fail_after(WAIT_S):
-        async with PluginHost([approved(script(tmp_path / "guard"))], data_home=tmp_path / "data") as host:
+        async with PluginHost(
+            [approved(script(tmp_path / "guard"))], data_home=tmp_path / "data"
+        ) as host:
             assert (
                 host.plugins[0].why
                 == f"its data folder {tmp_path}/data/guard is a symbolic link, which may lead anywhere; put a folder there"
             )
 
 
-async def test_a_file_that_is_swapped_between_the_look_and_the_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, other = script(tmp_path / "guard"), script(tmp_path / "other", "#!/bin/sh\nexec sleep 60\n")
+async def test_a_file_that_is_swapped_between_the_look_and_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = (
+        script(tmp_path / "guard"),
+        script(tmp_path / "other", "#!/bin/sh\nexec sleep 60\n"),
+    )
 
     def swap(held: HeldFile) -> None:
         os.replace(other, path)
@@ -123,7 +141,9 @@ async def test_a_file_that_is_swapped_between_the_look_and_the_start(tmp_path: P
             assert host.plugins[0].pid is None
 
 
-async def test_a_script_that_is_changed_before_its_interpreter_reads_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_script_that_is_changed_before_its_interpreter_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = script(tmp_path / "guard")
     spec = approved(path)
     start = ChildProcess.__init__
@@ -160,11 +180,19 @@ def test_a_binary_runs_by_the_descriptor_that_was_hashed(tmp_path: Path) -> None
 
 def test_what_cannot_be_hashed(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for name, why in (("none", "No such file"), ("pipe", "is no regular file"), (".", "is no regular file"), ("a\0", "null byte")):
+    for name, why in (
+        ("none", "No such file"),
+        ("pipe", "is no regular file"),
+        (".", "is no regular file"),
+        ("a\0", "null byte"),
+    ):
         with pytest.raises(Unreadable, match=why):
             sha256_of(tmp_path / name)
     (tmp_path / "x").write_bytes(b"abc")
-    assert sha256_of(tmp_path / "x") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert (
+        sha256_of(tmp_path / "x")
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )
 
 
 def test_a_file_that_is_written_to_meanwhile(tmp_path: Path) -> None:

@@ -12,9 +12,17 @@ from tests.trace.made import Kept
 
 async def test_the_trace_tells_of_a_turn_that_no_plugin_is_told_of() -> None:
     kept = Kept()
-    guard = FakePlugin("guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "shell"}}], hears=["turn_start"])
+    guard = FakePlugin(
+        "guard",
+        subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "shell"}}],
+        hears=["turn_start"],
+    )
     with trio.fail_after(10):
-        async with PluginHost([guard], trace=kept) as host, host.session(platform="cli") as session, session.turn("hello") as turn:
+        async with (
+            PluginHost([guard], trace=kept) as host,
+            host.session(platform="cli") as session,
+            session.turn("hello") as turn,
+        ):
             await turn.submit()
             session.interrupt("user_stop", "stop_command")
     unheard = kept.of_kind("unheard")
@@ -33,4 +41,6 @@ async def test_the_trace_tells_of_a_turn_that_no_plugin_is_told_of() -> None:
         "user_stop",
         "stop_command",
     )
-    assert [record.method for record in kept.records if record.method == "event/turn_start"] == ["event/turn_start"]
+    assert [record.method for record in kept.records if record.method == "event/turn_start"] == [
+        "event/turn_start"
+    ]

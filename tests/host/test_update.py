@@ -15,7 +15,12 @@ from tests.host.plugins import WAIT_S, Workshop
 
 
 def guard(name: str = "guard", **fields: Any) -> FakePlugin:
-    return FakePlugin(name, hooks={"pre_tool_call": {"decision": "deny", "reason": name}}, hears=["session_start"], **fields)
+    return FakePlugin(
+        name,
+        hooks={"pre_tool_call": {"decision": "deny", "reason": name}},
+        hears=["session_start"],
+        **fields,
+    )
 
 
 def states(host: PluginHost) -> dict[str, str]:
@@ -33,7 +38,9 @@ async def _ran(_: dict[str, Any]) -> str:
     return "ran"
 
 
-async def test_new_ones_start_others_end_and_the_rest_is_left_alone(autojump_clock: MockClock) -> None:
+async def test_new_ones_start_others_end_and_the_rest_is_left_alone(
+    autojump_clock: MockClock,
+) -> None:
     first, second, third = guard("first"), guard("second"), guard("third")
     async with PluginHost([first, second]) as host, host.session() as session:
         await session.ready()
@@ -41,11 +48,17 @@ async def test_new_ones_start_others_end_and_the_rest_is_left_alone(autojump_clo
         assert states(host) == {"third": "ready", "second": "ready"}
         assert (first.starts, second.starts, third.starts) == (1, 1, 1)
         assert first.received[-1].method == "exit"
-        assert await denied_by(session) == "the call of shell was denied: third: third; second: second"
-        assert [(one.method, one.params["source"]) for one in third.received if one.name == "session_start"] == [
-            ("event/session_start", "reload")
+        assert (
+            await denied_by(session) == "the call of shell was denied: third: third; second: second"
+        )
+        assert [
+            (one.method, one.params["source"])
+            for one in third.received
+            if one.name == "session_start"
+        ] == [("event/session_start", "reload")]
+        assert [one.params["source"] for one in second.received if one.name == "session_start"] == [
+            "startup"
         ]
-        assert [one.params["source"] for one in second.received if one.name == "session_start"] == ["startup"]
         await host.update([])
         assert await denied_by(session) == "ran"
         assert host.plugins == []
@@ -63,12 +76,16 @@ async def test_one_that_is_another_now_is_started_anew(autojump_clock: MockClock
         assert new.starts == 1
 
 
-async def test_a_guard_that_is_added_and_does_not_start_guards_all_the_same(autojump_clock: MockClock) -> None:
+async def test_a_guard_that_is_added_and_does_not_start_guards_all_the_same(
+    autojump_clock: MockClock,
+) -> None:
     broken = guard(initialize=CRASHES, recorded=True)
     async with PluginHost([]) as host, host.session() as session:
         assert await denied_by(session) == "ran"
         assert [status.state for status in await host.update([broken])] == ["failed"]
-        assert (await denied_by(session)).startswith("the call of shell was denied: guard: guard is failed")
+        assert (await denied_by(session)).startswith(
+            "the call of shell was denied: guard: guard is failed"
+        )
         assert broken.starts == 1
         await host.update([broken])
         assert broken.starts == 2  # it is tried again
@@ -76,8 +93,13 @@ async def test_a_guard_that_is_added_and_does_not_start_guards_all_the_same(auto
         assert await denied_by(session) == "ran"
 
 
-async def test_what_is_recorded_guards_before_anything_is_waited_for(autojump_clock: MockClock) -> None:
-    new, newest = guard("new", initialize=HANGS, recorded=True), guard("newest", initialize=HANGS, recorded=True)
+async def test_what_is_recorded_guards_before_anything_is_waited_for(
+    autojump_clock: MockClock,
+) -> None:
+    new, newest = (
+        guard("new", initialize=HANGS, recorded=True),
+        guard("newest", initialize=HANGS, recorded=True),
+    )
     async with PluginHost([]) as host, host.session() as session:
         with trio.CancelScope() as scope:
             scope.cancel()
@@ -104,7 +126,10 @@ async def test_one_that_comes_back_at_once_waits_for_its_end(autojump_clock: Moc
 
 
 async def test_its_tools_come_and_go(autojump_clock: MockClock) -> None:
-    one, other = FakePlugin("one", tools={"deploy": "by one"}), FakePlugin("other", tools={"deploy": "by other"})
+    one, other = (
+        FakePlugin("one", tools={"deploy": "by one"}),
+        FakePlugin("other", tools={"deploy": "by other"}),
+    )
     async with PluginHost([one]) as host, host.session() as session:
         await host.update([other])
         assert [offer.name for offer in host.tools()] == ["deploy"]
@@ -117,7 +142,9 @@ async def test_its_tools_come_and_go(autojump_clock: MockClock) -> None:
         assert states(host) == {"one": "ready"}
 
 
-async def test_a_caller_that_gives_up_leaves_the_change_to_the_host(autojump_clock: MockClock) -> None:
+async def test_a_caller_that_gives_up_leaves_the_change_to_the_host(
+    autojump_clock: MockClock,
+) -> None:
     old, new = guard("old"), guard("new", initialize=HANGS)
     async with PluginHost([old]) as host:
         with trio.move_on_after(1.0):

@@ -49,7 +49,9 @@ def guard(tmp_path: Path) -> Path:
 
 def sliphook(*args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sliphook", *args]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False
+    )
 
 
 @needs_node
@@ -57,7 +59,14 @@ def test_its_own_tests() -> None:
     assert NODE is not None
     tests = sorted(str(path) for path in (SDK / "test").glob("*.test.js"))
     assert len(tests) == 3
-    done = subprocess.run([NODE, "--test", *tests], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=55, check=False)
+    done = subprocess.run(
+        [NODE, "--test", *tests],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=55,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout[-4000:]
     assert "# fail 0" in done.stdout
 
@@ -94,6 +103,22 @@ def test_the_types_take_what_is_right_and_refuse_what_is_wrong(tmp_path: Path) -
     (tmp_path / "node_modules").mkdir()
     (tmp_path / "node_modules" / "sliphook-sdk").symlink_to(SDK)
     shutil.copy(Path(__file__).with_name("author.ts"), tmp_path / "author.mts")
-    options = ["--module", "nodenext", "--target", "es2022", "--lib", "es2022,dom", "--strict", "--noEmit"]
-    done = subprocess.run([TSC, *options, "author.mts"], cwd=tmp_path, capture_output=True, text=True, timeout=55, check=False)
+    options = [
+        "--module",
+        "nodenext",
+        "--target",
+        "es2022",
+        "--lib",
+        "es2022,dom",
+        "--strict",
+        "--noEmit",
+    ]
+    done = subprocess.run(
+        [TSC, *options, "author.mts"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=55,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout

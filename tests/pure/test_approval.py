@@ -36,11 +36,33 @@ FULL = manifest(
     [
         (FULL, []),
         (manifest(guard()), []),
-        (manifest(guard(match={"tool_name": ["write_*", "shell", "x"]}, timeout_s=0.1, priority=-3)), []),
+        (
+            manifest(
+                guard(match={"tool_name": ["write_*", "shell", "x"]}, timeout_s=0.1, priority=-3)
+            ),
+            [],
+        ),
         (manifest(guard(match={"tool_name": "*"})), []),
-        (manifest(guard(), tools=[{"name": "deploy", "description": "other"}], commands=[{"name": "new-one"}]), []),
+        (
+            manifest(
+                guard(),
+                tools=[{"name": "deploy", "description": "other"}],
+                commands=[{"name": "new-one"}],
+            ),
+            [],
+        ),
         (manifest(guard(), {"event": "turn_start"}, {"event": "stop"}), []),
-        (manifest(guard(), {"event": "post_tool_call", "replaces": True, "match": {"tool_name": "web", "call_id": "*"}}), []),
+        (
+            manifest(
+                guard(),
+                {
+                    "event": "post_tool_call",
+                    "replaces": True,
+                    "match": {"tool_name": "web", "call_id": "*"},
+                },
+            ),
+            [],
+        ),
         (
             manifest(
                 guard(),
@@ -51,20 +73,42 @@ FULL = manifest(
             ["the tool undo", "the use of interrupt", "the use of notify", "the variable KEY"],
         ),
         (manifest(guard(replaces=True)), ["to replace in pre_tool_call"]),
-        (manifest(guard(), {"event": "post_tool_call", "replaces": True}), ["to replace in post_tool_call"]),
         (
-            manifest(guard(), {"event": "post_tool_call", "replaces": True, "match": {"tool_name": ["web", "shell"]}}),
+            manifest(guard(), {"event": "post_tool_call", "replaces": True}),
+            ["to replace in post_tool_call"],
+        ),
+        (
+            manifest(
+                guard(),
+                {
+                    "event": "post_tool_call",
+                    "replaces": True,
+                    "match": {"tool_name": ["web", "shell"]},
+                },
+            ),
             ["to replace in post_tool_call"],
         ),
         (manifest(), ["not to guard pre_tool_call as before"]),
-        (manifest({"event": "pre_tool_call", "on_failure": "open"}), ["not to guard pre_tool_call as before"]),
-        (manifest({"event": "pre_tool_call", "mode": "event"}), ["not to guard pre_tool_call as before"]),
+        (
+            manifest({"event": "pre_tool_call", "on_failure": "open"}),
+            ["not to guard pre_tool_call as before"],
+        ),
+        (
+            manifest({"event": "pre_tool_call", "mode": "event"}),
+            ["not to guard pre_tool_call as before"],
+        ),
         (manifest(guard(match={"tool_name": "shell"})), ["not to guard pre_tool_call as before"]),
         (manifest(guard(match={"call_id": "*"})), ["not to guard pre_tool_call as before"]),
         (manifest(guard(subagents=False)), ["not to guard pre_tool_call as before"]),
         # the first that matches is delivered to, so an open one before the guard takes its place
-        (manifest({"event": "pre_tool_call", "on_failure": "open"}, guard()), ["not to guard pre_tool_call as before"]),
-        (manifest(guard(), {"event": "pre_tool_call", "on_failure": "open", "priority": 1}), ["not to guard pre_tool_call as before"]),
+        (
+            manifest({"event": "pre_tool_call", "on_failure": "open"}, guard()),
+            ["not to guard pre_tool_call as before"],
+        ),
+        (
+            manifest(guard(), {"event": "pre_tool_call", "on_failure": "open", "priority": 1}),
+            ["not to guard pre_tool_call as before"],
+        ),
         (manifest(guard(), {"event": "pre_tool_call", "on_failure": "open"}), []),
     ],
 )
@@ -73,16 +117,21 @@ def test_what_is_more(declared: ReadManifest, more: list[str]) -> None:
 
 
 def test_an_open_one_that_stood_before_the_guard_already_may_stay() -> None:
-    before = manifest({"event": "pre_tool_call", "on_failure": "open", "match": {"tool_name": ["a", "b"]}}, guard())
-    fewer = manifest({"event": "pre_tool_call", "on_failure": "open", "match": {"tool_name": "a"}}, guard())
+    before = manifest(
+        {"event": "pre_tool_call", "on_failure": "open", "match": {"tool_name": ["a", "b"]}},
+        guard(),
+    )
+    fewer = manifest(
+        {"event": "pre_tool_call", "on_failure": "open", "match": {"tool_name": "a"}}, guard()
+    )
     assert asks_for_more(before, fewer) == []
     assert asks_for_more(fewer, before) == ["not to guard pre_tool_call as before"]
 
 
 def test_the_only_tools_guard_by_default() -> None:
-    assert asks_for_more(manifest({"event": "pre_tool_call"}), manifest({"event": "user_prompt_submit"})) == [
-        "not to guard pre_tool_call as before"
-    ]
+    assert asks_for_more(
+        manifest({"event": "pre_tool_call"}), manifest({"event": "user_prompt_submit"})
+    ) == ["not to guard pre_tool_call as before"]
     assert asks_for_more(manifest({"event": "user_prompt_submit"}), manifest()) == []
 
 
@@ -117,14 +166,20 @@ def test_the_same_is_never_more(one: ReadManifest) -> None:
 
 
 @given(manifests(), manifests(), manifests())
-def test_what_is_no_more_than_no_more_is_no_more(first: ReadManifest, second: ReadManifest, third: ReadManifest) -> None:
+def test_what_is_no_more_than_no_more_is_no_more(
+    first: ReadManifest, second: ReadManifest, third: ReadManifest
+) -> None:
     if not asks_for_more(first, second) and not asks_for_more(second, third):
-        rights = [line for line in asks_for_more(first, third) if not line.startswith("not to guard")]
+        rights = [
+            line for line in asks_for_more(first, third) if not line.startswith("not to guard")
+        ]
         assert rights == []
 
 
 @given(manifests(), manifests(), st.sampled_from(["shell", "write_x", "y"]), st.integers(0, 1))
-def test_where_nothing_is_more_every_guard_still_guards(approved: ReadManifest, declared: ReadManifest, tool: str, depth: int) -> None:
+def test_where_nothing_is_more_every_guard_still_guards(
+    approved: ReadManifest, declared: ReadManifest, tool: str, depth: int
+) -> None:
     if asks_for_more(approved, declared):
         return
     for event in ("pre_tool_call", "user_prompt_submit"):
@@ -133,10 +188,18 @@ def test_where_nothing_is_more_every_guard_still_guards(approved: ReadManifest, 
 
 
 def guards(one: ReadManifest, event: str, tool: str, depth: int) -> bool:
-    """The subscription that gets the fire fails closed. A second opinion: the rules of the protocol, tried on one payload."""
-    routes = sorted(one.routes.get(event, ()), key=lambda route: (not route.replaces, -route.priority, route.index))
+    """The subscription that gets the fire fails closed.
+
+    A second opinion: the rules of the protocol, tried on one payload.
+    """
+    routes = sorted(
+        one.routes.get(event, ()),
+        key=lambda route: (not route.replaces, -route.priority, route.index),
+    )
     for route in routes:
-        fits = all(pattern.globs.fits(tool) for pattern in route.patterns if pattern.field == "tool_name")
+        fits = all(
+            pattern.globs.fits(tool) for pattern in route.patterns if pattern.field == "tool_name"
+        )
         if fits and (route.subagents or depth == 0):
             return route.mode == "hook" and route.on_failure == "closed"
     return False

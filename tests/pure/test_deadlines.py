@@ -45,7 +45,9 @@ async def test_each_expires_at_its_own_time(autojump_clock: trio.testing.MockClo
     assert (early.at, early_too.at, late.at) == ([(1.0, 0.0)], [(1.5, 0.0)], [(5.0, 0.0)])
 
 
-async def test_what_was_added_before_the_watchdog_ran_expires_too(autojump_clock: trio.testing.MockClock) -> None:
+async def test_what_was_added_before_the_watchdog_ran_expires_too(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     deadlines, item = Deadlines(), Watched()
     deadlines.add(item, 2.0)
     async with watching(deadlines):
@@ -53,7 +55,9 @@ async def test_what_was_added_before_the_watchdog_ran_expires_too(autojump_clock
     assert item.at == [(2.0, 0.0)]
 
 
-async def test_what_is_removed_in_time_never_expires(autojump_clock: trio.testing.MockClock) -> None:
+async def test_what_is_removed_in_time_never_expires(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     deadlines, gone, kept = Deadlines(), Watched(), Watched()
     async with watching(deadlines):
         deadlines.add(gone, 1.0)
@@ -75,7 +79,9 @@ async def test_an_entry_that_is_removed_leaves_nothing_behind() -> None:
     assert deadlines._queues == {}  # pyright: ignore[reportPrivateUsage]
 
 
-async def test_added_again_it_waits_anew_and_holds_up_nobody_behind_it(autojump_clock: trio.testing.MockClock) -> None:
+async def test_added_again_it_waits_anew_and_holds_up_nobody_behind_it(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     deadlines, again, behind = Deadlines(), Watched(), Watched()
     async with watching(deadlines):
         deadlines.add(again, 5.0)
@@ -87,7 +93,9 @@ async def test_added_again_it_waits_anew_and_holds_up_nobody_behind_it(autojump_
     assert (behind.at, again.at) == ([(6.0, 0.0)], [(7.0, 0.0)])
 
 
-async def test_what_expires_may_add_and_remove_others(autojump_clock: trio.testing.MockClock) -> None:
+async def test_what_expires_may_add_and_remove_others(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     deadlines, victim, follower = Deadlines(), Watched(), Watched()
 
     def act() -> None:
@@ -102,7 +110,9 @@ async def test_what_expires_may_add_and_remove_others(autojump_clock: trio.testi
     assert (actor.at, victim.at, follower.at) == ([(1.0, 0.0)], [], [(2.0, 0.0)])
 
 
-async def test_a_fault_in_one_holds_up_nobody_else(autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_fault_in_one_holds_up_nobody_else(
+    autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
+) -> None:
     deadlines = Deadlines()
 
     def fault() -> None:
@@ -115,7 +125,9 @@ async def test_a_fault_in_one_holds_up_nobody_else(autojump_clock: trio.testing.
         deadlines.add(later, 2.0)
         await trio.sleep(5)
     assert (len(faulty.at), len(behind.at), len(later.at)) == (1, 1, 1)
-    assert [record.getMessage() for record in caplog.records] == ["what a timeout should have done failed"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "what a timeout should have done failed"
+    ]
 
 
 async def test_what_expires_may_wait_again(autojump_clock: trio.testing.MockClock) -> None:
@@ -138,7 +150,9 @@ async def test_each_is_told_how_late_it_is_noticed(mock_clock: trio.testing.Mock
     assert (first.at, second.at) == ([(3.0, 2.0)], [(3.0, 0.25)])
 
 
-async def test_a_loop_that_is_blocked_right_after_the_call_was_made_is_noticed_too(mock_clock: trio.testing.MockClock) -> None:
+async def test_a_loop_that_is_blocked_right_after_the_call_was_made_is_noticed_too(
+    mock_clock: trio.testing.MockClock,
+) -> None:
     deadlines, item = Deadlines(), Watched()
     async with watching(deadlines):
         deadlines.add(Watched(), 100.0)
@@ -150,7 +164,9 @@ async def test_a_loop_that_is_blocked_right_after_the_call_was_made_is_noticed_t
 
 
 @pytest.mark.parametrize("timeout_s", [0.0, -1.0])
-async def test_no_time_left_expires_at_once(timeout_s: float, autojump_clock: trio.testing.MockClock) -> None:
+async def test_no_time_left_expires_at_once(
+    timeout_s: float, autojump_clock: trio.testing.MockClock
+) -> None:
     deadlines, item = Deadlines(), Watched()
     async with watching(deadlines):
         deadlines.add(item, timeout_s)
@@ -158,7 +174,9 @@ async def test_no_time_left_expires_at_once(timeout_s: float, autojump_clock: tr
         assert [at for at, _ in item.at] == [0.0]
 
 
-async def test_the_watchdog_can_be_cancelled_and_run_again(autojump_clock: trio.testing.MockClock) -> None:
+async def test_the_watchdog_can_be_cancelled_and_run_again(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     deadlines, item = Deadlines(), Watched()
     async with watching(deadlines):
         deadlines.add(item, 5.0)

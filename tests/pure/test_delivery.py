@@ -19,11 +19,17 @@ P = TypeVar("P", bound=Payload)
 
 def sample(kind: type[P], **fields: Any) -> P:
     """A payload as the session stamps it: without what only a delivery knows."""
-    builtins = {name: value for name, value in example_of(kind).items() if name not in ("timeout_s", "truncated")}
+    builtins = {
+        name: value
+        for name, value in example_of(kind).items()
+        if name not in ("timeout_s", "truncated")
+    }
     return msgspec.structs.replace(msgspec.convert(builtins, kind), **fields)
 
 
-def sent(delivery: Delivery, payload: Payload, include: frozenset[str], timeout_s: float | None) -> dict[str, Any]:
+def sent(
+    delivery: Delivery, payload: Payload, include: frozenset[str], timeout_s: float | None
+) -> dict[str, Any]:
     fields: dict[str, Any] = json.loads(bytes(delivery.params(payload, include, timeout_s)))
     return fields
 
@@ -37,7 +43,9 @@ def test_heavy_fields_are_null_for_whoever_did_not_ask_for_them() -> None:
     delivery = Delivery(CATALOGUE["pre_llm_call"])
     light = sent(delivery, payload, frozenset(), 5.0)
     assert (light["messages"], light["tools"], light["model"]) == (None, None, "scripted")
-    assert sent(delivery, payload, frozenset({"messages"}), 5.0)["messages"] == [{"role": "user", "content": "hello"}]
+    assert sent(delivery, payload, frozenset({"messages"}), 5.0)["messages"] == [
+        {"role": "user", "content": "hello"}
+    ]
     assert sent(delivery, payload, frozenset({"messages"}), 5.0)["tools"] is None
     assert sent(delivery, payload, frozenset({"tools"}), 5.0)["tools"] == []
 
@@ -52,7 +60,15 @@ def test_a_request_says_what_time_is_left_and_an_event_does_not() -> None:
 def test_free_form_values_come_last_in_the_catalogue_s_order() -> None:
     payload = sample(PreLlmCall, messages=talk("hello"), tools=[])
     names = list(sent(Delivery(CATALOGUE["pre_llm_call"]), payload, ALL, 5.0))
-    assert names[-7:] == ["meta", "call_index", "provider", "timeout_s", "model", "tools", "messages"]
+    assert names[-7:] == [
+        "meta",
+        "call_index",
+        "provider",
+        "timeout_s",
+        "model",
+        "tools",
+        "messages",
+    ]
 
 
 def test_nothing_is_said_to_be_truncated_where_nothing_was() -> None:
@@ -66,7 +82,11 @@ def test_over_8_mib_the_included_heavy_fields_become_null_and_are_named() -> Non
     payload = sample(PreLlmCall, messages=talk("x" * (8 * 1024 * 1024)), tools=[])
     delivery = Delivery(CATALOGUE["pre_llm_call"])
     fields = sent(delivery, payload, ALL, 5.0)
-    assert (fields["messages"], fields["tools"], fields["truncated"]) == (None, None, ["tools", "messages"])
+    assert (fields["messages"], fields["tools"], fields["truncated"]) == (
+        None,
+        None,
+        ["tools", "messages"],
+    )
     assert sent(delivery, payload, frozenset({"messages"}), 5.0)["truncated"] == ["messages"]
     assert "truncated" not in sent(delivery, payload, frozenset(), 5.0)
 
@@ -77,7 +97,9 @@ def test_a_field_that_was_null_anyway_was_not_truncated() -> None:
 
 
 def test_an_event_goes_without_its_heavy_fields_too() -> None:
-    payload = sample(PostLlmCall, response=Message(role="assistant", content="x" * (8 * 1024 * 1024)))
+    payload = sample(
+        PostLlmCall, response=Message(role="assistant", content="x" * (8 * 1024 * 1024))
+    )
     fields = sent(Delivery(CATALOGUE["post_llm_call"]), payload, ALL, None)
     assert (fields["response"], fields["truncated"]) == (None, ["response"])
 
@@ -85,16 +107,28 @@ def test_an_event_goes_without_its_heavy_fields_too() -> None:
 @pytest.mark.parametrize("timeout_s", [5.0, None])
 def test_what_does_not_fit_even_then_is_payload_too_large(timeout_s: float | None) -> None:
     payload = sample(PreToolCall, arguments={"command": "x" * (8 * 1024 * 1024)})
-    with pytest.raises(PayloadTooLarge, match=r"^pre_tool_call is 8,38[89],\d{3} bytes, over 8,388,608$"):
+    with pytest.raises(
+        PayloadTooLarge, match=r"^pre_tool_call is 8,38[89],\d{3} bytes, over 8,388,608$"
+    ):
         Delivery(CATALOGUE["pre_tool_call"]).params(payload, frozenset(), timeout_s)
 
 
 def test_the_size_is_counted_in_bytes_with_room_for_the_envelope() -> None:
     delivery = Delivery(CATALOGUE["pre_llm_call"])
-    room = 8 * 1024 * 1024 - 256 - len(bytes(delivery.params(sample(PreLlmCall, messages=talk("")), ALL, None)))
-    assert "truncated" not in sent(delivery, sample(PreLlmCall, messages=talk("x" * room)), ALL, None)
-    assert "truncated" in sent(delivery, sample(PreLlmCall, messages=talk("x" * (room + 1))), ALL, None)
-    assert "truncated" in sent(delivery, sample(PreLlmCall, messages=talk("é" * (room // 2 + 1))), ALL, None)
+    room = (
+        8 * 1024 * 1024
+        - 256
+        - len(bytes(delivery.params(sample(PreLlmCall, messages=talk("")), ALL, None)))
+    )
+    assert "truncated" not in sent(
+        delivery, sample(PreLlmCall, messages=talk("x" * room)), ALL, None
+    )
+    assert "truncated" in sent(
+        delivery, sample(PreLlmCall, messages=talk("x" * (room + 1))), ALL, None
+    )
+    assert "truncated" in sent(
+        delivery, sample(PreLlmCall, messages=talk("é" * (room // 2 + 1))), ALL, None
+    )
 
 
 def test_plugins_with_the_same_wishes_share_the_bytes_and_another_payload_does_not() -> None:
@@ -107,4 +141,7 @@ def test_plugins_with_the_same_wishes_share_the_bytes_and_another_payload_does_n
 
 def test_what_json_cannot_say_is_still_sent() -> None:
     payload = sample(PreToolCall, arguments={"a": float("nan"), "b": "\ud800"})
-    assert sent(Delivery(CATALOGUE["pre_tool_call"]), payload, frozenset(), 5.0)["arguments"] == {"a": None, "b": "�"}
+    assert sent(Delivery(CATALOGUE["pre_tool_call"]), payload, frozenset(), 5.0)["arguments"] == {
+        "a": None,
+        "b": "�",
+    }

@@ -21,7 +21,9 @@ def program(folder: Path, content: bytes, *, mode: int = 0o755, name: str = "plu
 
 
 def elf(machine: int) -> bytes:
-    return b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + machine.to_bytes(2, "little") + bytes(44)
+    return (
+        b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x02\x00" + machine.to_bytes(2, "little") + bytes(44)
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +48,9 @@ def test_an_option_of_env_is_never_taken_for_the_interpreter(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("machine", [0x03, 0x28, 0x3E, 0xB7, 0xF3])
-def test_a_binary_is_left_to_the_kernel_as_an_emulator_may_run_it(tmp_path: Path, machine: int) -> None:
+def test_a_binary_is_left_to_the_kernel_as_an_emulator_may_run_it(
+    tmp_path: Path, machine: int
+) -> None:
     assert why_not_startable(program(tmp_path, elf(machine))) is None
 
 
@@ -60,16 +64,22 @@ def test_missing(tmp_path: Path) -> None:
     assert why_not_startable(loop) == f"{loop} is a loop of symbolic links"
     file = program(tmp_path, b"#!/bin/sh\n")
     assert why_not_startable(file / "below") == f"{file}/below cannot be reached: Not a directory"
-    assert str(why_not_startable(tmp_path / ("x" * 300))).endswith("cannot be reached: File name too long")
+    assert str(why_not_startable(tmp_path / ("x" * 300))).endswith(
+        "cannot be reached: File name too long"
+    )
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_no_path_at_all(tmp_path: Path, name: str) -> None:
-    assert str(why_not_startable(tmp_path / name)).endswith("is no path: it contains what no path can contain")
+    assert str(why_not_startable(tmp_path / name)).endswith(
+        "is no path: it contains what no path can contain"
+    )
 
 
 def test_a_directory_and_other_things_that_are_no_file(tmp_path: Path) -> None:
-    assert why_not_startable(tmp_path) == f"{tmp_path} is a directory; name the executable inside it"
+    assert (
+        why_not_startable(tmp_path) == f"{tmp_path} is a directory; name the executable inside it"
+    )
     os.mkfifo(tmp_path / "pipe")
     assert why_not_startable(tmp_path / "pipe") == f"{tmp_path}/pipe is no regular file"
 
@@ -90,13 +100,25 @@ def test_empty(tmp_path: Path) -> None:
             b"print('hello')\n",
             "has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3",
         ),
-        (b"\n#!/bin/sh\n", "has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3"),
+        (
+            b"\n#!/bin/sh\n",
+            "has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3",
+        ),
         (b"#!\n", "has an empty #! line"),
         (b"#!   \nx", "has an empty #! line"),
-        (b"#!/no/such/python3 -u\n", "wants the interpreter /no/such/python3, which does not exist"),
+        (
+            b"#!/no/such/python3 -u\n",
+            "wants the interpreter /no/such/python3, which does not exist",
+        ),
         (b"#!/etc/passwd\n", "wants the interpreter /etc/passwd, which is not executable"),
-        (b"#!/usr/bin/env no-such-python\n", "wants the interpreter no-such-python, which is not on PATH"),
-        (b"#!/usr/bin/env -S no-such-python -u\n", "wants the interpreter no-such-python, which is not on PATH"),
+        (
+            b"#!/usr/bin/env no-such-python\n",
+            "wants the interpreter no-such-python, which is not on PATH",
+        ),
+        (
+            b"#!/usr/bin/env -S no-such-python -u\n",
+            "wants the interpreter no-such-python, which is not on PATH",
+        ),
         (b"#!/no/\x1b[2J\n", "wants the interpreter /no/\\x1b[2J, which does not exist"),
     ],
 )
@@ -117,7 +139,8 @@ def test_a_line_for_people_is_one_line_whatever_the_path(tmp_path: Path) -> None
     assert "new\\nline\\x1b[2J does not exist" in why
 
 
-# -- what the spawn itself says ------------------------------------------------------------------------------------
+# -- what the spawn itself says
+# ------------------------------------------------------------------------------------
 
 
 def spawn_error(path: Path, cwd: Path) -> OSError:
@@ -128,13 +151,19 @@ def spawn_error(path: Path, cwd: Path) -> OSError:
 
 def test_a_bad_working_directory_is_not_taken_for_a_bad_program(tmp_path: Path) -> None:
     path, cwd = program(tmp_path, b"#!/bin/sh\n"), tmp_path / "gone"
-    assert explain_spawn_error(path, spawn_error(path, cwd)) == f"{path} cannot be started in the folder {cwd}: No such file or directory"
+    assert (
+        explain_spawn_error(path, spawn_error(path, cwd))
+        == f"{path} cannot be started in the folder {cwd}: No such file or directory"
+    )
 
 
 def test_a_program_for_another_machine_is_named(tmp_path: Path) -> None:
     foreign, name = (0x16, "s390x") if platform.machine() != "s390x" else (0x3E, "x86_64")
     path = program(tmp_path, elf(foreign))
-    assert explain_spawn_error(path, spawn_error(path, tmp_path)) == f"{path} is built for {name}, this machine is {platform.machine()}"
+    assert (
+        explain_spawn_error(path, spawn_error(path, tmp_path))
+        == f"{path} is built for {name}, this machine is {platform.machine()}"
+    )
     path = program(tmp_path, elf(0x7777))
     assert (
         explain_spawn_error(path, spawn_error(path, tmp_path))
@@ -145,12 +174,18 @@ def test_a_program_for_another_machine_is_named(tmp_path: Path) -> None:
 @pytest.mark.skipif(platform.system() == "Darwin", reason="there it is no foreign format")
 def test_a_program_for_macos_is_named(tmp_path: Path) -> None:
     path = program(tmp_path, b"\xcf\xfa\xed\xfe" + bytes(60))
-    assert explain_spawn_error(path, spawn_error(path, tmp_path)) == f"{path} is built for macOS, this machine runs {platform.system()}"
+    assert (
+        explain_spawn_error(path, spawn_error(path, tmp_path))
+        == f"{path} is built for macOS, this machine runs {platform.system()}"
+    )
 
 
 def test_a_format_that_nobody_knows(tmp_path: Path) -> None:
     path = program(tmp_path, b"\0\1\2\3 something")
-    assert explain_spawn_error(path, spawn_error(path, tmp_path)) == f"{path} is no program that this system can run"
+    assert (
+        explain_spawn_error(path, spawn_error(path, tmp_path))
+        == f"{path} is no program that this system can run"
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,8 +200,14 @@ def test_a_format_that_nobody_knows(tmp_path: Path) -> None:
     ],
 )
 def test_other_errors_of_the_spawn(number: int, why: str) -> None:
-    assert explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number))) == f"/plugin {why}"
-    assert explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number), "/plugin")) == f"/plugin {why}"
+    assert (
+        explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number)))
+        == f"/plugin {why}"
+    )
+    assert (
+        explain_spawn_error(Path("/plugin"), OSError(number, os.strerror(number), "/plugin"))
+        == f"/plugin {why}"
+    )
 
 
 def test_a_missing_sdk_is_explained() -> None:

@@ -13,7 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason, Status, cancelled_outcome
-from sliphook.dispatch.policy import AnswerError, Ask, Policy, Result, Round, Subscriber, cut_context, dispatch, merge_one, read_answer
+from sliphook.dispatch.policy import (
+    AnswerError,
+    Ask,
+    Policy,
+    Result,
+    Round,
+    Subscriber,
+    cut_context,
+    dispatch,
+    merge_one,
+    read_answer,
+)
 from sliphook.plugin.manifest import read_manifest
 from sliphook_sdk.protocol import CATALOGUE, Message, Payload, ToolResult
 from sliphook_sdk.protocol.describe import example_of
@@ -31,12 +42,18 @@ FAILURES: Final[tuple[Status, ...]] = (
 
 def payload(event: str, **fields: Any) -> Payload:
     entry = CATALOGUE[event]
-    return msgspec.structs.replace(msgspec.convert(example_of(entry.payload), entry.payload), **fields)
+    return msgspec.structs.replace(
+        msgspec.convert(example_of(entry.payload), entry.payload), **fields
+    )
 
 
-def subscriber(plugin: str, *subscriptions: dict[str, Any], event: str = "pre_tool_call", order: int = 0) -> Subscriber:
+def subscriber(
+    plugin: str, *subscriptions: dict[str, Any], event: str = "pre_tool_call", order: int = 0
+) -> Subscriber:
     declared = [{"event": event, **fields} for fields in subscriptions or ({},)]
-    manifest = read_manifest(json.dumps({"protocol_version": 1, "name": plugin, "subscriptions": declared}).encode())
+    manifest = read_manifest(
+        json.dumps({"protocol_version": 1, "name": plugin, "subscriptions": declared}).encode()
+    )
     return Subscriber(plugin=plugin, order=order, routes=manifest.routes[event])
 
 
@@ -52,7 +69,13 @@ class Fired:
     """One fire, played to its end. `lines` is the transcript: one line a round."""
 
     def __init__(
-        self, event: str, subscribers: Sequence[Subscriber], answers: dict[str, Any], *, about: Payload | None = None, shows: str = ""
+        self,
+        event: str,
+        subscribers: Sequence[Subscriber],
+        answers: dict[str, Any],
+        *,
+        about: Payload | None = None,
+        shows: str = "",
     ) -> None:
         self.lines: list[str] = []
         self._shows = shows
@@ -86,11 +109,18 @@ class Fired:
         return f"{who.plugin}({getattr(what, self._shows)})" if self._shows else who.plugin
 
 
-def fire(event: str, answers: dict[str, Any], *subscribers: Subscriber, about: Payload | None = None, shows: str = "") -> Fired:
+def fire(
+    event: str,
+    answers: dict[str, Any],
+    *subscribers: Subscriber,
+    about: Payload | None = None,
+    shows: str = "",
+) -> Fired:
     return Fired(event, subscribers, answers, about=about, shows=shows)
 
 
-# -- order ---------------------------------------------------------------------------------------------------------
+# -- order
+# ---------------------------------------------------------------------------------------------------------
 
 
 def test_nobody_subscribed() -> None:
@@ -112,7 +142,9 @@ def test_all_others_are_asked_at_the_same_time_by_priority_then_installation() -
     assert [part.plugin for part in fired.outcome.parts] == ["high", "early", "late", "low"]
 
 
-def test_replacers_are_asked_one_after_the_other_each_on_the_last_payload_then_all_others_on_the_final_one() -> None:
+def test_replacers_are_asked_one_after_the_other_each_on_the_last_payload_then_all_others_on_the_final_one() -> (
+    None
+):
     fired = fire(
         "user_prompt_submit",
         {"a": {"replace": {"text": "from a"}}, "b": {"replace": {"text": "from b"}}, "c": None},
@@ -120,19 +152,41 @@ def test_replacers_are_asked_one_after_the_other_each_on_the_last_payload_then_a
         subscriber("b", {"replaces": True}, event="user_prompt_submit", order=2),
         subscriber("c", {"replaces": True, "priority": -9}, event="user_prompt_submit", order=1),
         subscriber("a", {"replaces": True, "priority": 9}, event="user_prompt_submit", order=4),
-        subscriber("recorder", {"mode": "event", "priority": 99}, event="user_prompt_submit", order=5),
+        subscriber(
+            "recorder", {"mode": "event", "priority": 99}, event="user_prompt_submit", order=5
+        ),
         about=payload("user_prompt_submit", text="hello"),
         shows="text",
     )
-    assert fired.lines == ["ask a(hello)", "ask b(from a)", "ask c(from b)", "ask guard(from b), tell recorder(from b)"]
+    assert fired.lines == [
+        "ask a(hello)",
+        "ask b(from a)",
+        "ask c(from b)",
+        "ask guard(from b), tell recorder(from b)",
+    ]
     assert fired.outcome.payload == payload("user_prompt_submit", text="from b")
     assert [part.plugin for part in fired.outcome.parts] == ["a", "b", "c", "guard", "recorder"]
 
 
 def test_a_plugin_takes_part_once_by_the_first_of_its_subscriptions_that_matches() -> None:
-    one = subscriber("one", {"match": {"tool_name": "write_*"}, "on_failure": "open"}, {"on_failure": "closed"}, {"mode": "event"})
-    assert fire("pre_tool_call", {"one": failed()}, one, about=payload("pre_tool_call", tool_name="write_file")).outcome.decision is None
-    fired = fire("pre_tool_call", {"one": failed()}, one, about=payload("pre_tool_call", tool_name="shell"))
+    one = subscriber(
+        "one",
+        {"match": {"tool_name": "write_*"}, "on_failure": "open"},
+        {"on_failure": "closed"},
+        {"mode": "event"},
+    )
+    assert (
+        fire(
+            "pre_tool_call",
+            {"one": failed()},
+            one,
+            about=payload("pre_tool_call", tool_name="write_file"),
+        ).outcome.decision
+        is None
+    )
+    fired = fire(
+        "pre_tool_call", {"one": failed()}, one, about=payload("pre_tool_call", tool_name="shell")
+    )
     assert (fired.lines, fired.outcome.decision) == (["ask one"], "deny")
 
 
@@ -142,13 +196,18 @@ def test_the_first_that_matches_is_told_though_a_later_one_would_be_asked() -> N
 
 
 def test_a_replacer_does_not_take_part_again_in_the_second_phase() -> None:
-    fired = fire("pre_tool_call", {}, subscriber("one", {"replaces": True}, {}), subscriber("two", order=1))
+    fired = fire(
+        "pre_tool_call", {}, subscriber("one", {"replaces": True}, {}), subscriber("two", order=1)
+    )
     assert fired.lines == ["ask one", "ask two"]
 
 
 def test_what_does_not_match_is_not_asked() -> None:
     fired = fire(
-        "pre_tool_call", {}, subscriber("one", {"match": {"tool_name": "write_*"}}), about=payload("pre_tool_call", tool_name="shell")
+        "pre_tool_call",
+        {},
+        subscriber("one", {"match": {"tool_name": "write_*"}}),
+        about=payload("pre_tool_call", tool_name="shell"),
     )
     assert (fired.lines, fired.outcome.parts) == ([], ())
 
@@ -167,10 +226,17 @@ def test_match_looks_at_the_payload_that_would_be_sent() -> None:
 
 def test_a_guard_that_replaces_and_matches_only_in_the_end_is_asked_but_replaces_no_more() -> None:
     subscribers = [
-        subscriber("guard", {"replaces": True, "priority": 9, "match": {"text": "secret"}}, event="user_prompt_submit"),
+        subscriber(
+            "guard",
+            {"replaces": True, "priority": 9, "match": {"text": "secret"}},
+            event="user_prompt_submit",
+        ),
         subscriber("other", {"replaces": True}, event="user_prompt_submit", order=1),
     ]
-    answers = {"other": {"replace": {"text": "secret"}}, "guard": {"decision": "deny", "reason": "no secrets"}}
+    answers = {
+        "other": {"replace": {"text": "secret"}},
+        "guard": {"decision": "deny", "reason": "no secrets"},
+    }
     fired = fire("user_prompt_submit", answers, *subscribers)
     assert (fired.lines, fired.outcome.reason) == (["ask other", "ask guard"], "guard: no secrets")
     answers["guard"] = {"replace": {"text": "harmless"}}
@@ -189,10 +255,13 @@ def test_child_agents_are_heard_only_by_those_who_want_them() -> None:
     assert fire("user_prompt_submit", {}, default, wants, about=child).lines == ["ask wants"]
     assert fire("user_prompt_submit", {}, default, wants, about=root).lines == ["ask default wants"]
     guard, not_below = subscriber("guard"), subscriber("rootonly", {"subagents": False}, order=1)
-    assert fire("pre_tool_call", {}, guard, not_below, about=payload("pre_tool_call", agent_depth=3)).lines == ["ask guard"]
+    assert fire(
+        "pre_tool_call", {}, guard, not_below, about=payload("pre_tool_call", agent_depth=3)
+    ).lines == ["ask guard"]
 
 
-# -- decisions -----------------------------------------------------------------------------------------------------
+# -- decisions
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -205,10 +274,18 @@ def test_child_agents_are_heard_only_by_those_who_want_them() -> None:
         (["deny", "deny", "allow"], "deny"),
     ],
 )
-def test_deny_beats_ask_beats_allow_beats_abstaining(decisions: list[str | None], outcome: str | None) -> None:
+def test_deny_beats_ask_beats_allow_beats_abstaining(
+    decisions: list[str | None], outcome: str | None
+) -> None:
     names = ["a", "b", "c"]
-    answers = {name: {"decision": decision} for name, decision in zip(names, decisions, strict=True)}
-    fired = fire("pre_tool_call", answers, *(subscriber(name, order=order) for order, name in enumerate(names)))
+    answers = {
+        name: {"decision": decision} for name, decision in zip(names, decisions, strict=True)
+    }
+    fired = fire(
+        "pre_tool_call",
+        answers,
+        *(subscriber(name, order=order) for order, name in enumerate(names)),
+    )
     assert fired.outcome.decision == outcome
     assert fired.outcome.denied is (outcome == "deny")
 
@@ -220,15 +297,27 @@ def test_all_reasons_are_kept_in_order() -> None:
         "c": {"reason": "hm"},
         "d": {"decision": "deny"},
     }
-    outcome = fire("pre_tool_call", answers, *(subscriber(name, order=order) for order, name in enumerate("abcd"))).outcome
-    assert outcome.reasons == (Reason("a", "fine"), Reason("b", "no"), Reason("c", "hm"), Reason("d", "denied without a reason"))
+    outcome = fire(
+        "pre_tool_call",
+        answers,
+        *(subscriber(name, order=order) for order, name in enumerate("abcd")),
+    ).outcome
+    assert outcome.reasons == (
+        Reason("a", "fine"),
+        Reason("b", "no"),
+        Reason("c", "hm"),
+        Reason("d", "denied without a reason"),
+    )
     assert outcome.reason == "a: fine; b: no; c: hm; d: denied without a reason"
 
 
 def test_a_replacer_s_deny_ends_the_fire_and_who_is_told_is_told() -> None:
     fired = fire(
         "pre_tool_call",
-        {"first": {"replace": {"arguments": {"command": "ls -l"}}}, "second": {"decision": "deny", "reason": "no"}},
+        {
+            "first": {"replace": {"arguments": {"command": "ls -l"}}},
+            "second": {"decision": "deny", "reason": "no"},
+        },
         subscriber("first", {"replaces": True, "priority": 2}),
         subscriber("second", {"replaces": True, "priority": 1}),
         subscriber("third", {"replaces": True}),
@@ -237,7 +326,11 @@ def test_a_replacer_s_deny_ends_the_fire_and_who_is_told_is_told() -> None:
         shows="arguments",
     )
     changed = "{'command': 'ls -l'}"
-    assert fired.lines == ["ask first({'command': 'ls'})", f"ask second({changed})", f"tell recorder({changed})"]
+    assert fired.lines == [
+        "ask first({'command': 'ls'})",
+        f"ask second({changed})",
+        f"tell recorder({changed})",
+    ]
     assert fired.outcome.decision == "deny"
     assert [(part.plugin, part.status) for part in fired.outcome.parts] == [
         ("first", "answered"),
@@ -248,27 +341,54 @@ def test_a_replacer_s_deny_ends_the_fire_and_who_is_told_is_told() -> None:
 
 def test_a_replacer_s_ask_counts_and_its_allow_counts_as_abstaining() -> None:
     replacer, guard = subscriber("replacer", {"replaces": True}), subscriber("guard", order=1)
-    asks = fire("pre_tool_call", {"replacer": {"decision": "ask"}, "guard": {"decision": "allow"}}, replacer, guard)
+    asks = fire(
+        "pre_tool_call",
+        {"replacer": {"decision": "ask"}, "guard": {"decision": "allow"}},
+        replacer,
+        guard,
+    )
     assert (asks.lines, asks.outcome.decision) == (["ask replacer", "ask guard"], "ask")
-    allows = fire("pre_tool_call", {"replacer": {"decision": "allow", "reason": "fine"}}, replacer, guard).outcome
-    assert (allows.decision, allows.parts[0].decision, allows.reason) == (None, None, "replacer: fine")
+    allows = fire(
+        "pre_tool_call", {"replacer": {"decision": "allow", "reason": "fine"}}, replacer, guard
+    ).outcome
+    assert (allows.decision, allows.parts[0].decision, allows.reason) == (
+        None,
+        None,
+        "replacer: fine",
+    )
     assert allows.parts[0].answer is not None
     assert allows.parts[0].answer.decision == "allow"
 
 
-# -- replace and substitute ----------------------------------------------------------------------------------------
+# -- replace and substitute
+# ----------------------------------------------------------------------------------------
 
 
 def test_replace_puts_the_whole_value_in_the_place_of_the_old_one() -> None:
     about = payload("pre_tool_call", arguments={"command": "rm", "force": True})
-    outcome = fire("pre_tool_call", {"a": {"replace": {"arguments": {"x": 1}}}}, subscriber("a", {"replaces": True}), about=about).outcome
+    outcome = fire(
+        "pre_tool_call",
+        {"a": {"replace": {"arguments": {"x": 1}}}},
+        subscriber("a", {"replaces": True}),
+        about=about,
+    ).outcome
     assert outcome.payload == msgspec.structs.replace(about, arguments={"x": 1})
 
 
 def test_replaced_values_are_typed() -> None:
-    answer = {"replace": {"model": "small", "messages": [{"role": "user", "content": "hi", "later": 1}], "tools": None}}
-    outcome = fire("pre_llm_call", {"a": answer}, subscriber("a", {"replaces": True}, event="pre_llm_call")).outcome
-    assert outcome.payload == payload("pre_llm_call", model="small", messages=[Message(role="user", content="hi")])
+    answer = {
+        "replace": {
+            "model": "small",
+            "messages": [{"role": "user", "content": "hi", "later": 1}],
+            "tools": None,
+        }
+    }
+    outcome = fire(
+        "pre_llm_call", {"a": answer}, subscriber("a", {"replaces": True}, event="pre_llm_call")
+    ).outcome
+    assert outcome.payload == payload(
+        "pre_llm_call", model="small", messages=[Message(role="user", content="hi")]
+    )
 
 
 def test_the_first_substitute_in_order_wins_and_later_ones_are_recorded() -> None:
@@ -285,37 +405,54 @@ def test_the_first_substitute_in_order_wins_and_later_ones_are_recorded() -> Non
     )
     outcome = fired.outcome
     assert fired.lines == ["ask a", "ask b", "ask guard"]
-    assert (outcome.substitute, outcome.substituted_by, outcome.decision) == (ToolResult(content="short"), "a", "ask")
+    assert (outcome.substitute, outcome.substituted_by, outcome.decision) == (
+        ToolResult(content="short"),
+        "a",
+        "ask",
+    )
     assert outcome.parts[1].answer is not None
     assert outcome.parts[1].answer.substitute == {"result": {"content": "other", "is_error": True}}
 
 
 def test_a_substitute_for_a_model_call_is_a_message() -> None:
     answer = {"substitute": {"response": {"role": "assistant", "content": "42"}}}
-    outcome = fire("pre_llm_call", {"a": answer}, subscriber("a", {"replaces": True}, event="pre_llm_call")).outcome
+    outcome = fire(
+        "pre_llm_call", {"a": answer}, subscriber("a", {"replaces": True}, event="pre_llm_call")
+    ).outcome
     assert outcome.substitute == Message(role="assistant", content="42")
 
 
 def test_replace_and_substitute_in_one_answer() -> None:
     answer: Any = {"replace": {"arguments": {}}, "substitute": {"result": "x"}}
     outcome = fire("pre_tool_call", {"a": answer}, subscriber("a", {"replaces": True})).outcome
-    assert (outcome.payload, outcome.substitute) == (payload("pre_tool_call", arguments={}), ToolResult(content="x"))
+    assert (outcome.payload, outcome.substitute) == (
+        payload("pre_tool_call", arguments={}),
+        ToolResult(content="x"),
+    )
 
 
 def test_what_is_denied_is_substituted_by_nothing() -> None:
     answers = {"a": {"substitute": {"result": "x"}}, "guard": {"decision": "deny"}}
-    outcome = fire("pre_tool_call", answers, subscriber("a", {"replaces": True}), subscriber("guard", order=1)).outcome
+    outcome = fire(
+        "pre_tool_call", answers, subscriber("a", {"replaces": True}), subscriber("guard", order=1)
+    ).outcome
     assert (outcome.substitute, outcome.substituted_by) == (None, None)
 
 
 def test_null_means_absent_in_replace_and_substitute_too() -> None:
-    answers: Any = {"a": {"replace": {"arguments": None}, "substitute": {"result": None}}, "b": {"replace": {}, "substitute": {}}}
-    outcome = fire("pre_tool_call", answers, subscriber("a", {"replaces": True}), subscriber("b", order=1)).outcome
+    answers: Any = {
+        "a": {"replace": {"arguments": None}, "substitute": {"result": None}},
+        "b": {"replace": {}, "substitute": {}},
+    }
+    outcome = fire(
+        "pre_tool_call", answers, subscriber("a", {"replaces": True}), subscriber("b", order=1)
+    ).outcome
     assert (outcome.payload, outcome.substituted_by) == (payload("pre_tool_call"), None)
     assert [part.status for part in outcome.parts] == ["answered", "answered"]
 
 
-# -- context and continue_with -------------------------------------------------------------------------------------
+# -- context and continue_with
+# -------------------------------------------------------------------------------------
 
 
 def test_context_is_labelled_with_the_plugin_s_name_and_comes_in_order() -> None:
@@ -325,19 +462,30 @@ def test_context_is_labelled_with_the_plugin_s_name_and_comes_in_order() -> None
 
 
 def test_context_is_dropped_where_denied() -> None:
-    outcome = fire("pre_tool_call", {"a": {"context": ["x"]}, "b": {"decision": "deny"}}, subscriber("a"), subscriber("b", order=1)).outcome
+    outcome = fire(
+        "pre_tool_call",
+        {"a": {"context": ["x"]}, "b": {"decision": "deny"}},
+        subscriber("a"),
+        subscriber("b", order=1),
+    ).outcome
     assert outcome.context == ()
 
 
 def test_ten_thousand_characters_of_context_pass_whole() -> None:
-    assert cut_context("a", ["x" * 4_000, "y" * 6_000]) == [Context("a", "x" * 4_000), Context("a", "y" * 6_000)]
+    assert cut_context("a", ["x" * 4_000, "y" * 6_000]) == [
+        Context("a", "x" * 4_000),
+        Context("a", "y" * 6_000),
+    ]
 
 
 @pytest.mark.parametrize(
     ("texts", "kept"),
     [
         (["x" * 10_001], ["x" * 10_000 + " [cut: 1 of 10,001 characters]"]),
-        (["x" * 4_000, "y" * 7_000, "z"], ["x" * 4_000, "y" * 6_000 + " [cut: 1,001 of 11,001 characters]"]),
+        (
+            ["x" * 4_000, "y" * 7_000, "z"],
+            ["x" * 4_000, "y" * 6_000 + " [cut: 1,001 of 11,001 characters]"],
+        ),
         (["x" * 10_000, "", "y"], ["x" * 10_000 + " [cut: 1 of 10,001 characters]"]),
         (["語" * 20_000], ["語" * 10_000 + " [cut: 10,000 of 20,000 characters]"]),
     ],
@@ -347,26 +495,57 @@ def test_more_context_is_cut_and_said_so(texts: list[str], kept: list[str]) -> N
 
 
 def test_the_limit_is_each_answer_s_own() -> None:
-    outcome = fire("pre_tool_call", {name: {"context": ["x" * 10_000]} for name in "ab"}, subscriber("a"), subscriber("b", order=1)).outcome
+    outcome = fire(
+        "pre_tool_call",
+        {name: {"context": ["x" * 10_000]} for name in "ab"},
+        subscriber("a"),
+        subscriber("b", order=1),
+    ).outcome
     assert [len(text.text) for text in outcome.context] == [10_000, 10_000]
 
 
 def test_several_continue_with_are_joined_by_blank_lines() -> None:
-    answers = {"a": {"continue_with": "Run the tests."}, "b": None, "c": {"continue_with": "Then tidy up."}}
-    outcome = fire("stop", answers, *(subscriber(name, event="stop", order=order) for order, name in enumerate("abc"))).outcome
+    answers = {
+        "a": {"continue_with": "Run the tests."},
+        "b": None,
+        "c": {"continue_with": "Then tidy up."},
+    }
+    outcome = fire(
+        "stop",
+        answers,
+        *(subscriber(name, event="stop", order=order) for order, name in enumerate("abc")),
+    ).outcome
     assert outcome.continue_with == "Run the tests.\n\nThen tidy up."
 
 
 def test_null_is_absent_and_an_empty_text_is_not() -> None:
-    assert fire("stop", {"a": {"continue_with": None}}, subscriber("a", event="stop")).outcome.continue_with is None
-    assert fire("stop", {"a": {"continue_with": ""}}, subscriber("a", event="stop")).outcome.continue_with == ""
+    assert (
+        fire(
+            "stop", {"a": {"continue_with": None}}, subscriber("a", event="stop")
+        ).outcome.continue_with
+        is None
+    )
+    assert (
+        fire(
+            "stop", {"a": {"continue_with": ""}}, subscriber("a", event="stop")
+        ).outcome.continue_with
+        == ""
+    )
 
 
-# -- answers that are refused --------------------------------------------------------------------------------------
+# -- answers that are refused
+# --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "answer", [None, {}, dict.fromkeys(["decision", "reason", "replace", "substitute", "context", "continue_with", "_meta"])]
+    "answer",
+    [
+        None,
+        {},
+        dict.fromkeys(
+            ["decision", "reason", "replace", "substitute", "context", "continue_with", "_meta"]
+        ),
+    ],
 )
 def test_null_and_the_empty_object_abstain(answer: Any) -> None:
     outcome = fire("pre_tool_call", {"a": answer}, subscriber("a")).outcome
@@ -379,20 +558,52 @@ def test_meta_is_free() -> None:
 
 
 REFUSED: Final[list[tuple[str, Any, str]]] = [
-    ("pre_tool_call", {"desicion": "deny"}, "the answer has an unknown field 'desicion'; did you mean decision?"),
-    ("pre_tool_call", {"continueWith": "x"}, "the answer has an unknown field 'continueWith'; did you mean continue_with?"),
+    (
+        "pre_tool_call",
+        {"desicion": "deny"},
+        "the answer has an unknown field 'desicion'; did you mean decision?",
+    ),
+    (
+        "pre_tool_call",
+        {"continueWith": "x"},
+        "the answer has an unknown field 'continueWith'; did you mean continue_with?",
+    ),
     ("pre_tool_call", {"meta": 1}, "the answer has an unknown field 'meta'; did you mean _meta?"),
     (
         "pre_tool_call",
         {"zzz": 1},
         "the answer has an unknown field 'zzz'; there are decision, reason, replace, substitute, context, continue_with, _meta",
     ),
-    ("pre_tool_call", {"decision": "block"}, "the answer does not fit: Invalid enum value 'block' - at `$.decision`"),
-    ("pre_tool_call", {"decision": "Deny"}, "the answer does not fit: Invalid enum value 'Deny' - at `$.decision`"),
-    ("pre_tool_call", {"decision": ""}, "the answer does not fit: Invalid enum value '' - at `$.decision`"),
-    ("pre_tool_call", {"reason": 7}, "the answer does not fit: Expected `str | null`, got `int` - at `$.reason`"),
-    ("pre_tool_call", {"context": "x"}, "the answer does not fit: Expected `array | null`, got `str` - at `$.context`"),
-    ("pre_tool_call", {"context": [None]}, "the answer does not fit: Expected `str`, got `null` - at `$.context[0]`"),
+    (
+        "pre_tool_call",
+        {"decision": "block"},
+        "the answer does not fit: Invalid enum value 'block' - at `$.decision`",
+    ),
+    (
+        "pre_tool_call",
+        {"decision": "Deny"},
+        "the answer does not fit: Invalid enum value 'Deny' - at `$.decision`",
+    ),
+    (
+        "pre_tool_call",
+        {"decision": ""},
+        "the answer does not fit: Invalid enum value '' - at `$.decision`",
+    ),
+    (
+        "pre_tool_call",
+        {"reason": 7},
+        "the answer does not fit: Expected `str | null`, got `int` - at `$.reason`",
+    ),
+    (
+        "pre_tool_call",
+        {"context": "x"},
+        "the answer does not fit: Expected `array | null`, got `str` - at `$.context`",
+    ),
+    (
+        "pre_tool_call",
+        {"context": [None]},
+        "the answer does not fit: Expected `str`, got `null` - at `$.context[0]`",
+    ),
     ("pre_tool_call", "deny", "the answer must be an object or null, not str"),
     ("pre_tool_call", False, "the answer must be an object or null, not bool"),
     ("pre_tool_call", [], "the answer must be an object or null, not list"),
@@ -414,25 +625,57 @@ REFUSED: Final[list[tuple[str, Any, str]]] = [
     ("stop", {"decision": "deny"}, "stop takes no decision 'deny'; allowed are continue_with"),
     ("stop", {"context": ["x"]}, "stop takes no context; allowed are continue_with"),
     ("stop", {"replace": {"x": 1}}, "stop takes no replace; allowed are continue_with"),
-    ("session_start", {"decision": "deny"}, "session_start takes no decision 'deny'; allowed are context"),
-    ("post_tool_call", {"substitute": {"result": "x"}}, "post_tool_call takes no substitute; allowed are replace, context"),
-    ("pre_tool_call", {"replace": {"tool_name": "x"}}, "replace.tool_name is not allowed in pre_tool_call; there is arguments"),
-    ("pre_tool_call", {"replace": {"arguments": "ls"}}, "replace.arguments does not fit: Expected `object`, got `str`"),
-    ("pre_tool_call", {"substitute": {"response": "x"}}, "substitute.response is not allowed in pre_tool_call; there is result"),
+    (
+        "session_start",
+        {"decision": "deny"},
+        "session_start takes no decision 'deny'; allowed are context",
+    ),
+    (
+        "post_tool_call",
+        {"substitute": {"result": "x"}},
+        "post_tool_call takes no substitute; allowed are replace, context",
+    ),
+    (
+        "pre_tool_call",
+        {"replace": {"tool_name": "x"}},
+        "replace.tool_name is not allowed in pre_tool_call; there is arguments",
+    ),
+    (
+        "pre_tool_call",
+        {"replace": {"arguments": "ls"}},
+        "replace.arguments does not fit: Expected `object`, got `str`",
+    ),
+    (
+        "pre_tool_call",
+        {"substitute": {"response": "x"}},
+        "substitute.response is not allowed in pre_tool_call; there is result",
+    ),
     (
         "pre_tool_call",
         {"substitute": {"result": {"is_error": False}}},
         "substitute.result does not fit: Object missing required field `content`",
     ),
-    ("pre_llm_call", {"replace": {"messages": [{"role": 1}]}}, "replace.messages does not fit: Expected `str`, got `int` - at `$[0].role`"),
-    ("pre_llm_call", {"substitute": {"response": "text"}}, "substitute.response does not fit: Expected `object`, got `str`"),
+    (
+        "pre_llm_call",
+        {"replace": {"messages": [{"role": 1}]}},
+        "replace.messages does not fit: Expected `str`, got `int` - at `$[0].role`",
+    ),
+    (
+        "pre_llm_call",
+        {"substitute": {"response": "text"}},
+        "substitute.response does not fit: Expected `object`, got `str`",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("event", "answer", "error"), REFUSED)
-def test_a_field_or_value_that_is_not_allowed_is_a_failed_answer_that_says_what_is(event: str, answer: Any, error: str) -> None:
+def test_a_field_or_value_that_is_not_allowed_is_a_failed_answer_that_says_what_is(
+    event: str, answer: Any, error: str
+) -> None:
     can_replace = bool(CATALOGUE[event].replace or CATALOGUE[event].substitute)
-    outcome = fire(event, {"a": answer}, subscriber("a", {"replaces": can_replace}, event=event)).outcome
+    outcome = fire(
+        event, {"a": answer}, subscriber("a", {"replaces": can_replace}, event=event)
+    ).outcome
     (part,) = outcome.parts
     assert (part.status, part.error) == ("refused_answer", error)
     closed = CATALOGUE[event].on_failure == "closed"
@@ -444,43 +687,92 @@ def test_a_field_or_value_that_is_not_allowed_is_a_failed_answer_that_says_what_
 @pytest.mark.parametrize("word", ["replace", "substitute"])
 def test_replace_and_substitute_in_the_second_phase_are_a_failed_answer(word: str) -> None:
     values: dict[str, Any] = {"replace": {"arguments": {}}, "substitute": {"result": "x"}}
-    outcome = fire("pre_tool_call", {"a": {word: values[word]}}, subscriber("a", {"on_failure": "open"})).outcome
+    outcome = fire(
+        "pre_tool_call", {"a": {word: values[word]}}, subscriber("a", {"on_failure": "open"})
+    ).outcome
     assert (
-        outcome.parts[0].error == f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before"
+        outcome.parts[0].error
+        == f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before"
     )
-    assert (outcome.payload, outcome.substitute, outcome.decision) == (payload("pre_tool_call"), None, None)
+    assert (outcome.payload, outcome.substitute, outcome.decision) == (
+        payload("pre_tool_call"),
+        None,
+        None,
+    )
 
 
-@pytest.mark.parametrize("raw", [b"", b"{", b"\xff", b'{"reason":"\xff"}', b"[" * 100_000, b'{"_meta":' * 5_000, b"{}x", b"NaN"])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"{",
+        b"\xff",
+        b'{"reason":"\xff"}',
+        b"[" * 100_000,
+        b'{"_meta":' * 5_000,
+        b"{}x",
+        b"NaN",
+    ],
+)
 def test_nonsense_is_a_failed_answer(raw: bytes) -> None:
-    outcome = fire("pre_tool_call", {"a": Result(status="answered", raw=raw)}, subscriber("a")).outcome
+    outcome = fire(
+        "pre_tool_call", {"a": Result(status="answered", raw=raw)}, subscriber("a")
+    ).outcome
     assert (outcome.decision, outcome.parts[0].status) == ("deny", "refused_answer")
     with pytest.raises(AnswerError, match=r"^the answer cannot be read: "):
         read_answer(raw)
 
 
 def test_an_answer_of_megabytes_is_refused_on_one_short_line() -> None:
-    for answer in ({"x" * 4_000_000: 1}, {"decision": "x\n" * 2_000_000}, {"replace": {"\x1b" * 1_000_000: 1}}):
-        error = fire("pre_tool_call", {"a": answer}, subscriber("a", {"replaces": True})).outcome.parts[0].error
+    for answer in (
+        {"x" * 4_000_000: 1},
+        {"decision": "x\n" * 2_000_000},
+        {"replace": {"\x1b" * 1_000_000: 1}},
+    ):
+        error = (
+            fire("pre_tool_call", {"a": answer}, subscriber("a", {"replaces": True}))
+            .outcome.parts[0]
+            .error
+        )
         assert error is not None
         assert (len(error) < 400, error.isprintable()) == (True, True)
 
 
-# -- failures ------------------------------------------------------------------------------------------------------
+# -- failures
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", FAILURES)
 @pytest.mark.parametrize("replaces", [False, True])
-def test_open_counts_a_failure_as_abstaining_and_closed_as_a_deny_with_the_failure_as_the_reason(status: Status, replaces: bool) -> None:
-    for on_failure, decision, reasons in (("open", None, ()), ("closed", "deny", (Reason("a", "it broke"),))):
-        fired = fire("pre_tool_call", {"a": failed(status, "it broke")}, subscriber("a", {"on_failure": on_failure, "replaces": replaces}))
+def test_open_counts_a_failure_as_abstaining_and_closed_as_a_deny_with_the_failure_as_the_reason(
+    status: Status, replaces: bool
+) -> None:
+    for on_failure, decision, reasons in (
+        ("open", None, ()),
+        ("closed", "deny", (Reason("a", "it broke"),)),
+    ):
+        fired = fire(
+            "pre_tool_call",
+            {"a": failed(status, "it broke")},
+            subscriber("a", {"on_failure": on_failure, "replaces": replaces}),
+        )
         assert (fired.outcome.decision, fired.outcome.reasons) == (decision, reasons)
         (part,) = fired.outcome.parts
-        assert (part.status, part.error, part.decision, part.answer) == (status, "it broke", decision, None)
+        assert (part.status, part.error, part.decision, part.answer) == (
+            status,
+            "it broke",
+            decision,
+            None,
+        )
 
 
 def test_a_closed_replacer_that_fails_ends_the_fire() -> None:
-    fired = fire("pre_tool_call", {"a": failed()}, subscriber("a", {"replaces": True}), subscriber("b", order=1))
+    fired = fire(
+        "pre_tool_call",
+        {"a": failed()},
+        subscriber("a", {"replaces": True}),
+        subscriber("b", order=1),
+    )
     assert (fired.lines, fired.outcome.reason) == (["ask a"], "a: no answer within 5 s")
 
 
@@ -493,7 +785,10 @@ def test_an_open_replacer_that_fails_changes_nothing() -> None:
         shows="arguments",
     )
     assert fired.lines == ["ask a({'command': 'ls'})", "ask b({'command': 'ls'})"]
-    assert (fired.outcome.decision, fired.outcome.payload) == (None, payload("pre_tool_call", arguments={}))
+    assert (fired.outcome.decision, fired.outcome.payload) == (
+        None,
+        payload("pre_tool_call", arguments={}),
+    )
 
 
 def test_a_failure_without_words_is_named_by_its_status() -> None:
@@ -503,11 +798,17 @@ def test_a_failure_without_words_is_named_by_its_status() -> None:
 
 def test_the_outcome_of_a_turn_that_has_ended_is_a_deny_that_says_cancelled() -> None:
     outcome = cancelled_outcome(payload("pre_tool_call"))
-    assert (outcome.decision, outcome.denied, outcome.cancelled, outcome.reason) == ("deny", True, True, "host: cancelled")
+    assert (outcome.decision, outcome.denied, outcome.cancelled, outcome.reason) == (
+        "deny",
+        True,
+        True,
+        "host: cancelled",
+    )
     assert (outcome.context, outcome.substitute, outcome.continue_with) == ((), None, None)
 
 
-# -- any fire ------------------------------------------------------------------------------------------------------
+# -- any fire
+# ------------------------------------------------------------------------------------------------------
 
 TEXTS = ["x", "xy", "zz"]
 
@@ -536,7 +837,10 @@ def answers(draw: st.DrawFn, event: str) -> Any:
         "context": draw(st.sampled_from([None, ["c1"], ["c2", "c3"]])),
         "continue_with": draw(st.sampled_from([None, None, None, "more"])),
     }
-    replace = {"user_prompt_submit": {"text": draw(st.sampled_from(TEXTS))}, "pre_tool_call": {"arguments": {"n": draw(st.integers(0, 3))}}}
+    replace = {
+        "user_prompt_submit": {"text": draw(st.sampled_from(TEXTS))},
+        "pre_tool_call": {"arguments": {"n": draw(st.integers(0, 3))}},
+    }
     fields["replace"] = draw(st.sampled_from([None, replace.get(event, {})]))
     fields["substitute"] = draw(st.sampled_from([None, None, {"result": "s"}]))
     kept = draw(st.sets(st.sampled_from(sorted(fields))))
@@ -548,7 +852,12 @@ def fires(draw: st.DrawFn) -> tuple[str, list[tuple[str, list[dict[str, Any]], A
     event = draw(st.sampled_from(["pre_tool_call", "user_prompt_submit", "stop"]))
     count = draw(st.integers(0, 5))
     return event, [
-        (f"p{number}", draw(st.lists(subscriptions(event), min_size=1, max_size=3)), draw(answers(event))) for number in range(count)
+        (
+            f"p{number}",
+            draw(st.lists(subscriptions(event), min_size=1, max_size=3)),
+            draw(answers(event)),
+        )
+        for number in range(count)
     ]
 
 
@@ -556,7 +865,11 @@ def fails(event: str, answer: Any, *, first_phase: bool) -> bool:
     """Written after the catalogue, not after the code."""
     if isinstance(answer, Result):
         return True
-    allowed = {"pre_tool_call": ["allow", "ask", "deny"], "user_prompt_submit": ["deny"], "stop": []}[event]
+    allowed = {
+        "pre_tool_call": ["allow", "ask", "deny"],
+        "user_prompt_submit": ["deny"],
+        "stop": [],
+    }[event]
     if answer.get("decision") is not None and answer["decision"] not in allowed:
         return True
     if answer.get("continue_with") is not None and event != "stop":
@@ -569,13 +882,17 @@ def fails(event: str, answer: Any, *, first_phase: bool) -> bool:
 
 
 def glob_matches(pattern: str, text: str) -> bool:
-    return {"x*": text.startswith("x"), "z*": text.startswith("z"), "?": len(text) == 1, "*": True}[pattern]
+    return {"x*": text.startswith("x"), "z*": text.startswith("z"), "?": len(text) == 1, "*": True}[
+        pattern
+    ]
 
 
 class Model:
     """The rules of section 6 of the protocol, once more and plainly."""
 
-    def __init__(self, event: str, plugins: list[tuple[str, list[dict[str, Any]], Any]], text: str) -> None:
+    def __init__(
+        self, event: str, plugins: list[tuple[str, list[dict[str, Any]], Any]], text: str
+    ) -> None:
         self.event, self.plugins = event, plugins
         self.text: str = text
         self.arguments: Any = {"command": "ls"}
@@ -588,11 +905,22 @@ class Model:
         self._run()
 
     def _first(self, subs: list[dict[str, Any]]) -> int | None:
-        return next((i for i, sub in enumerate(subs) if all(glob_matches(glob, self.text) for glob in sub.get("match", {}).values())), None)
+        return next(
+            (
+                i
+                for i, sub in enumerate(subs)
+                if all(glob_matches(glob, self.text) for glob in sub.get("match", {}).values())
+            ),
+            None,
+        )
 
     def _run(self) -> None:
         order = sorted(
-            ((sub["priority"], number, index) for number, (_, subs, _) in enumerate(self.plugins) for index, sub in enumerate(subs)),
+            (
+                (sub["priority"], number, index)
+                for number, (_, subs, _) in enumerate(self.plugins)
+                for index, sub in enumerate(subs)
+            ),
             key=lambda one: (-one[0], one[1], one[2]),
         )
         done: set[int] = set()
@@ -641,7 +969,9 @@ class Model:
             self.substituted_by = name
 
 
-def play(policy: Policy, answer_of: Callable[[str], Result], arrival: Callable[[int], list[int]]) -> tuple[Outcome, list[Round]]:
+def play(
+    policy: Policy, answer_of: Callable[[str], Result], arrival: Callable[[int], list[int]]
+) -> tuple[Outcome, list[Round]]:
     """Play a fire as a host does: the answers of a round arrive one by one, in any order, and are handed over when all are there."""
     rounds: list[Round] = []
     results: list[Result] | None = None
@@ -659,12 +989,21 @@ def play(policy: Policy, answer_of: Callable[[str], Result], arrival: Callable[[
 
 @given(fires(), st.sampled_from(TEXTS), st.randoms(use_true_random=False), st.data())
 def test_any_fire_comes_out_as_the_rules_say(
-    what: tuple[str, list[tuple[str, list[dict[str, Any]], Any]]], text: str, random: Random, data: st.DataObject
+    what: tuple[str, list[tuple[str, list[dict[str, Any]], Any]]],
+    text: str,
+    random: Random,
+    data: st.DataObject,
 ) -> None:
     event, plugins = what
     about = payload(event, text=text) if event == "user_prompt_submit" else payload(event)
-    answer_by_name = {name: answer if isinstance(answer, Result) else answered(answer) for name, _, answer in plugins}
-    subscribers = [subscriber(name, *subs, event=event, order=order) for order, (name, subs, _) in enumerate(plugins)]
+    answer_by_name = {
+        name: answer if isinstance(answer, Result) else answered(answer)
+        for name, _, answer in plugins
+    }
+    subscribers = [
+        subscriber(name, *subs, event=event, order=order)
+        for order, (name, subs, _) in enumerate(plugins)
+    ]
 
     def shuffled(count: int) -> list[int]:
         order = list(range(count))
@@ -672,13 +1011,25 @@ def test_any_fire_comes_out_as_the_rules_say(
         return order
 
     given_order = data.draw(st.permutations(subscribers))
-    outcome, rounds = play(dispatch(CATALOGUE[event], about, given_order), answer_by_name.__getitem__, shuffled)
-    again, _ = play(dispatch(CATALOGUE[event], about, subscribers), answer_by_name.__getitem__, lambda count: list(range(count)))
-    assert outcome == again, "who answers first, and in what order the subscribers are listed, does not matter"
+    outcome, rounds = play(
+        dispatch(CATALOGUE[event], about, given_order), answer_by_name.__getitem__, shuffled
+    )
+    again, _ = play(
+        dispatch(CATALOGUE[event], about, subscribers),
+        answer_by_name.__getitem__,
+        lambda count: list(range(count)),
+    )
+    assert outcome == again, (
+        "who answers first, and in what order the subscribers are listed, does not matter"
+    )
 
     model = Model(event, plugins, text)
     assert [
-        ([ask.subscriber.plugin for ask in todo.asks], [tell.subscriber.plugin for tell in todo.tells]) for todo in rounds
+        (
+            [ask.subscriber.plugin for ask in todo.asks],
+            [tell.subscriber.plugin for tell in todo.tells],
+        )
+        for todo in rounds
     ] == model.rounds
     ranked = [decision for decision in ("deny", "ask", "allow") if decision in model.decisions]
     assert outcome.decision == (ranked[0] if ranked else None)
@@ -696,7 +1047,9 @@ def test_any_fire_comes_out_as_the_rules_say(
     for todo in rounds:
         for tell in todo.tells:
             assert tell.payload == outcome.payload, "who is told gets the final payload"
-    failed_closed = [part for part in outcome.parts if part.error is not None and part.decision == "deny"]
+    failed_closed = [
+        part for part in outcome.parts if part.error is not None and part.decision == "deny"
+    ]
     assert not failed_closed or denied, "a closed failure is never permissive"
 
 
@@ -718,10 +1071,18 @@ ANSWERS: Final[list[Any]] = [
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=repr)
 @pytest.mark.parametrize("on_failure", ["open", "closed"])
-def test_one_answer_merged_alone_is_what_the_whole_policy_makes_of_it(answer: Any, on_failure: str) -> None:
+def test_one_answer_merged_alone_is_what_the_whole_policy_makes_of_it(
+    answer: Any, on_failure: str
+) -> None:
     one, about = subscriber("guard", {"on_failure": on_failure}), payload("pre_tool_call")
     result = answer if isinstance(answer, Result) else answered(answer)
-    alone = merge_one(CATALOGUE["pre_tool_call"], about, one, one.routes[0], msgspec.structs.replace(result, raw=raw(result)))
+    alone = merge_one(
+        CATALOGUE["pre_tool_call"],
+        about,
+        one,
+        one.routes[0],
+        msgspec.structs.replace(result, raw=raw(result)),
+    )
     assert alone == Fired("pre_tool_call", [one], {"guard": answer}, about=about).outcome
 
 

@@ -69,43 +69,76 @@ def failure(stream: bytes, close: bool = False) -> FramingError:
         (b"Content-Length: 30\r\n\r\n" + A, [("body", A)]),
         (b"Content-Length: 31\r\n\r\n" + A + b"\n", [("body", A + b"\n")]),
         # Either form, message by message.
-        (A + b"\nContent-Length: 42\r\n\r\n" + B + A + b"\n" + B + b"\n", [("body", A), ("body", B), ("body", A), ("body", B)]),
+        (
+            A + b"\nContent-Length: 42\r\n\r\n" + B + A + b"\n" + B + b"\n",
+            [("body", A), ("body", B), ("body", A), ("body", B)],
+        ),
         # A body may hold newlines and anything else that JSON may.
-        (b'Content-Length: 33\r\n\r\n\n{"jsonrpc":"2.0",\r\n"method":"a"}', [("body", b'\n{"jsonrpc":"2.0",\r\n"method":"a"}')]),
+        (
+            b'Content-Length: 33\r\n\r\n\n{"jsonrpc":"2.0",\r\n"method":"a"}',
+            [("body", b'\n{"jsonrpc":"2.0",\r\n"method":"a"}')],
+        ),
         # At a boundary it skips spaces, tabs, CR and LF.
-        (b" \t\r\n\n" + A + b"\r\n\r\n  " + B + b"  \n\t", [("body", A + b"\r"), ("body", B + b"  ")]),
+        (
+            b" \t\r\n\n" + A + b"\r\n\r\n  " + B + b"  \n\t",
+            [("body", A + b"\r"), ("body", B + b"  ")],
+        ),
         (b"\n\t Content-Length: 30\r\n\r\n" + A + b"\n\n", [("body", A)]),
         # content-(length|type) in any case; other fields, CRLF or LF.
         (b"content-length:30\n\n" + A, [("body", A)]),
         ((b"content-length:30\n\n" + A) * 2, [("body", A), ("body", A)]),
         (b"CONTENT-TYPE: application/json\r\nCONTENT-LENGTH: \t0030 \r\n\r\n" + A, [("body", A)]),
-        (b"Content-Length: 30\r\nX-Trace: 1\r\nContent-Type: x; charset=utf-8\r\n\r\n" + A, [("body", A)]),
+        (
+            b"Content-Length: 30\r\nX-Trace: 1\r\nContent-Type: x; charset=utf-8\r\n\r\n" + A,
+            [("body", A)],
+        ),
         # Stray output up to its LF, then on.
         (b"hello\n" + A + b"\n", [("stray", b"hello"), ("body", A)]),
-        (b"hello\r\n\r\nyou there\n" + A + b"\n", [("stray", b"hello"), ("stray", b"you there"), ("body", A)]),
-        (b"42\n[]\n\xff\0\n" + A + b"\n", [("stray", b"42"), ("stray", b"[]"), ("stray", b"\xff\0"), ("body", A)]),
+        (
+            b"hello\r\n\r\nyou there\n" + A + b"\n",
+            [("stray", b"hello"), ("stray", b"you there"), ("body", A)],
+        ),
+        (
+            b"42\n[]\n\xff\0\n" + A + b"\n",
+            [("stray", b"42"), ("stray", b"[]"), ("stray", b"\xff\0"), ("body", A)],
+        ),
         (b"\xef\xbb\xbf" + A + b"\n", [("stray", b"\xef\xbb\xbf"), ("body", A)]),
         (b"Content-Len\n" + A + b"\n", [("stray", b"Content-Len"), ("body", A)]),
         (b"Content-Length\n" + A + b"\n", [("stray", b"Content-Length"), ("body", A)]),
         (b"Content-Range: 1\n" + A + b"\n", [("stray", b"Content-Range: 1"), ("body", A)]),
         # ... or up to a `Content-Length:` or `{"jsonrpc"` inside the line.
         (b"50% " + A + b"\n", [("stray", b"50% "), ("body", A)]),
-        (b"50% Content-Length: 30\r\n\r\n" + A + b"done\n", [("stray", b"50% "), ("body", A), ("stray", b"done")]),
-        (b'say {"json" content-length: 5\n' + A + b"\n", [("stray", b'say {"json" content-length: 5'), ("body", A)]),
+        (
+            b"50% Content-Length: 30\r\n\r\n" + A + b"done\n",
+            [("stray", b"50% "), ("body", A), ("stray", b"done")],
+        ),
+        (
+            b'say {"json" content-length: 5\n' + A + b"\n",
+            [("stray", b'say {"json" content-length: 5'), ("body", A)],
+        ),
         # A line that starts with `{` but is no JSON is stray too.
         (b"{oops}\n" + A + b"\n", [("stray", b"{oops}"), ("body", A)]),
         (b"{\n" + A + b"\n", [("stray", b"{"), ("body", A)]),
         (A + b"]\n" + A + b"\n", [("stray", A + b"]"), ("body", A)]),
-        (A[:-3] + b"\xe9" + A[-3:] + b"\n" + B + b"\n", [("stray", A[:-3] + b"\xe9" + A[-3:]), ("body", B)]),
+        (
+            A[:-3] + b"\xe9" + A[-3:] + b"\n" + B + b"\n",
+            [("stray", A[:-3] + b"\xe9" + A[-3:]), ("body", B)],
+        ),
         (A[:12] + A + b"\n" + B + b"\n", [("stray", A[:12]), ("body", A), ("body", B)]),
         (A[:12] + b"Content-Length: 30\r\n\r\n" + A, [("stray", A[:12]), ("body", A)]),
         (A + b"Content-Length: 42\r\n\r\n" + B, [("body", A), ("body", B)]),
-        (A + B + A + b"\r\n" + B + b"\n", [("body", A), ("body", B), ("body", A + b"\r"), ("body", B)]),
+        (
+            A + B + A + b"\r\n" + B + b"\n",
+            [("body", A), ("body", B), ("body", A + b"\r"), ("body", B)],
+        ),
         (A + A[:20] + b"\n" + B + b"\n", [("body", A), ("stray", A[:20]), ("body", B)]),
         # JSON that is no valid message is one all the same.
         (b'{"a":1}\n' + A + b"\n", [("invalid", b'{"a":1}'), ("body", A)]),
         (b"Content-Length: 2\r\n\r\n42" + A + b"\n", [("invalid", b"42"), ("body", A)]),
-        (b"Content-Length: 32\r\n\r\n[" + A + b"]" + A + b"\n", [("invalid", b"[" + A + b"]"), ("body", A)]),
+        (
+            b"Content-Length: 32\r\n\r\n[" + A + b"]" + A + b"\n",
+            [("invalid", b"[" + A + b"]"), ("body", A)],
+        ),
         # The last line before EOF counts without its LF.
         (B + b"\n" + A, [("body", B), ("body", A)]),
         (B + b"\nbye", [("body", B), ("stray", b"bye")]),
@@ -115,13 +148,28 @@ def failure(stream: bytes, close: bool = False) -> FramingError:
         (b" \r\n", []),
         (b"", []),
         # The end inside a message, and what cannot be read on.
-        (B + b"\nContent-Length: 30\r\n", [("body", B), ("error", b"the output ended inside a header block")]),
-        (B + b"\nContent-Length: 30\r\n\r\n{", [("body", B), ("error", b"the output ended inside a message: N of N bytes are missing")]),
+        (
+            B + b"\nContent-Length: 30\r\n",
+            [("body", B), ("error", b"the output ended inside a header block")],
+        ),
+        (
+            B + b"\nContent-Length: 30\r\n\r\n{",
+            [
+                ("body", B),
+                ("error", b"the output ended inside a message: N of N bytes are missing"),
+            ],
+        ),
         (
             b"x\nContent-Length: 2\r\n\r\n{ }",
-            [("stray", b"x"), ("error", b"a framed body of N bytes is no JSON (Input data was truncated)")],
+            [
+                ("stray", b"x"),
+                ("error", b"a framed body of N bytes is no JSON (Input data was truncated)"),
+            ],
         ),
-        (B + b"\nContent-Type: x\r\n\r\n{}", [("body", B), ("error", b"a header block without Content-Length")]),
+        (
+            B + b"\nContent-Type: x\r\n\r\n{}",
+            [("body", B), ("error", b"a header block without Content-Length")],
+        ),
     ],
 )
 def test_pieces_however_the_stream_is_split(stream: bytes, pieces: list[Piece]) -> None:
@@ -145,12 +193,20 @@ def test_stray_output_is_quoted_harmlessly() -> None:
     reader.feed(b"\x1b[2Jhi\rthere\xff\n{no\x07\n")
     first, second = reader.next(), reader.next()
     assert isinstance(first, Stray)
-    assert first.why == 'stray output on stdout, which is for messages alone (log to stderr): "\\x1b[2Jhi\\rthere\\xff"'
+    assert (
+        first.why
+        == 'stray output on stdout, which is for messages alone (log to stderr): "\\x1b[2Jhi\\rthere\\xff"'
+    )
     assert isinstance(second, Stray)
-    assert second.why == 'stray output: it starts with { but is no JSON, object keys must be strings (byte 1): "{no\\x07"'
+    assert (
+        second.why
+        == 'stray output: it starts with { but is no JSON, object keys must be strings (byte 1): "{no\\x07"'
+    )
 
 
-@pytest.mark.parametrize("pending", [b"C", b"content-", b"Content-Length", b"CONTENT-TYPE", b"  Content-L"])
+@pytest.mark.parametrize(
+    "pending", [b"C", b"content-", b"Content-Length", b"CONTENT-TYPE", b"  Content-L"]
+)
 def test_a_partial_header_name_is_not_taken_for_stray(pending: bytes) -> None:
     reader = FrameReader()
     reader.feed(pending)
@@ -159,7 +215,10 @@ def test_a_partial_header_name_is_not_taken_for_stray(pending: bytes) -> None:
 
 
 def test_a_partial_marker_inside_a_line_is_held_back() -> None:
-    assert pieces_of(b"x" * 20 + b"Content-Len", b"gth: 30\r\n\r\n" + A) == [("stray", b"x" * 20), ("body", A)]
+    assert pieces_of(b"x" * 20 + b"Content-Len", b"gth: 30\r\n\r\n" + A) == [
+        ("stray", b"x" * 20),
+        ("body", A),
+    ]
     assert pieces_of(b"x" * 20 + b'{"jsonr', A[7:] + b"\n") == [("stray", b"x" * 20), ("body", A)]
 
 
@@ -171,22 +230,78 @@ def test_a_partial_marker_inside_a_line_is_held_back() -> None:
             "a header block with more than one Content-Length",
             "Content-Length: 2\\r\\nContent-Length: 2\\r\\n",
         ),
-        (b"Content-Type: x\n\n{}", "a header block without Content-Length", "Content-Type: x\\n\\n"),
+        (
+            b"Content-Type: x\n\n{}",
+            "a header block without Content-Length",
+            "Content-Type: x\\n\\n",
+        ),
         (b"Content-Length: \r\n", "a Content-Length that is no decimal number", "Content-Length: "),
-        (b"Content-Length: +2\r\n", "a Content-Length that is no decimal number", "Content-Length: +2"),
-        (b"Content-Length: -2\r\n", "a Content-Length that is no decimal number", "Content-Length: -2"),
-        (b"Content-Length: 2.0\r\n", "a Content-Length that is no decimal number", "Content-Length: 2.0"),
-        (b"Content-Length: 0x2\r\n", "a Content-Length that is no decimal number", "Content-Length: 0x2"),
-        (b"Content-Length: 2 2\r\n", "a Content-Length that is no decimal number", "Content-Length: 2 2"),
-        ("Content-Length: ٣\r\n".encode(), "a Content-Length that is no decimal number", "Content-Length: ٣"),
-        (b'Content-Length: 7\n{"a":1}\n', "a header block that a blank line should have ended", '{"a":1}'),
-        (b"Content-Length: 7\nhello\n", "a header block that a blank line should have ended", "hello"),
-        (b"Content-Length: 0\r\n\r\n", "a framed body of 0 bytes is no JSON (Input data was truncated)", ""),
-        (b"Content-Length: 5\r\n\r\n\x1bnope", "a framed body of 5 bytes is no JSON (invalid character (byte 0))", "\\x1bnope"),
-        (b'Content-Length: 4\r\n\r\n"\xe9 "', "a framed body of 4 bytes is no JSON (not UTF-8 (byte 1))", '"\\xe9 "'),
-        (b"Content-Length: 8388609\r\n\r\n", "a message over 8,388,608 bytes", "Content-Length: 8388609"),
+        (
+            b"Content-Length: +2\r\n",
+            "a Content-Length that is no decimal number",
+            "Content-Length: +2",
+        ),
+        (
+            b"Content-Length: -2\r\n",
+            "a Content-Length that is no decimal number",
+            "Content-Length: -2",
+        ),
+        (
+            b"Content-Length: 2.0\r\n",
+            "a Content-Length that is no decimal number",
+            "Content-Length: 2.0",
+        ),
+        (
+            b"Content-Length: 0x2\r\n",
+            "a Content-Length that is no decimal number",
+            "Content-Length: 0x2",
+        ),
+        (
+            b"Content-Length: 2 2\r\n",
+            "a Content-Length that is no decimal number",
+            "Content-Length: 2 2",
+        ),
+        (
+            "Content-Length: ٣\r\n".encode(),
+            "a Content-Length that is no decimal number",
+            "Content-Length: ٣",
+        ),
+        (
+            b'Content-Length: 7\n{"a":1}\n',
+            "a header block that a blank line should have ended",
+            '{"a":1}',
+        ),
+        (
+            b"Content-Length: 7\nhello\n",
+            "a header block that a blank line should have ended",
+            "hello",
+        ),
+        (
+            b"Content-Length: 0\r\n\r\n",
+            "a framed body of 0 bytes is no JSON (Input data was truncated)",
+            "",
+        ),
+        (
+            b"Content-Length: 5\r\n\r\n\x1bnope",
+            "a framed body of 5 bytes is no JSON (invalid character (byte 0))",
+            "\\x1bnope",
+        ),
+        (
+            b'Content-Length: 4\r\n\r\n"\xe9 "',
+            "a framed body of 4 bytes is no JSON (not UTF-8 (byte 1))",
+            '"\\xe9 "',
+        ),
+        (
+            b"Content-Length: 8388609\r\n\r\n",
+            "a message over 8,388,608 bytes",
+            "Content-Length: 8388609",
+        ),
         (b"content-length: 8388609\n", "a message over 8,388,608 bytes", "content-length: 8388609"),
-        (b"Content-Length: " + b"9" * 3000 + b"\r\n", "a message over 8,388,608 bytes", "Content-Length: " + "9" * 103 + "…"),
+        (
+            b"Content-Length: " + b"9" * 3000 + b"\r\n",
+            "a message over 8,388,608 bytes",
+            "Content-Length: " + "9" * 103 + "…",
+        ),
     ],
 )
 def test_what_ends_the_connection(stream: bytes, why: str, excerpt: str) -> None:
@@ -216,10 +331,19 @@ def test_a_message_may_have_8_mib() -> None:
 
 def test_nesting_may_be_128_deep() -> None:
     def deep(levels: int) -> bytes:
-        return b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+        return (
+            b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * (levels - 1) + b"]" * (levels - 1) + b"}"
+        )
 
-    assert pieces_of(deep(128) + b"\n" + frame(deep(128))) == [("body", deep(128)), ("body", deep(128) + b"\n")]
-    assert failure(deep(129) + b"\n").why == failure(frame(deep(129))).why == "a message nested over 128 levels deep"
+    assert pieces_of(deep(128) + b"\n" + frame(deep(128))) == [
+        ("body", deep(128)),
+        ("body", deep(128) + b"\n"),
+    ]
+    assert (
+        failure(deep(129) + b"\n").why
+        == failure(frame(deep(129))).why
+        == "a message nested over 128 levels deep"
+    )
 
 
 def test_stray_output_in_a_row_may_have_64_kib() -> None:
@@ -276,7 +400,9 @@ def test_after_an_error_the_reader_is_dead() -> None:
         (b"Name? ", False, "Name? "),
     ],
 )
-def test_mid_message_tells_of_a_message_that_has_begun(stream: bytes, mid_message: bool, unfinished: str) -> None:
+def test_mid_message_tells_of_a_message_that_has_begun(
+    stream: bytes, mid_message: bool, unfinished: str
+) -> None:
     reader = FrameReader()
     reader.feed(stream)
     while reader.next() is not None:
@@ -317,7 +443,10 @@ def test_cost_is_linear_however_the_bytes_come(size: int, step: int) -> None:
 def test_cost_is_linear_in_a_line_of_many_messages_and_in_small_frames() -> None:
     assert timed(A * 100_000 + b"\n", 3_000_001) < 10
     assert timed(frame(A) * 50_000, 3_000_001) < 10
-    assert timed(b"Content-Type: x\r\n" + b"X: y\r\n" * 600 + b"Content-Length: 30\r\n\r\n" + A, 1) < 10
+    assert (
+        timed(b"Content-Type: x\r\n" + b"X: y\r\n" * 600 + b"Content-Length: 30\r\n\r\n" + A, 1)
+        < 10
+    )
 
 
 VALID = (
@@ -336,7 +465,9 @@ VALID = (
 STREAMS = st.lists(st.sampled_from(VALID), max_size=6).map(b"".join)
 EDITS = st.lists(
     st.tuples(
-        st.integers(0, 300), st.integers(0, 4), st.sampled_from((b"", b"\n", b"{", b'"', b"\xff", b"\0", b"9", A, b"Content-Length: "))
+        st.integers(0, 300),
+        st.integers(0, 4),
+        st.sampled_from((b"", b"\n", b"{", b'"', b"\xff", b"\0", b"9", A, b"Content-Length: ")),
     ),
     max_size=4,
 )
@@ -344,12 +475,16 @@ EDITS = st.lists(
 
 def split(stream: bytes, cuts: list[int]) -> list[bytes]:
     inner = sorted(cut for cut in cuts if cut < len(stream))
-    return [stream[start:end] for start, end in zip([0, *inner], [*inner, len(stream)], strict=True)]
+    return [
+        stream[start:end] for start, end in zip([0, *inner], [*inner, len(stream)], strict=True)
+    ]
 
 
 @given(STREAMS, EDITS, st.lists(st.integers(0, 400), max_size=8))
 @example(b"x" * 10 + A, [], [5])
-def test_split_anywhere_and_mutate_anything(stream: bytes, edits: list[tuple[int, int, bytes]], cuts: list[int]) -> None:
+def test_split_anywhere_and_mutate_anything(
+    stream: bytes, edits: list[tuple[int, int, bytes]], cuts: list[int]
+) -> None:
     for at, removed, inserted in edits:
         stream = stream[:at] + inserted + stream[at + removed :]
     # Anything raised but FramingError would come through.
@@ -362,23 +497,44 @@ def test_arbitrary_bytes_raise_only_framing_errors(chunks: list[bytes]) -> None:
 
 
 STRAY_LINES = st.binary(max_size=40).filter(
-    lambda line: b"\n" not in line and b"content-" not in line.lower() and not line.strip(b" \t\r").startswith(b"{")
+    lambda line: (
+        b"\n" not in line
+        and b"content-" not in line.lower()
+        and not line.strip(b" \t\r").startswith(b"{")
+    )
 )
 
 
-@given(st.lists(st.one_of(STRAY_LINES.map(lambda line: line + b"\n"), st.sampled_from((A + b"\n", frame(B), b"{x\n")))), st.integers(1, 50))
+@given(
+    st.lists(
+        st.one_of(
+            STRAY_LINES.map(lambda line: line + b"\n"),
+            st.sampled_from((A + b"\n", frame(B), b"{x\n")),
+        )
+    ),
+    st.integers(1, 50),
+)
 def test_no_message_is_lost_after_a_stray_line(parts: list[bytes], step: int) -> None:
     stream = b"".join(parts)
-    found = [data for kind, data in pieces_of(*(stream[at : at + step] for at in range(0, len(stream), step))) if kind == "body"]
-    assert found == [A if part == A + b"\n" else B + b"\n" for part in parts if part in (A + b"\n", frame(B))]
+    found = [
+        data
+        for kind, data in pieces_of(*(stream[at : at + step] for at in range(0, len(stream), step)))
+        if kind == "body"
+    ]
+    assert found == [
+        A if part == A + b"\n" else B + b"\n" for part in parts if part in (A + b"\n", frame(B))
+    ]
 
 
-# -- the usual case: one read is one message ----------------------------------------------------------------------------
+# -- the usual case: one read is one message
+# ----------------------------------------------------------------------------
 
 REPLY = b'{"jsonrpc":"2.0","id":1,"result":null}'
 
 
-@pytest.mark.parametrize("data", [A + b"\n", frame(A), b"Content-Length: %d\r\n\r\n%b" % (len(A), A), REPLY + b"\n"])
+@pytest.mark.parametrize(
+    "data", [A + b"\n", frame(A), b"Content-Length: %d\r\n\r\n%b" % (len(A), A), REPLY + b"\n"]
+)
 def test_a_whole_message_is_taken_as_it_is(data: bytes) -> None:
     reader, other = FrameReader(), FrameReader()
     other.feed(data)
@@ -426,7 +582,9 @@ def next_of(reader: FrameReader) -> str:
         return str(error)
 
 
-@pytest.mark.parametrize("before", [b"x", b"{", b"Content-Length: 10\r\n", b"Content-Length: 100\r\n\r\n{", A])
+@pytest.mark.parametrize(
+    "before", [b"x", b"{", b"Content-Length: 10\r\n", b"Content-Length: 100\r\n\r\n{", A]
+)
 def test_in_the_middle_of_something_nothing_is_whole(before: bytes) -> None:
     reader = FrameReader()
     reader.feed(before)
@@ -434,7 +592,12 @@ def test_in_the_middle_of_something_nothing_is_whole(before: bytes) -> None:
     assert reader.whole(A + b"\n") is None
 
 
-@given(st.lists(st.sampled_from([A + b"\n", frame(B), b"stray\n", A, b"\n", B[:7], B[7:] + b"\n", b"{"]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from([A + b"\n", frame(B), b"stray\n", A, b"\n", B[:7], B[7:] + b"\n", b"{"]),
+        max_size=12,
+    )
+)
 def test_with_the_short_cut_the_pieces_are_the_same(chunks: list[bytes]) -> None:
     taken: list[tuple[bytes, str]] = []
     fed: list[tuple[bytes, str]] = []

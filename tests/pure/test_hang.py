@@ -47,7 +47,9 @@ async def test_five_seconds_after_it_was_given_up_it_is_pinged_and_ten_seconds_l
     assert (plugin.pings, plugin.hangs) == ([5.0], [15.0])
 
 
-async def test_a_second_request_that_is_given_up_wins_it_no_time(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_second_request_that_is_given_up_wins_it_no_time(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     async with watched() as plugin:
         plugin.watch.unanswered()
         await trio.sleep(4)
@@ -56,7 +58,9 @@ async def test_a_second_request_that_is_given_up_wins_it_no_time(autojump_clock:
     assert (plugin.pings, plugin.hangs) == ([5.0], [15.0])
 
 
-async def test_any_message_clears_it_before_the_ping_and_behind_it(autojump_clock: trio.testing.MockClock) -> None:
+async def test_any_message_clears_it_before_the_ping_and_behind_it(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     async with watched() as plugin:
         plugin.watch.unanswered()
         await trio.sleep(4)
@@ -70,13 +74,17 @@ async def test_any_message_clears_it_before_the_ping_and_behind_it(autojump_cloc
     assert (plugin.pings, plugin.hangs) == ([109.0], [])
 
 
-async def test_one_that_owes_nothing_is_never_pinged(autojump_clock: trio.testing.MockClock) -> None:
+async def test_one_that_owes_nothing_is_never_pinged(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     async with watched() as plugin:
         await trio.sleep(1_000)
     assert (plugin.pings, plugin.hangs) == ([], [])
 
 
-async def test_there_is_no_ping_while_requests_are_within_their_time(autojump_clock: trio.testing.MockClock) -> None:
+async def test_there_is_no_ping_while_requests_are_within_their_time(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     async with watched() as plugin:
         plugin.busy_until = 7.0
         plugin.watch.unanswered()
@@ -84,7 +92,9 @@ async def test_there_is_no_ping_while_requests_are_within_their_time(autojump_cl
     assert (plugin.pings, plugin.hangs) == ([10.0], [20.0])
 
 
-async def test_a_process_that_is_gone_is_not_watched(autojump_clock: trio.testing.MockClock) -> None:
+async def test_a_process_that_is_gone_is_not_watched(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
     async with watched() as plugin:
         plugin.watch.unanswered()
         await trio.sleep(6)

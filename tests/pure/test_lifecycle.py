@@ -32,7 +32,9 @@ MOVES = {
 
 @pytest.mark.parametrize("happening", Happening)
 @pytest.mark.parametrize("state", State)
-def test_each_move_is_the_table_s_and_no_other_can_happen(state: State, happening: Happening) -> None:
+def test_each_move_is_the_table_s_and_no_other_can_happen(
+    state: State, happening: Happening
+) -> None:
     target = MOVES[state.value].get(happening.value)
     if target is None:
         with pytest.raises(KeyError):
@@ -86,7 +88,9 @@ class Supervision(RuleBasedStateMachine):
     def time_passes(self, seconds: float) -> None:
         self.now_s += seconds
 
-    @precondition(lambda self: self.state in (State.STOPPED, State.FAILED, State.REFUSED, State.SELF_DISABLED))
+    @precondition(
+        lambda self: self.state in (State.STOPPED, State.FAILED, State.REFUSED, State.SELF_DISABLED)
+    )
     @rule()
     def start(self) -> None:
         self.policy.reset()
@@ -94,7 +98,11 @@ class Supervision(RuleBasedStateMachine):
         self.happens(Happening.START)
 
     @precondition(lambda self: self.state is State.STARTING)
-    @rule(happening=st.sampled_from([Happening.MANIFEST, Happening.CANNOT_START, Happening.REFUSE, Happening.DECLINE]))
+    @rule(
+        happening=st.sampled_from(
+            [Happening.MANIFEST, Happening.CANNOT_START, Happening.REFUSE, Happening.DECLINE]
+        )
+    )
     def handshake(self, happening: Happening) -> None:
         self.happens(happening)
         self.ready_at_s = self.now_s
@@ -114,7 +122,9 @@ class Supervision(RuleBasedStateMachine):
             self.happens(Happening.BROKE)
         else:
             assert delay_s is not None
-            shortest_s = [0, 1, 2, 4, 8, 16, 32][len(self.deaths) - 1] if len(self.deaths) < 8 else 60
+            shortest_s = (
+                [0, 1, 2, 4, 8, 16, 32][len(self.deaths) - 1] if len(self.deaths) < 8 else 60
+            )
             assert shortest_s <= delay_s <= shortest_s * 1.2
             self.now_s += delay_s
             self.happens(Happening.RETRY)
@@ -129,7 +139,12 @@ class Supervision(RuleBasedStateMachine):
     def ends(self) -> None:
         self.happens(Happening.ENDED)
 
-    @precondition(lambda self: self.state in (State.STOPPED, State.FAILED, State.REFUSED, State.SELF_DISABLED, State.DISABLED))
+    @precondition(
+        lambda self: (
+            self.state
+            in (State.STOPPED, State.FAILED, State.REFUSED, State.SELF_DISABLED, State.DISABLED)
+        )
+    )
     @rule()
     def toggled(self) -> None:
         self.happens(Happening.ENABLE if self.state is State.DISABLED else Happening.DISABLE)
@@ -138,7 +153,9 @@ class Supervision(RuleBasedStateMachine):
 TestSupervision = Supervision.TestCase
 
 
-def delays(policy: RestartPolicy, times_s: list[float], *, ready_for_s: float = 0.0, jitter: float = 0.0) -> list[float | None]:
+def delays(
+    policy: RestartPolicy, times_s: list[float], *, ready_for_s: float = 0.0, jitter: float = 0.0
+) -> list[float | None]:
     return [policy.died(now_s, ready_for_s, jitter) for now_s in times_s]
 
 
@@ -150,7 +167,18 @@ def test_at_once_then_one_two_four_seconds_and_the_fifth_death_in_a_minute_break
 
 def test_deaths_further_apart_wait_longer_up_to_a_minute() -> None:
     times_s = [20.0 * number for number in range(10)]
-    assert delays(RestartPolicy(), times_s) == [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
+    assert delays(RestartPolicy(), times_s) == [
+        0.0,
+        1.0,
+        2.0,
+        4.0,
+        8.0,
+        16.0,
+        32.0,
+        60.0,
+        60.0,
+        60.0,
+    ]
 
 
 def test_the_minute_is_a_minute() -> None:
@@ -182,6 +210,8 @@ def test_reset_by_hand_begins_anew_and_remembers_how_often_it_was_restarted() ->
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=30), st.floats(0, 1))
-def test_a_delay_is_never_negative_nor_over_seventy_two_seconds(times_s: list[float], jitter: float) -> None:
+def test_a_delay_is_never_negative_nor_over_seventy_two_seconds(
+    times_s: list[float], jitter: float
+) -> None:
     for delay_s in delays(RestartPolicy(), sorted(times_s), jitter=jitter):
         assert delay_s is None or 0.0 <= delay_s <= 72.0

@@ -43,35 +43,78 @@ def refused_subscription(event: str = "pre_tool_call", **fields: Any) -> str:
 
 def payload(event: str = "pre_tool_call", **fields: Any) -> Payload:
     entry = CATALOGUE[event]
-    return msgspec.structs.replace(msgspec.convert(example_of(entry.payload), entry.payload), **fields)
+    return msgspec.structs.replace(
+        msgspec.convert(example_of(entry.payload), entry.payload), **fields
+    )
 
 
-# -- what may be left out ------------------------------------------------------------------------------------------
+# -- what may be left out
+# ------------------------------------------------------------------------------------------
 
 
 def test_only_the_version_and_the_name_are_required() -> None:
     manifest = read()
-    assert (manifest.name, manifest.routes, manifest.tools, manifest.commands) == ("guard", {}, (), ())
+    assert (manifest.name, manifest.routes, manifest.tools, manifest.commands) == (
+        "guard",
+        {},
+        (),
+        (),
+    )
     assert (manifest.uses, manifest.env) == (frozenset(), ())
 
 
 def test_null_means_absent() -> None:
     nothing = dict.fromkeys(
-        ["version", "description", "subscriptions", "tools", "commands", "uses", "env", "config_schema", "disabled"],
+        [
+            "version",
+            "description",
+            "subscriptions",
+            "tools",
+            "commands",
+            "uses",
+            "env",
+            "config_schema",
+            "disabled",
+        ],
     )
     assert read(**nothing) == read()
     of_a_subscription: dict[str, Any] = dict.fromkeys(
-        ["mode", "match", "timeout_s", "on_failure", "priority", "replaces", "include", "subagents", "optional", "_meta"],
+        [
+            "mode",
+            "match",
+            "timeout_s",
+            "on_failure",
+            "priority",
+            "replaces",
+            "include",
+            "subagents",
+            "optional",
+            "_meta",
+        ],
     )
     assert subscribe(**of_a_subscription) == subscribe()
     tool = {"name": "t"}
-    assert read(tools=[{**tool, "description": None, "input_schema": None, "timeout_s": None}]).tools == read(tools=[tool]).tools
+    assert (
+        read(tools=[{**tool, "description": None, "input_schema": None, "timeout_s": None}]).tools
+        == read(tools=[tool]).tools
+    )
 
 
 def test_the_defaults_of_a_subscription() -> None:
     route = subscribe()
-    assert (route.mode, route.patterns, route.timeout_s, route.on_failure) == ("hook", (), 5.0, "closed")
-    assert (route.priority, route.replaces, route.include, route.subagents, route.index) == (0, False, frozenset(), True, 0)
+    assert (route.mode, route.patterns, route.timeout_s, route.on_failure) == (
+        "hook",
+        (),
+        5.0,
+        "closed",
+    )
+    assert (route.priority, route.replaces, route.include, route.subagents, route.index) == (
+        0,
+        False,
+        frozenset(),
+        True,
+        0,
+    )
     assert subscribe("turn_end").mode == "event"
 
 
@@ -93,7 +136,9 @@ def test_the_defaults_of_a_subscription() -> None:
         ("subagent_start", "open", False),
     ],
 )
-def test_the_catalogue_decides_where_the_subscription_is_silent(event: str, on_failure: str, subagents: bool) -> None:
+def test_the_catalogue_decides_where_the_subscription_is_silent(
+    event: str, on_failure: str, subagents: bool
+) -> None:
     route = subscribe(event)
     assert (route.on_failure, route.subagents) == (on_failure, subagents)
     assert subscribe(event, subagents=not subagents).subagents is not subagents
@@ -101,21 +146,36 @@ def test_the_catalogue_decides_where_the_subscription_is_silent(event: str, on_f
 
 def test_what_a_subscription_says_counts() -> None:
     route = subscribe(mode="event", timeout_s=600, on_failure="open", priority=-7, subagents=False)
-    assert (route.mode, route.timeout_s, route.on_failure, route.priority, route.subagents) == ("event", 600.0, "open", -7, False)
+    assert (route.mode, route.timeout_s, route.on_failure, route.priority, route.subagents) == (
+        "event",
+        600.0,
+        "open",
+        -7,
+        False,
+    )
     assert subscribe("pre_llm_call", replaces=True, include=["messages"]).include == {"messages"}
 
 
 def test_subscriptions_keep_their_order_a_name() -> None:
-    manifest = read(subscriptions=[{"event": "stop"}, {"event": "turn_end"}, {"event": "stop", "priority": 9}])
+    manifest = read(
+        subscriptions=[{"event": "stop"}, {"event": "turn_end"}, {"event": "stop", "priority": 9}]
+    )
     assert [(route.index, route.priority) for route in manifest.routes["stop"]] == [(0, 0), (2, 9)]
     assert list(manifest.routes) == ["stop", "turn_end"]
 
 
 def test_unknown_fields_are_ignored_everywhere_but_in_subscriptions() -> None:
     manifest = read(
-        later={"x": 1}, tools=[{"name": "t", "later": 1}], commands=[{"name": "c", "later": 1}], env=[{"name": "E", "later": 1}]
+        later={"x": 1},
+        tools=[{"name": "t", "later": 1}],
+        commands=[{"name": "c", "later": 1}],
+        env=[{"name": "E", "later": 1}],
     )
-    assert (manifest.tools[0].name, manifest.commands[0].name, manifest.env[0].name) == ("t", "c", "E")
+    assert (manifest.tools[0].name, manifest.commands[0].name, manifest.env[0].name) == (
+        "t",
+        "c",
+        "E",
+    )
     assert subscribe(_meta={"free": [1]}) == subscribe()
 
 
@@ -126,7 +186,8 @@ def test_tools_get_their_defaults() -> None:
     assert tool.input_schema == {"type": "object", "properties": {"a": {}}}
 
 
-# -- every error names what is right -------------------------------------------------------------------------------
+# -- every error names what is right
+# -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -142,11 +203,16 @@ def test_tools_get_their_defaults() -> None:
 )
 def test_a_misspelt_field_of_a_subscription_names_the_nearest(field: str, nearest: str) -> None:
     why = refused(subscriptions=[{"event": "stop"}, {"event": "pre_tool_call", field: 1}])
-    assert why == f"the manifest does not fit: Object contains unknown field `{field}` - at `$.subscriptions[1]`; did you mean {nearest}?"
+    assert (
+        why
+        == f"the manifest does not fit: Object contains unknown field `{field}` - at `$.subscriptions[1]`; did you mean {nearest}?"
+    )
 
 
 def test_a_field_that_is_near_to_none_is_still_an_error() -> None:
-    assert refused_subscription(zzzzzz=None).endswith("unknown field `zzzzzz` - at `$.subscriptions[0]`")
+    assert refused_subscription(zzzzzz=None).endswith(
+        "unknown field `zzzzzz` - at `$.subscriptions[0]`"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,31 +227,65 @@ def test_a_field_that_is_near_to_none_is_still_an_error() -> None:
     ],
 )
 def test_an_unknown_name_names_the_nearest(event: str, hint: str) -> None:
-    assert refused_subscription(event) == f"subscription 1 ({event}): this host fires no such hook or event; {hint}"
+    assert (
+        refused_subscription(event)
+        == f"subscription 1 ({event}): this host fires no such hook or event; {hint}"
+    )
 
 
 def test_an_unknown_name_that_is_optional_is_left_out() -> None:
-    assert read(subscriptions=[{"event": "of_the_future", "optional": True}, {"event": "stop", "optional": True}]).routes.keys() == {"stop"}
+    assert read(
+        subscriptions=[
+            {"event": "of_the_future", "optional": True},
+            {"event": "stop", "optional": True},
+        ]
+    ).routes.keys() == {"stop"}
 
 
 def test_a_name_that_this_host_does_not_fire_is_unknown() -> None:
     raw = json.dumps({**LEAST, "subscriptions": [{"event": "stop"}]}).encode()
-    with pytest.raises(ManifestError, match=r"subscription 1 \(stop\): this host fires no such hook or event"):
+    with pytest.raises(
+        ManifestError, match=r"subscription 1 \(stop\): this host fires no such hook or event"
+    ):
         read_manifest(raw, fires=["turn_end"])
 
 
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"mode": "hok"}, "Invalid enum value 'hok' - at `$.subscriptions[0].mode`; there are hook, event"),
-        ({"on_failure": "close"}, "Invalid enum value 'close' - at `$.subscriptions[0].on_failure`; there are open, closed"),
-        ({"on_failure": ""}, "Invalid enum value '' - at `$.subscriptions[0].on_failure`; there are open, closed"),
+        (
+            {"mode": "hok"},
+            "Invalid enum value 'hok' - at `$.subscriptions[0].mode`; there are hook, event",
+        ),
+        (
+            {"on_failure": "close"},
+            "Invalid enum value 'close' - at `$.subscriptions[0].on_failure`; there are open, closed",
+        ),
+        (
+            {"on_failure": ""},
+            "Invalid enum value '' - at `$.subscriptions[0].on_failure`; there are open, closed",
+        ),
         ({"replaces": 1}, "Expected `bool | null`, got `int` - at `$.subscriptions[0].replaces`"),
-        ({"priority": 1.5}, "Expected `int | null`, got `float` - at `$.subscriptions[0].priority`"),
-        ({"timeout_s": "2"}, "Expected `float | null`, got `str` - at `$.subscriptions[0].timeout_s`"),
-        ({"timeout_s": True}, "Expected `float | null`, got `bool` - at `$.subscriptions[0].timeout_s`"),
-        ({"match": "write_*"}, "Expected `object | null`, got `str` - at `$.subscriptions[0].match`"),
-        ({"match": {"tool_name": 7}}, "Expected `str | array | null`, got `int` - at `$.subscriptions[0].match[...]`"),
+        (
+            {"priority": 1.5},
+            "Expected `int | null`, got `float` - at `$.subscriptions[0].priority`",
+        ),
+        (
+            {"timeout_s": "2"},
+            "Expected `float | null`, got `str` - at `$.subscriptions[0].timeout_s`",
+        ),
+        (
+            {"timeout_s": True},
+            "Expected `float | null`, got `bool` - at `$.subscriptions[0].timeout_s`",
+        ),
+        (
+            {"match": "write_*"},
+            "Expected `object | null`, got `str` - at `$.subscriptions[0].match`",
+        ),
+        (
+            {"match": {"tool_name": 7}},
+            "Expected `str | array | null`, got `int` - at `$.subscriptions[0].match[...]`",
+        ),
     ],
 )
 def test_a_value_of_the_wrong_kind_says_where_it_is(fields: dict[str, Any], why: str) -> None:
@@ -194,8 +294,16 @@ def test_a_value_of_the_wrong_kind_says_where_it_is(fields: dict[str, Any], why:
 
 def test_a_use_that_cannot_be_granted_names_those_that_can() -> None:
     why = refused(uses=["notify", "injct"])
-    assert why == "the manifest does not fit: Invalid enum value 'injct' - at `$.uses[1]`; there are notify, tools, inject, interrupt"
-    assert read(uses=["notify", "tools", "inject", "interrupt", "notify"]).uses == {"notify", "tools", "inject", "interrupt"}
+    assert (
+        why
+        == "the manifest does not fit: Invalid enum value 'injct' - at `$.uses[1]`; there are notify, tools, inject, interrupt"
+    )
+    assert read(uses=["notify", "tools", "inject", "interrupt", "notify"]).uses == {
+        "notify",
+        "tools",
+        "inject",
+        "interrupt",
+    }
 
 
 def test_a_wrong_word_of_megabytes_is_cut_and_takes_no_time() -> None:
@@ -216,14 +324,24 @@ def test_hook_on_an_event_is_an_error() -> None:
 
 
 def test_closed_needs_a_hook_that_can_deny() -> None:
-    assert "on_failure closed needs a hook that can deny, and stop cannot" in refused_subscription("stop", on_failure="closed")
-    assert "on_failure closed needs a hook that can deny, and turn_end cannot" in refused_subscription("turn_end", on_failure="closed")
+    assert "on_failure closed needs a hook that can deny, and stop cannot" in refused_subscription(
+        "stop", on_failure="closed"
+    )
+    assert (
+        "on_failure closed needs a hook that can deny, and turn_end cannot"
+        in refused_subscription("turn_end", on_failure="closed")
+    )
     assert subscribe("user_prompt_submit", on_failure="closed").on_failure == "closed"
 
 
-@pytest.mark.parametrize(("event", "fields"), [("stop", {}), ("session_start", {}), ("turn_end", {}), ("pre_tool_call", {"mode": "event"})])
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [("stop", {}), ("session_start", {}), ("turn_end", {}), ("pre_tool_call", {"mode": "event"})],
+)
 def test_replaces_needs_a_hook_whose_answer_may_replace(event: str, fields: dict[str, Any]) -> None:
-    assert "replaces needs a hook whose answer may replace" in refused_subscription(event, replaces=True, **fields)
+    assert "replaces needs a hook whose answer may replace" in refused_subscription(
+        event, replaces=True, **fields
+    )
     assert not subscribe(event, replaces=False, **fields).replaces
 
 
@@ -231,13 +349,18 @@ def test_include_names_heavy_fields_only_and_says_which_there_are() -> None:
     assert refused_subscription("pre_llm_call", include=["tools", "mesages"]) == (
         "subscription 1 (pre_llm_call): include names 'mesages'; heavy fields there: tools, messages"
     )
-    assert refused_subscription("stop", include=["messages"]).endswith("include names 'messages'; heavy fields there: none")
+    assert refused_subscription("stop", include=["messages"]).endswith(
+        "include names 'messages'; heavy fields there: none"
+    )
 
 
 @pytest.mark.parametrize("timeout_s", [0, -1, 0.049, 600.0001, 1e300, -0.0])
 def test_a_timeout_out_of_range_is_an_error_and_never_clamped(timeout_s: float) -> None:
     why = refused_subscription(timeout_s=timeout_s)
-    assert why == f"timeout_s of subscription 1 (pre_tool_call) is {float(timeout_s)}; it must be 0.05 to 600"
+    assert (
+        why
+        == f"timeout_s of subscription 1 (pre_tool_call) is {float(timeout_s)}; it must be 0.05 to 600"
+    )
     why = refused(tools=[{"name": "t", "timeout_s": timeout_s}])
     assert why == f"timeout_s of the tool t is {float(timeout_s)}; it must be 0.05 to 600"
 
@@ -256,13 +379,22 @@ def test_a_tool_s_timeout_that_is_no_number_is_an_error(timeout_s: float) -> Non
 
 
 def test_the_ends_of_the_range_are_in_it() -> None:
-    assert (subscribe(timeout_s=0.05).timeout_s, subscribe(timeout_s=600).timeout_s) == (0.05, 600.0)
+    assert (subscribe(timeout_s=0.05).timeout_s, subscribe(timeout_s=600).timeout_s) == (
+        0.05,
+        600.0,
+    )
 
 
 @pytest.mark.parametrize("version", [0, 2, -1, 99])
-def test_a_version_that_this_host_does_not_speak_shows_both_sides_whatever_else_has_changed(version: int) -> None:
+def test_a_version_that_this_host_does_not_speak_shows_both_sides_whatever_else_has_changed(
+    version: int,
+) -> None:
     with pytest.raises(ManifestError) as caught:
-        read_manifest(json.dumps({"protocol_version": version, "title": "of another time", "subscriptions": {}}).encode())
+        read_manifest(
+            json.dumps(
+                {"protocol_version": version, "title": "of another time", "subscriptions": {}}
+            ).encode()
+        )
     assert str(caught.value) == f"it speaks version {version} of the protocol, this host speaks 1"
 
 
@@ -302,7 +434,10 @@ def test_a_name_that_no_tool_may_have(name: str) -> None:
 
 
 def test_names_of_tools_are_what_model_apis_accept() -> None:
-    assert [tool.name for tool in read(tools=[{"name": "Get-It_2"}, {"name": "_"}, {"name": "a" * 64}]).tools] == [
+    assert [
+        tool.name
+        for tool in read(tools=[{"name": "Get-It_2"}, {"name": "_"}, {"name": "a" * 64}]).tools
+    ] == [
         "Get-It_2",
         "_",
         "a" * 64,
@@ -316,20 +451,30 @@ def test_a_name_that_no_command_may_have(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["stop", "new", "reset", "quit", "exit", "help"])
 def test_the_agent_s_own_commands_are_reserved(name: str) -> None:
-    assert refused(commands=[{"name": name}]) == f"the command /{name} is the agent's own; give it another name"
+    assert (
+        refused(commands=[{"name": name}])
+        == f"the command /{name} is the agent's own; give it another name"
+    )
 
 
 def test_a_name_stands_once() -> None:
-    assert refused(tools=[{"name": "t"}, {"name": "u"}, {"name": "t"}]) == "the tool t is declared twice"
+    assert (
+        refused(tools=[{"name": "t"}, {"name": "u"}, {"name": "t"}])
+        == "the tool t is declared twice"
+    )
     assert refused(commands=[{"name": "c"}, {"name": "c"}]) == "the command c is declared twice"
 
 
 @pytest.mark.parametrize("type_", ["string", None, ["object", "null"]])
 def test_a_tool_takes_an_object(type_: Any) -> None:
-    assert refused(tools=[{"name": "t", "input_schema": {"type": type_}}]) == "the input_schema of the tool t must describe an object"
+    assert (
+        refused(tools=[{"name": "t", "input_schema": {"type": type_}}])
+        == "the input_schema of the tool t must describe an object"
+    )
 
 
-# -- match ---------------------------------------------------------------------------------------------------------
+# -- match
+# ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -374,8 +519,12 @@ def test_all_fields_must_match() -> None:
 
 
 def test_null_never_matches() -> None:
-    assert not subscribe("stop", match={"last_assistant_message": "*"}).matches(payload("stop", last_assistant_message=None))
-    assert subscribe("stop", match={"last_assistant_message": "*"}).matches(payload("stop", last_assistant_message=""))
+    assert not subscribe("stop", match={"last_assistant_message": "*"}).matches(
+        payload("stop", last_assistant_message=None)
+    )
+    assert subscribe("stop", match={"last_assistant_message": "*"}).matches(
+        payload("stop", last_assistant_message="")
+    )
 
 
 def test_fields_of_a_few_words_can_be_matched() -> None:
@@ -386,10 +535,17 @@ def test_fields_of_a_few_words_can_be_matched() -> None:
 
 def test_only_string_fields_can_be_matched_or_the_guard_would_never_fire() -> None:
     for field in ("arguments", "meta", "seq", "agent_depth", "timeout_s"):
-        assert f"match names '{field}', which is no string field of pre_tool_call" in refused_subscription(match={field: "*rm*"})
+        assert (
+            f"match names '{field}', which is no string field of pre_tool_call"
+            in refused_subscription(match={field: "*rm*"})
+        )
     for field in ("truncated", "messages", "tools"):
-        assert f"match names '{field}', which is no string field" in refused_subscription("pre_llm_call", match={field: "*"})
-    assert "match names 'usage', which is no string field" in refused_subscription("turn_end", match={"usage": "*"})
+        assert f"match names '{field}', which is no string field" in refused_subscription(
+            "pre_llm_call", match={field: "*"}
+        )
+    assert "match names 'usage', which is no string field" in refused_subscription(
+        "turn_end", match={"usage": "*"}
+    )
 
 
 def test_every_field_that_can_be_matched_does_hold_a_string() -> None:
@@ -404,12 +560,18 @@ def test_every_field_that_can_be_matched_does_hold_a_string() -> None:
 
 
 def test_a_misspelt_field_of_match_names_the_nearest() -> None:
-    assert refused_subscription(match={"tool-name": "x"}).endswith("no string field of pre_tool_call; did you mean tool_name?")
-    assert "there are event_id, time, session_id" in refused_subscription("stop", match={"xyzzy": "x"})
+    assert refused_subscription(match={"tool-name": "x"}).endswith(
+        "no string field of pre_tool_call; did you mean tool_name?"
+    )
+    assert "there are event_id, time, session_id" in refused_subscription(
+        "stop", match={"xyzzy": "x"}
+    )
 
 
 def test_an_empty_list_of_patterns_is_an_error() -> None:
-    assert "match.tool_name is an empty list, which never matches" in refused_subscription(match={"tool_name": []})
+    assert "match.tool_name is an empty list, which never matches" in refused_subscription(
+        match={"tool_name": []}
+    )
 
 
 GLOBS = st.text(alphabet="ab*?[]!.\n", max_size=8)
@@ -420,10 +582,14 @@ def test_patterns_match_as_in_the_shell_without_classes(globs: list[str], text: 
     def plainly(glob: str) -> bool:
         return fnmatchcase(text, glob.replace("[", "[[]"))
 
-    assert subscribe(match={"tool_name": globs}).matches(payload(tool_name=text)) is any(map(plainly, globs))
+    assert subscribe(match={"tool_name": globs}).matches(payload(tool_name=text)) is any(
+        map(plainly, globs)
+    )
 
 
-@pytest.mark.parametrize("glob", ["*a" * 40 + "*b", "*" * 50 + "b", "*?" * 40 + "*b", "a*" * 60 + "?b"])
+@pytest.mark.parametrize(
+    "glob", ["*a" * 40 + "*b", "*" * 50 + "b", "*?" * 40 + "*b", "a*" * 60 + "?b"]
+)
 def test_no_pattern_can_hold_the_agent(glob: str) -> None:
     """With backtracking each of these would run for years."""
     route = subscribe("user_prompt_submit", match={"text": glob})
@@ -439,15 +605,39 @@ def test_a_run_of_question_marks_costs_no_more_than_one() -> None:
 
 
 @given(
-    st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=5),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3),
+        max_leaves=5,
+    ),
     st.data(),
 )
-def test_whatever_stands_in_a_field_the_only_exception_is_ours(value: Any, data: st.DataObject) -> None:
-    names = ["event", "mode", "match", "timeout_s", "on_failure", "priority", "replaces", "include", "subagents", "optional", "_meta", "x"]
-    subscription = {"event": data.draw(st.sampled_from(list(CATALOGUE))), data.draw(st.sampled_from(names)): value}
+def test_whatever_stands_in_a_field_the_only_exception_is_ours(
+    value: Any, data: st.DataObject
+) -> None:
+    names = [
+        "event",
+        "mode",
+        "match",
+        "timeout_s",
+        "on_failure",
+        "priority",
+        "replaces",
+        "include",
+        "subagents",
+        "optional",
+        "_meta",
+        "x",
+    ]
+    subscription = {
+        "event": data.draw(st.sampled_from(list(CATALOGUE))),
+        data.draw(st.sampled_from(names)): value,
+    }
     fields = {
         "subscriptions": [subscription],
-        data.draw(st.sampled_from(["tools", "commands", "uses", "env", "disabled", "version"])): value,
+        data.draw(
+            st.sampled_from(["tools", "commands", "uses", "env", "disabled", "version"])
+        ): value,
     }
     why = None
     try:
@@ -464,16 +654,26 @@ def _manifest_with(**fields: object) -> bytes:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"subscriptions": [{"event": "turn_end"}] * 257}, "it has 257 subscriptions; at most 256 are allowed"),
+        (
+            {"subscriptions": [{"event": "turn_end"}] * 257},
+            "it has 257 subscriptions; at most 256 are allowed",
+        ),
         (
             {"subscriptions": [{"event": "pre_tool_call", "match": {"tool_name": ["a"] * 1001}}]},
             "its subscriptions match by 1,001 patterns; at most 1,000 are allowed",
         ),
         (
-            {"subscriptions": [{"event": "pre_tool_call", "match": {"tool_name": ["*" * 4096, "a" * 4097]}}]},
+            {
+                "subscriptions": [
+                    {"event": "pre_tool_call", "match": {"tool_name": ["*" * 4096, "a" * 4097]}}
+                ]
+            },
             "the patterns of its subscriptions have 8,193 characters; at most 8,192 are allowed",
         ),
-        ({"tools": [{"name": f"t{number}"} for number in range(513)]}, "it offers 513 tools; at most 512 are allowed"),
+        (
+            {"tools": [{"name": f"t{number}"} for number in range(513)]},
+            "it offers 513 tools; at most 512 are allowed",
+        ),
         (
             {"tools": [{"name": "deploy", "input_schema": {"description": "x" * 65_519}}]},
             "the input_schema of the tool deploy is 65,537 bytes, over 65,536",
@@ -487,5 +687,7 @@ def test_a_manifest_cannot_hold_the_agent_by_its_size(fields: dict[str, object],
 
 
 def test_a_null_pattern_is_absent() -> None:
-    read = read_manifest(_manifest_with(subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": None}}]))
+    read = read_manifest(
+        _manifest_with(subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": None}}])
+    )
     assert read.routes["pre_tool_call"][0].patterns == ()

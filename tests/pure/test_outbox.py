@@ -175,7 +175,13 @@ def test_events_that_were_hastened_may_still_be_dropped() -> None:
 def test_hasten_moves_all_of_the_session_and_no_other_message() -> None:
     outbox = Outbox()
     outbox.put(event(b"[u]", "s"), urgent=True)
-    for item in (event(b"[s1]", "s"), event(b"[t1]", "t"), request(b"[s?]", call(), "s"), event(b"[-]"), droppable(b"[s2]", "s")):
+    for item in (
+        event(b"[s1]", "s"),
+        event(b"[t1]", "t"),
+        request(b"[s?]", call(), "s"),
+        event(b"[-]"),
+        droppable(b"[s2]", "s"),
+    ):
         outbox.put(item)
     outbox.hasten("s")
     outbox.hasten("unknown")
@@ -220,7 +226,10 @@ def test_clear_forgets_everything_and_tells_what_had_not_begun() -> None:
 
 
 class ListModel(RuleBasedStateMachine):
-    """The outbox against two plain lists. Every frame is `<number:padding>`, so interleaving would show in the bytes."""
+    """The outbox against two plain lists.
+
+    Every frame is `<number:padding>`, so interleaving would show in the bytes.
+    """
 
     @initialize(max_messages=st.integers(1, 8), max_bytes=st.integers(20, 120))
     def begin(self, max_messages: int, max_bytes: int) -> None:
@@ -252,11 +261,19 @@ class ListModel(RuleBasedStateMachine):
     )
     def put(self, padding: int, kind: str, session_id: str | None, urgent: bool) -> None:
         made = call() if kind == "request" else None
-        item = Item(self.frame(padding), kind, call=made, session_id=session_id, droppable=kind == "droppable")
+        item = Item(
+            self.frame(padding),
+            kind,
+            call=made,
+            session_id=session_id,
+            droppable=kind == "droppable",
+        )
         before = list(self.urgent), list(self.normal)
         dropped: list[Item] = []
         while not self.fits(item):
-            victim = next((waiting for waiting in self.urgent + self.normal if waiting.droppable), None)
+            victim = next(
+                (waiting for waiting in self.urgent + self.normal if waiting.droppable), None
+            )
             if victim is None:
                 self.urgent, self.normal = before
                 if item.droppable:
@@ -307,13 +324,19 @@ class ListModel(RuleBasedStateMachine):
 
     @rule(data=st.data(), padding=st.integers(0, 9))
     def swap(self, data: st.DataObject, padding: int) -> None:
-        lanes = [lane for lane in (self.urgent, self.normal) if any(item.call is not None for item in lane)]
+        lanes = [
+            lane
+            for lane in (self.urgent, self.normal)
+            if any(item.call is not None for item in lane)
+        ]
         told = Item(self.frame(padding), "event/told", session_id="s")
         if not lanes:
             assert not self.outbox.swap(call(), told)
             return
         lane = data.draw(st.sampled_from(lanes))
-        index = data.draw(st.sampled_from([index for index, item in enumerate(lane) if item.call is not None]))
+        index = data.draw(
+            st.sampled_from([index for index, item in enumerate(lane) if item.call is not None])
+        )
         victim = lane[index].call
         assert victim is not None
         lane[index] = told
@@ -330,7 +353,9 @@ class ListModel(RuleBasedStateMachine):
             assert self.outbox.size == self.held()
             assert len(self.outbox) == len(self.urgent) + len(self.normal) + (self.begun != b"")
             assert bool(self.outbox) is (self.held() > 0)
-            assert bytes(self.outbox.next_write()) == (self.begun or b"".join(item.frame for item in self.urgent + self.normal))
+            assert bytes(self.outbox.next_write()) == (
+                self.begun or b"".join(item.frame for item in self.urgent + self.normal)
+            )
 
 
 TestListModel = ListModel.TestCase

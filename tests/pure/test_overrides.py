@@ -19,7 +19,9 @@ from sliphook_sdk.protocol.describe import example_of
 
 
 def manifest(name: str, *subscriptions: dict[str, Any]) -> ReadManifest:
-    return read_manifest(json.dumps({"protocol_version": 1, "name": name, "subscriptions": subscriptions}).encode())
+    return read_manifest(
+        json.dumps({"protocol_version": 1, "name": name, "subscriptions": subscriptions}).encode()
+    )
 
 
 def spec(**fields: Any) -> PluginSpec:
@@ -31,8 +33,13 @@ def payload(event: str) -> Payload:
     return msgspec.convert(example_of(entry.payload), entry.payload)
 
 
-def fire(event: str, answers: dict[str, str | None], **specs: PluginSpec) -> tuple[list[list[str]], Outcome]:
-    """Fire at plugins that all declare the hook with its defaults; None is a timeout. Returns who was asked in each round."""
+def fire(
+    event: str, answers: dict[str, str | None], **specs: PluginSpec
+) -> tuple[list[list[str]], Outcome]:
+    """Fire at plugins that all declare the hook with its defaults; None is a timeout.
+
+    Returns who was asked in each round.
+    """
     subscribers = [
         Subscriber(plugin=name, order=order, routes=read.routes[event])
         for order, (name, one) in enumerate(specs.items())
@@ -51,44 +58,75 @@ def fire(event: str, answers: dict[str, str | None], **specs: PluginSpec) -> tup
 
 
 def _result(answer: str | None) -> Result:
-    return Result(status="timed_out", error="no answer") if answer is None else Result(status="answered", raw=answer.encode())
+    return (
+        Result(status="timed_out", error="no answer")
+        if answer is None
+        else Result(status="answered", raw=answer.encode())
+    )
 
 
 def test_without_a_word_of_the_user_the_plugins_count() -> None:
-    read = manifest("guard", {"event": "pre_tool_call", "timeout_s": 7.0, "priority": 3}, {"event": "turn_end"})
+    read = manifest(
+        "guard", {"event": "pre_tool_call", "timeout_s": 7.0, "priority": 3}, {"event": "turn_end"}
+    )
     assert apply_overrides(read, spec()) == read
 
 
 def test_priority_is_the_users() -> None:
-    asked, _ = fire("pre_tool_call", {"a": "{}", "b": "{}"}, a=spec(), b=spec(overrides={"pre_tool_call": Override(priority=1)}))
+    asked, _ = fire(
+        "pre_tool_call",
+        {"a": "{}", "b": "{}"},
+        a=spec(),
+        b=spec(overrides={"pre_tool_call": Override(priority=1)}),
+    )
     assert asked == [["b", "a"]]
 
 
 def test_a_priority_of_zero_is_a_priority() -> None:
-    read = apply_overrides(manifest("a", {"event": "stop", "priority": 9}), spec(overrides={"stop": Override(priority=0)}))
+    read = apply_overrides(
+        manifest("a", {"event": "stop", "priority": 9}),
+        spec(overrides={"stop": Override(priority=0)}),
+    )
     assert read.routes["stop"][0].priority == 0
 
 
 def test_the_user_may_weaken_a_closed_guard() -> None:
     _, outcome = fire("pre_tool_call", {"guard": None}, guard=spec())
-    assert (outcome.decision, [reason.text for reason in outcome.reasons]) == ("deny", ["no answer"])
-    _, outcome = fire("pre_tool_call", {"guard": None}, guard=spec(overrides={"pre_tool_call": Override(on_failure="open")}))
+    assert (outcome.decision, [reason.text for reason in outcome.reasons]) == (
+        "deny",
+        ["no answer"],
+    )
+    _, outcome = fire(
+        "pre_tool_call",
+        {"guard": None},
+        guard=spec(overrides={"pre_tool_call": Override(on_failure="open")}),
+    )
     assert (outcome.decision, outcome.reasons) == (None, ())
 
 
 def test_the_user_may_close_an_open_guard() -> None:
-    _, outcome = fire("user_prompt_submit", {"guard": None}, guard=spec(overrides={"user_prompt_submit": Override(on_failure="closed")}))
+    _, outcome = fire(
+        "user_prompt_submit",
+        {"guard": None},
+        guard=spec(overrides={"user_prompt_submit": Override(on_failure="closed")}),
+    )
     assert outcome.decision == "deny"
 
 
 def test_off_is_neither_asked_nor_told() -> None:
-    asked, outcome = fire("pre_tool_call", {"a": '{"decision":"deny"}'}, a=spec(overrides={"pre_tool_call": Override(off=True)}))
+    asked, outcome = fire(
+        "pre_tool_call",
+        {"a": '{"decision":"deny"}'},
+        a=spec(overrides={"pre_tool_call": Override(off=True)}),
+    )
     assert (asked, outcome.decision, outcome.parts) == ([], None, ())
 
 
 def test_an_override_leaves_other_subscriptions_alone() -> None:
     read = manifest("a", {"event": "stop"}, {"event": "turn_end"})
-    assert list(apply_overrides(read, spec(overrides={"stop": Override(off=True)})).routes) == ["turn_end"]
+    assert list(apply_overrides(read, spec(overrides={"stop": Override(off=True)})).routes) == [
+        "turn_end"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -105,13 +143,20 @@ def test_an_override_leaves_other_subscriptions_alone() -> None:
 def test_the_smallest_of_what_is_asked_for_and_the_caps_counts(
     asked: float, plugins: float | None, hosts: float | None, counts: float
 ) -> None:
-    read = apply_overrides(manifest("a", {"event": "stop", "timeout_s": asked}), spec(timeout_cap_s=plugins), timeout_cap_s=hosts)
+    read = apply_overrides(
+        manifest("a", {"event": "stop", "timeout_s": asked}),
+        spec(timeout_cap_s=plugins),
+        timeout_cap_s=hosts,
+    )
     assert read.routes["stop"][0].timeout_s == counts
 
 
 @pytest.mark.parametrize("cap_s", [0.0, -1.0, 0.04, 601.0, float("nan"), float("inf")])
 def test_a_cap_that_is_no_timeout_is_an_error(cap_s: float) -> None:
-    with pytest.raises(ManifestError, match=r"timeout_cap_s of the plugin's settings is .*; it must be 0\.05 to 600"):
+    with pytest.raises(
+        ManifestError,
+        match=r"timeout_cap_s of the plugin's settings is .*; it must be 0\.05 to 600",
+    ):
         apply_overrides(manifest("a"), spec(timeout_cap_s=cap_s))
     with pytest.raises(ManifestError, match=r"timeout_cap_s of the host's settings"):
         apply_overrides(manifest("a"), spec(), timeout_cap_s=cap_s)
@@ -120,7 +165,10 @@ def test_a_cap_that_is_no_timeout_is_an_error(cap_s: float) -> None:
 def test_a_misspelt_name_is_an_error_that_names_the_nearest() -> None:
     with pytest.raises(ManifestError) as caught:
         apply_overrides(manifest("a"), spec(overrides={"pre_tool_cal": Override(off=True)}))
-    assert str(caught.value) == "the user's settings name 'pre_tool_cal', which is no hook or event; did you mean pre_tool_call?"
+    assert (
+        str(caught.value)
+        == "the user's settings name 'pre_tool_cal', which is no hook or event; did you mean pre_tool_call?"
+    )
 
 
 def test_what_cannot_deny_cannot_be_closed() -> None:
@@ -128,9 +176,14 @@ def test_what_cannot_deny_cannot_be_closed() -> None:
         apply_overrides(manifest("a"), spec(overrides={"stop": Override(on_failure="closed")}))
 
 
-# -- the record ----------------------------------------------------------------------------------------------------
+# -- the record
+# ----------------------------------------------------------------------------------------------------
 
-RECORD = Manifest(protocol_version=1, name="guard", subscriptions=[Subscription(event="pre_tool_call", timeout_s=9.0)])
+RECORD = Manifest(
+    protocol_version=1,
+    name="guard",
+    subscriptions=[Subscription(event="pre_tool_call", timeout_s=9.0)],
+)
 
 
 def test_nothing_is_recorded() -> None:
@@ -138,7 +191,10 @@ def test_nothing_is_recorded() -> None:
 
 
 def test_the_users_word_counts_for_the_record_too() -> None:
-    read, fault = recorded_manifest(spec(recorded=RECORD, overrides={"pre_tool_call": Override(on_failure="open")}), timeout_cap_s=1.0)
+    read, fault = recorded_manifest(
+        spec(recorded=RECORD, overrides={"pre_tool_call": Override(on_failure="open")}),
+        timeout_cap_s=1.0,
+    )
     assert fault is None
     assert read is not None
     (route,) = read.routes["pre_tool_call"]
@@ -153,6 +209,11 @@ def test_a_fault_in_the_settings_leaves_the_recorded_guard_closed() -> None:
 
 
 def test_a_record_that_cannot_be_used_says_what_to_do() -> None:
-    read, fault = recorded_manifest(spec(recorded=msgspec.structs.replace(RECORD, protocol_version=7)))
+    read, fault = recorded_manifest(
+        spec(recorded=msgspec.structs.replace(RECORD, protocol_version=7))
+    )
     assert read is None
-    assert fault == "its recorded manifest cannot be used: it speaks version 7 of the protocol, this host speaks 1; install it again"
+    assert (
+        fault
+        == "its recorded manifest cannot be used: it speaks version 7 of the protocol, this host speaks 1; install it again"
+    )

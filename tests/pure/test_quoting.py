@@ -62,7 +62,9 @@ def test_a_character_cut_by_the_window_on_huge_bytes_is_not_seen() -> None:
     assert quote("é".encode() * 4_000_000, 3) == "éé…"
 
 
-@given(st.one_of(st.binary(max_size=80), st.text(max_size=80)), st.integers(min_value=1, max_value=50))
+@given(
+    st.one_of(st.binary(max_size=80), st.text(max_size=80)), st.integers(min_value=1, max_value=50)
+)
 def test_the_result_is_short_and_printable(data: bytes | str, limit: int) -> None:
     shown = quote(data, limit)
     assert len(shown) <= limit

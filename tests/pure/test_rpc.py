@@ -28,7 +28,9 @@ def body(frame: bytes) -> Any:
 class Peer:
     """A host's end: what it emitted, what its requests came to."""
 
-    def __init__(self, handlers: Mapping[str, Handler] | None = None, *, writes_at_once: bool = True) -> None:
+    def __init__(
+        self, handlers: Mapping[str, Handler] | None = None, *, writes_at_once: bool = True
+    ) -> None:
         self.emitted: list[Any] = []
         self.rpc = Rpc(self._emit, handlers or {})
         self._writes_at_once = writes_at_once
@@ -52,7 +54,9 @@ class Waiter:
 
     def replied(self, result: msgspec.Raw | None, error: envelope.ErrorObject | None) -> None:
         self.got.append(
-            json.loads(bytes(result)) if result is not None else error and (error.code, error.message, json.loads(bytes(error.data)))
+            json.loads(bytes(result))
+            if result is not None
+            else error and (error.code, error.message, json.loads(bytes(error.data)))
         )
 
 
@@ -74,12 +78,30 @@ def test_ids_are_integers_from_one_and_never_reused() -> None:
 def test_the_keys_come_in_the_promised_order_and_params_are_written_as_they_are() -> None:
     peer = Peer()
     _, frame = peer.rpc.request("hook/stop", msgspec.Raw(b'{"a":1,"b":"/"}'), Waiter())
-    assert frame == b'Content-Length: 71\r\n\r\n{"jsonrpc":"2.0","id":1,"method":"hook/stop","params":{"a":1,"b":"/"}}\n'
-    assert body(peer.rpc.notify("exit", EMPTY)) == {"jsonrpc": "2.0", "method": "exit", "params": {}}
+    assert (
+        frame
+        == b'Content-Length: 71\r\n\r\n{"jsonrpc":"2.0","id":1,"method":"hook/stop","params":{"a":1,"b":"/"}}\n'
+    )
+    assert body(peer.rpc.notify("exit", EMPTY)) == {
+        "jsonrpc": "2.0",
+        "method": "exit",
+        "params": {},
+    }
 
 
 @pytest.mark.parametrize(
-    "result", [None, 0, "", False, [], {}, {"result": 1}, {"error": {"code": 1, "message": "x"}}, {"result": 1, "error": 2}]
+    "result",
+    [
+        None,
+        0,
+        "",
+        False,
+        [],
+        {},
+        {"result": 1},
+        {"error": {"code": 1, "message": "x"}},
+        {"result": 1, "error": 2},
+    ],
 )
 def test_any_result_reaches_whoever_waits_as_it_is(result: Any) -> None:
     peer = Peer()
@@ -95,7 +117,10 @@ def test_any_result_reaches_whoever_waits_as_it_is(result: Any) -> None:
         ({"code": -32603, "message": "boom"}, (-32603, "boom", None)),
         ({"code": 0, "message": "zero"}, (0, "zero", None)),
         ({"code": 1, "message": ""}, (1, "(no message)", None)),
-        ({"code": -32602, "message": "m", "data": {"where": 1}, "extra": []}, (-32602, "m", {"where": 1})),
+        (
+            {"code": -32602, "message": "m", "data": {"where": 1}, "extra": []},
+            (-32602, "m", {"where": 1}),
+        ),
         ({"code": -32099, "message": "m"}, (-32099, "m", None)),
         ({"code": 10**30, "message": "m"}, (10**30, "m", None)),
     ],
@@ -132,7 +157,9 @@ def test_a_settled_request_is_settled_here_and_now_and_the_late_reply_is_dropped
     peer.rpc.settle(1, ErrorCode.REQUEST_CANCELLED, "again")
     assert waiter.got == [(-32800, "cancelled", None)]
     assert peer.says('{"jsonrpc":"2.0","id":1,"result":1}') is False
-    assert peer.says('{"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"cancelled"}}') is False
+    assert (
+        peer.says('{"jsonrpc":"2.0","id":1,"error":{"code":-32800,"message":"cancelled"}}') is False
+    )
     assert waiter.got == [(-32800, "cancelled", None)]
 
 
@@ -180,7 +207,8 @@ def test_whoever_waits_may_ask_anew_at_once() -> None:
     assert (first.got, second.got) == (["one"], ["two"])
 
 
-# -- what a plugin asks --------------------------------------------------------------------------------------------
+# -- what a plugin asks
+# --------------------------------------------------------------------------------------------
 
 
 def echo(params: bytes | msgspec.Raw) -> Any:
@@ -188,11 +216,26 @@ def echo(params: bytes | msgspec.Raw) -> Any:
 
 
 @pytest.mark.parametrize(
-    "say", [None, 0, "", [], {}, {"result": 1}, {"error": {"code": 1}}, {"result": 1, "error": 2, "id": 9, "jsonrpc": "x"}]
+    "say",
+    [
+        None,
+        0,
+        "",
+        [],
+        {},
+        {"result": 1},
+        {"error": {"code": 1}},
+        {"result": 1, "error": 2, "id": 9, "jsonrpc": "x"},
+    ],
 )
 def test_a_result_is_never_mixed_up_with_the_envelope(say: Any) -> None:
     peer = Peer({"echo": echo})
-    assert peer.says(json.dumps({"jsonrpc": "2.0", "id": "a", "method": "echo", "params": {"say": say}})) is False
+    assert (
+        peer.says(
+            json.dumps({"jsonrpc": "2.0", "id": "a", "method": "echo", "params": {"say": say}})
+        )
+        is False
+    )
     assert peer.emitted == [("echo", {"jsonrpc": "2.0", "id": "a", "result": say})]
 
 
@@ -214,7 +257,16 @@ def test_1_and_the_string_1_are_two_ids() -> None:
 def test_an_unknown_request_is_method_not_found(method: str) -> None:
     peer = Peer({"echo": echo})
     peer.says(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method}))
-    assert peer.emitted == [(method, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": f"there is no method '{method}'"}})]
+    assert peer.emitted == [
+        (
+            method,
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "error": {"code": -32601, "message": f"there is no method '{method}'"},
+            },
+        )
+    ]
 
 
 def test_a_method_s_name_of_megabytes_is_not_sent_back() -> None:
@@ -224,8 +276,12 @@ def test_a_method_s_name_of_megabytes_is_not_sent_back() -> None:
 
 
 @pytest.mark.parametrize("method", ["host/nothing", "$/unknown", "$/cancelRequest", "initialized"])
-@pytest.mark.parametrize("params", ["", ',"params":{}', ',"params":{"id":1}', ',"params":{"id":null}'])
-def test_an_unknown_notification_is_ignored_and_so_is_a_cancel_with_or_without_id(method: str, params: str) -> None:
+@pytest.mark.parametrize(
+    "params", ["", ',"params":{}', ',"params":{"id":1}', ',"params":{"id":null}']
+)
+def test_an_unknown_notification_is_ignored_and_so_is_a_cancel_with_or_without_id(
+    method: str, params: str
+) -> None:
     peer = Peer({"echo": echo})
     waiter = asked(peer)
     assert peer.says(f'{{"jsonrpc":"2.0","method":"{method}"{params}}}') is False
@@ -248,7 +304,9 @@ def test_a_refusal_goes_out_with_its_code_and_words() -> None:
     ]
 
 
-def test_a_handler_that_raises_is_an_internal_error_without_a_traceback_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_handler_that_raises_is_an_internal_error_without_a_traceback_and_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def fail(params: bytes | msgspec.Raw) -> Any:
         raise LookupError("a secret of the host")
 
@@ -260,7 +318,11 @@ def test_a_handler_that_raises_is_an_internal_error_without_a_traceback_and_is_l
         peer.says(f'{{"jsonrpc":"2.0","id":"{method}","method":"{method}"}}')
         assert peer.emitted.pop() == (
             method,
-            {"jsonrpc": "2.0", "id": method, "error": {"code": -32603, "message": "the host failed to handle this"}},
+            {
+                "jsonrpc": "2.0",
+                "id": method,
+                "error": {"code": -32603, "message": "the host failed to handle this"},
+            },
         )
         assert peer.says(f'{{"jsonrpc":"2.0","method":"{method}"}}') is False
         assert peer.emitted == []
@@ -323,7 +385,9 @@ def test_a_handler_may_ask_and_tell_the_plugin_before_it_answers() -> None:
     peer = Peer({"host/interrupt": interrupt})
     peer.says('{"jsonrpc":"2.0","id":1,"method":"host/interrupt"}')
     assert [body(frame)["method"] for frame in frames] == ["event/turn_end", "ping"]
-    assert peer.emitted == [("host/interrupt", {"jsonrpc": "2.0", "id": 1, "result": {"interrupted": True}})]
+    assert peer.emitted == [
+        ("host/interrupt", {"jsonrpc": "2.0", "id": 1, "result": {"interrupted": True}})
+    ]
 
 
 def test_payloads_are_never_logged(caplog: pytest.LogCaptureFixture) -> None:
@@ -344,20 +408,36 @@ def test_closing_needs_no_thread_and_may_be_repeated() -> None:
 
 
 MESSAGES = st.one_of(
-    st.builds(envelope.Reply, st.integers(-1, 6) | st.sampled_from(["1", ""]), st.sampled_from([EMPTY, msgspec.Raw(b"null")]), st.none()),
-    st.builds(envelope.Reply, st.integers(-1, 6), st.none(), st.builds(envelope.ErrorObject, st.integers(), st.text(max_size=5))),
+    st.builds(
+        envelope.Reply,
+        st.integers(-1, 6) | st.sampled_from(["1", ""]),
+        st.sampled_from([EMPTY, msgspec.Raw(b"null")]),
+        st.none(),
+    ),
+    st.builds(
+        envelope.Reply,
+        st.integers(-1, 6),
+        st.none(),
+        st.builds(envelope.ErrorObject, st.integers(), st.text(max_size=5)),
+    ),
     st.builds(
         envelope.Request,
         st.integers(0, 3) | st.sampled_from(["", "a"]),
         st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]),
         st.just(EMPTY),
     ),
-    st.builds(envelope.Notification, st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]), st.just(EMPTY)),
+    st.builds(
+        envelope.Notification,
+        st.sampled_from(["echo", "fail", "none", "$/cancelRequest"]),
+        st.just(EMPTY),
+    ),
 )
 
 
 @given(st.lists(MESSAGES | st.sampled_from(["ask", "settle"]), max_size=30), st.booleans())
-def test_whatever_comes_each_request_is_settled_once_and_only_violations_are_raised(steps: list[Any], writes_at_once: bool) -> None:
+def test_whatever_comes_each_request_is_settled_once_and_only_violations_are_raised(
+    steps: list[Any], writes_at_once: bool
+) -> None:
     def fail(params: bytes | msgspec.Raw) -> Any:
         raise Refusal(ErrorCode.BUSY)
 
@@ -385,7 +465,8 @@ def test_whatever_comes_each_request_is_settled_once_and_only_violations_are_rai
     assert len(peer.emitted) == requests
 
 
-# -- the fast path's requests, past Endpoint ------------------------------------------------------------------------------
+# -- the fast path's requests, past Endpoint
+# ------------------------------------------------------------------------------
 
 
 @given(
@@ -402,7 +483,11 @@ def test_a_request_past_the_engine_is_the_same_message_in_the_same_row_of_ids(
         request_id, frame = by_engine.request(method, raw, Waiter(), traceparent)
         assert (request_id, frame) == (number, past_it.ask(method, raw, Waiter(), traceparent)[1])
     mixed = Peer().rpc
-    assert [mixed.ask("a", EMPTY, Waiter())[0], mixed.request("b", EMPTY, Waiter())[0], mixed.ask("c", EMPTY, Waiter())[0]] == [1, 2, 3]
+    assert [
+        mixed.ask("a", EMPTY, Waiter())[0],
+        mixed.request("b", EMPTY, Waiter())[0],
+        mixed.ask("c", EMPTY, Waiter())[0],
+    ] == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -417,7 +502,11 @@ def test_a_request_past_the_engine_is_the_same_message_in_the_same_row_of_ids(
 def test_what_was_asked_past_the_engine_is_settled_once(says: str, got: Any) -> None:
     peer, waiter = Peer(), Waiter()
     peer.rpc.ask("hook/stop", EMPTY, waiter)
-    assert (peer.rpc.pending, peer.says(f'{{"jsonrpc":"2.0","id":1,{says}}}'), peer.rpc.pending) == (1, True, 0)
+    assert (
+        peer.rpc.pending,
+        peer.says(f'{{"jsonrpc":"2.0","id":1,{says}}}'),
+        peer.rpc.pending,
+    ) == (1, True, 0)
     assert peer.says(f'{{"jsonrpc":"2.0","id":1,{says}}}') is False
     peer.rpc.settle(1, ErrorCode.REQUEST_CANCELLED, "late")
     assert waiter.got == [got]

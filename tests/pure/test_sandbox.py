@@ -12,9 +12,20 @@ import pytest
 from sliphook.process import sandbox
 
 
-def argv(path: str, *, target: str | None = None, data_dir: str = "/home/ada/data/guard", prefixes: tuple[str, ...] = ()) -> list[str]:
+def argv(
+    path: str,
+    *,
+    target: str | None = None,
+    data_dir: str = "/home/ada/data/guard",
+    prefixes: tuple[str, ...] = (),
+) -> list[str]:
     return sandbox.sandbox_command(
-        Path(path), Path(target or path), Path(data_dir), bwrap="/usr/bin/bwrap", python="/usr/bin/python3", prefixes=[*map(Path, prefixes)]
+        Path(path),
+        Path(target or path),
+        Path(data_dir),
+        bwrap="/usr/bin/bwrap",
+        python="/usr/bin/python3",
+        prefixes=[*map(Path, prefixes)],
     )
 
 
@@ -42,7 +53,12 @@ def test_everything_can_be_read_and_one_folder_written() -> None:
         ("/tmp/work/guard", None, (), ["/tmp/work"]),
         ("/tmp/guard", None, (), ["/tmp/guard"]),
         ("/home/ada/guard", "/run/media/ada/stick/guard", (), ["/run/media/ada/stick"]),
-        ("/tmp/a/guard", "/tmp/b/guard", ("/tmp/a", "/tmp/venv", "/usr"), ["/tmp/a", "/tmp/b", "/tmp/venv"]),
+        (
+            "/tmp/a/guard",
+            "/tmp/b/guard",
+            ("/tmp/a", "/tmp/venv", "/usr"),
+            ["/tmp/a", "/tmp/b", "/tmp/venv"],
+        ),
         ("/tmpfiles/guard", None, ("/running",), []),
     ],
 )
@@ -55,7 +71,10 @@ def test_what_the_plugin_needs_of_a_folder_that_is_empty_inside(
     assert command.index("--bind") > max(covers), "the data folder comes last, or it is covered"
 
 
-@pytest.mark.parametrize(("returncode", "status"), [(0, 0), (1, 1), (127, 127), (128, 128), (139, -11), (137, -9), (-9, -9)])
+@pytest.mark.parametrize(
+    ("returncode", "status"),
+    [(0, 0), (1, 1), (127, 127), (128, 128), (139, -11), (137, -9), (-9, -9)],
+)
 def test_a_death_by_signal_is_told_as_one(returncode: int, status: int) -> None:
     assert sandbox.status_of(returncode) == status
 
@@ -66,7 +85,9 @@ def test_what_stands_in_the_way_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     missing = "a sandbox needs bubblewrap, and there is no bwrap on PATH; install it, for example with: apt install bubblewrap"
     assert sandbox.why_no_sandbox(tmp_path) == missing
     refuses = tmp_path / "bwrap"
-    refuses.write_text("#!/bin/sh\necho 'bwrap: No permissions to create\033[2J new namespace' >&2\nexit 1\n")
+    refuses.write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create\033[2J new namespace' >&2\nexit 1\n"
+    )
     refuses.chmod(0o755)
     assert sandbox.why_no_sandbox(tmp_path) == (
         "bubblewrap cannot make a sandbox here: bwrap: No permissions to create\\x1b[2J new namespace; "
@@ -83,4 +104,6 @@ def test_one_that_hangs_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(shutil, "which", "/usr/bin/{}".format)
     monkeypatch.setattr(subprocess, "run", hang)
-    assert sandbox.why_no_sandbox(tmp_path) == "bubblewrap did not start an empty program within 5 s"
+    assert (
+        sandbox.why_no_sandbox(tmp_path) == "bubblewrap did not start an empty program within 5 s"
+    )

@@ -17,7 +17,9 @@ def read(folder: Path, text: str) -> Settings:
     return read_settings(file)
 
 
-def test_without_a_file_everything_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_file_everything_is_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     assert settings_file() == tmp_path / "sliphook" / "config.toml"
     assert read_settings() == Settings()
@@ -42,11 +44,19 @@ def test_every_key(tmp_path: Path) -> None:
         off = true
         """,
     )
-    assert (settings.model, settings.base_url, settings.max_model_calls) == ("gpt-5-mini", "http://127.0.0.1:8080/v1", 20)
+    assert (settings.model, settings.base_url, settings.max_model_calls) == (
+        "gpt-5-mini",
+        "http://127.0.0.1:8080/v1",
+        20,
+    )
     assert (settings.new_message, settings.timeout_cap_s) == ("interrupt", 10.0)
     guard = settings.plugins["guard"]
     assert guard.timeout_cap_s == 1.5
-    assert (guard.hooks["pre_tool_call"].priority, guard.hooks["pre_tool_call"].on_failure, guard.hooks["pre_tool_call"].off) == (
+    assert (
+        guard.hooks["pre_tool_call"].priority,
+        guard.hooks["pre_tool_call"].on_failure,
+        guard.hooks["pre_tool_call"].off,
+    ) == (
         100,
         "open",
         False,
@@ -62,14 +72,29 @@ def test_every_key(tmp_path: Path) -> None:
         ('model = " "', ", line 1: model: it is empty; leave the key out, or name a model"),
         ('base_url = "localhost"', ", line 1: base_url: it must begin with http:// or https://"),
         ("timeout_cap_s = 0", ", line 1: timeout_cap_s: 0 is no timeout: give 0.05 to 600 seconds"),
-        ("timeout_cap_s = nan", ", line 1: timeout_cap_s: nan is no timeout: give 0.05 to 600 seconds"),
-        ('timeout_cap_s = "1"', ", line 1: timeout_cap_s: it must be a number, and is the text '1'"),
+        (
+            "timeout_cap_s = nan",
+            ", line 1: timeout_cap_s: nan is no timeout: give 0.05 to 600 seconds",
+        ),
+        (
+            'timeout_cap_s = "1"',
+            ", line 1: timeout_cap_s: it must be a number, and is the text '1'",
+        ),
         ("max_model_calls = 0", ", line 1: max_model_calls: 0 is out of range: give 1 to 10,000"),
-        ("max_model_calls = true", ", line 1: max_model_calls: it must be a whole number, and is true"),
-        ('new_message = "interupt"', ", line 1: new_message: the text 'interupt' does not go there; did you mean interrupt?"),
+        (
+            "max_model_calls = true",
+            ", line 1: max_model_calls: it must be a whole number, and is true",
+        ),
+        (
+            'new_message = "interupt"',
+            ", line 1: new_message: the text 'interupt' does not go there; did you mean interrupt?",
+        ),
         ("plugins = 3", ", line 1: plugins: it must be a table, and is 3"),
         ("[plugins]\nguard = 1", ", line 2: plugins.guard: it must be a table, and is 1"),
-        ("[plugins.guard]\ntimeout_cap_s = 601", ", line 2: plugins.guard.timeout_cap_s: 601 is no timeout: give 0.05 to 600 seconds"),
+        (
+            "[plugins.guard]\ntimeout_cap_s = 601",
+            ", line 2: plugins.guard.timeout_cap_s: 601 is no timeout: give 0.05 to 600 seconds",
+        ),
         (
             "[plugins.guard.hooks.stop]\npriorty = 1",
             ", line 2: plugins.guard.hooks.stop.priorty: there is no such key; did you mean priority?",
@@ -112,7 +137,9 @@ def test_what_the_user_has_decided_goes_over_the_plugins_own_file(tmp_path: Path
         "[plugins.guard.hooks.stop]\non_failure = 'open'\n",
     )
     own = {"pre_tool_call": Override(priority=1, on_failure="open"), "turn_end": Override(off=True)}
-    spec = with_settings(PluginSpec(Path("/guard"), name="guard", timeout_cap_s=3.0, overrides=own), settings)
+    spec = with_settings(
+        PluginSpec(Path("/guard"), name="guard", timeout_cap_s=3.0, overrides=own), settings
+    )
     assert spec.timeout_cap_s == 2.0
     assert spec.overrides == {
         "pre_tool_call": Override(priority=5, on_failure="open"),

@@ -53,7 +53,9 @@ def test_a_line_without_end_is_cut_and_not_kept_in_memory() -> None:
     (line,) = tail.feed(b"a" * 60_000, 0.0)
     assert line == "a" * 999 + "…"
     assert tail.feed(b"still of that line", 0.0) == []
-    assert tail.feed(b" and its end\nb\n", 0.0) == ["b"]  # what is left of a secret that was cut would not be known as one
+    assert tail.feed(b" and its end\nb\n", 0.0) == [
+        "b"
+    ]  # what is left of a secret that was cut would not be known as one
 
 
 def test_a_line_of_a_thousand_wide_characters_is_one_line_in_however_many_pieces() -> None:

@@ -7,7 +7,9 @@ from sliphook.plugin.tools import ToolTable
 
 
 def tool(name: str, description: str = "") -> PluginTool:
-    return PluginTool(name=name, description=description, input_schema={"type": "object"}, timeout_s=30.0)
+    return PluginTool(
+        name=name, description=description, input_schema={"type": "object"}, timeout_s=30.0
+    )
 
 
 def names(table: ToolTable, session_id: str | None) -> list[tuple[str, str]]:
@@ -75,12 +77,29 @@ def test_a_taken_name_names_who_has_it() -> None:
 def test_the_shapes_that_model_apis_take() -> None:
     table = ToolTable()
     table.replace(
-        "a", None, [PluginTool(name="x", description="Does x.", input_schema={"type": "object", "properties": {}}, timeout_s=2.5)]
+        "a",
+        None,
+        [
+            PluginTool(
+                name="x",
+                description="Does x.",
+                input_schema={"type": "object", "properties": {}},
+                timeout_s=2.5,
+            )
+        ],
     )
     (offer,) = table.offers(None)
     assert offer.openai() == {
         "type": "function",
-        "function": {"name": "x", "description": "Does x.", "parameters": {"type": "object", "properties": {}}},
+        "function": {
+            "name": "x",
+            "description": "Does x.",
+            "parameters": {"type": "object", "properties": {}},
+        },
     }
-    assert offer.anthropic() == {"name": "x", "description": "Does x.", "input_schema": {"type": "object", "properties": {}}}
+    assert offer.anthropic() == {
+        "name": "x",
+        "description": "Does x.",
+        "input_schema": {"type": "object", "properties": {}},
+    }
     assert offer.timeout_s == 2.5

@@ -10,7 +10,11 @@ from sliphook_sdk.protocol import Usage
 
 @pytest.mark.parametrize(
     ("total", "more", "sum_"),
-    [((None, 1, 0), (None, 2, 3), (None, 3, 3)), ((4, None, None), (None, 5, None), (4, 5, None)), ((0, 0, None), (None, 0, 0), (0, 0, 0))],
+    [
+        ((None, 1, 0), (None, 2, 3), (None, 3, 3)),
+        ((4, None, None), (None, 5, None), (4, 5, None)),
+        ((0, 0, None), (None, 0, 0), (0, 0, 0)),
+    ],
 )
 def test_unknown_is_null_and_never_zero(
     total: tuple[int | None, int | None, int | None],

@@ -22,7 +22,8 @@ def after(*answers: float) -> SpinWait:
 
 
 def test_what_it_can_cost() -> None:
-    # half a millisecond is a tenth of the least that an agent's user could notice; docs/performance.md says so
+    # half a millisecond is a tenth of the least that an agent's user could notice;
+    # docs/performance.md says so
     assert SPIN_S == 0.0005
 
 
@@ -63,7 +64,9 @@ def test_at_most_one_answer_in_nine_is_waited_for_awake_in_vain(answers: list[fl
 
 
 @pytest.mark.parametrize(("all_of_them", "found"), [(4, 4), (None, 1)])
-def test_a_system_that_does_not_say_which_processors_are_ours(all_of_them: int | None, found: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_does_not_say_which_processors_are_ours(
+    all_of_them: int | None, found: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(pid: int) -> None:
         raise PermissionError(1, "Operation not permitted")
 

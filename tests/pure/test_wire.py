@@ -14,7 +14,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sliphook.wire import envelope
-from sliphook.wire.envelope import ErrorObject, InvalidMessage, Message, Notification, NotJson, Reply, Request, TooDeep
+from sliphook.wire.envelope import (
+    ErrorObject,
+    InvalidMessage,
+    Message,
+    Notification,
+    NotJson,
+    Reply,
+    Request,
+    TooDeep,
+)
 from sliphook_sdk.protocol import ErrorCode
 
 
@@ -26,17 +35,32 @@ def shown(message: Message) -> tuple[Any, ...]:
             return (value.code, value.message, plain(value.data))
         return bytes(value) if isinstance(value, msgspec.Raw) else value
 
-    return (type(message).__name__, *(plain(getattr(message, field)) for field in message.__struct_fields__))
+    return (
+        type(message).__name__,
+        *(plain(getattr(message, field)) for field in message.__struct_fields__),
+    )
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (b'{"jsonrpc":"2.0","id":1,"method":"host/tools","params":{"a":[1]}}', ("Request", 1, "host/tools", b'{"a":[1]}')),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"host/tools","params":{"a":[1]}}',
+            ("Request", 1, "host/tools", b'{"a":[1]}'),
+        ),
         (b'{"jsonrpc":"2.0","method":"host/log","params":{}}', ("Notification", "host/log", b"{}")),
-        (b'{"jsonrpc":"2.0","id":1,"result":{"decision":"deny"}}', ("Reply", 1, b'{"decision":"deny"}', None)),
-        (b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}', ("Reply", 1, None, (-32601, "no", b"null"))),
-        (b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","data":[0]}}', ("Reply", 1, None, (1, "", b"[0]"))),
+        (
+            b'{"jsonrpc":"2.0","id":1,"result":{"decision":"deny"}}',
+            ("Reply", 1, b'{"decision":"deny"}', None),
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}',
+            ("Reply", 1, None, (-32601, "no", b"null")),
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"","data":[0]}}',
+            ("Reply", 1, None, (1, "", b"[0]")),
+        ),
     ],
 )
 def test_the_kinds_of_message(body: bytes, message: tuple[Any, ...]) -> None:
@@ -52,7 +76,13 @@ def test_the_kinds_of_message(body: bytes, message: tuple[Any, ...]) -> None:
         b'{"\\u006asonrpc":"2.\\u0030","id":1,"method":"\\u006d","params":{ "a" : 1 }}',
         b'{"jsonrpc":"2.0","id":1,"method":"m","params":{ "a" : 1 },"result":null,"error":null}',
     ],
-    ids=["space and order", "unknown fields are ignored", "a doubled key: the last", "escapes", "null means absent"],
+    ids=[
+        "space and order",
+        "unknown fields are ignored",
+        "a doubled key: the last",
+        "escapes",
+        "null means absent",
+    ],
 )
 def test_forms_that_mean_the_same(body: bytes) -> None:
     assert shown(envelope.decode(body)) == ("Request", 1, "m", b'{ "a" : 1 }')
@@ -60,8 +90,17 @@ def test_forms_that_mean_the_same(body: bytes) -> None:
 
 @pytest.mark.parametrize("params", [b"", b',"params":null', b',"params":{}'])
 def test_params_that_are_missing_or_null_mean_an_empty_object(params: bytes) -> None:
-    assert shown(envelope.decode(b'{"jsonrpc":"2.0","method":"m"%b}' % params)) == ("Notification", "m", b"{}")
-    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":"x","method":"m"%b}' % params)) == ("Request", "x", "m", b"{}")
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","method":"m"%b}' % params)) == (
+        "Notification",
+        "m",
+        b"{}",
+    )
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":"x","method":"m"%b}' % params)) == (
+        "Request",
+        "x",
+        "m",
+        b"{}",
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,15 +116,27 @@ def test_params_that_are_missing_or_null_mean_an_empty_object(params: bytes) -> 
     ],
 )
 def test_ids_are_integers_or_strings(raw: bytes, id: int | str) -> None:
-    assert envelope.decode(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % raw) == Request(id, "m", msgspec.Raw(b"{}"))
+    assert envelope.decode(b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % raw) == Request(
+        id, "m", msgspec.Raw(b"{}")
+    )
     reply = envelope.decode(b'{"jsonrpc":"2.0","id":%b,"result":0}' % raw)
     assert isinstance(reply, Reply)
     assert reply.id == id
 
 
 def test_a_result_may_be_null() -> None:
-    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":1,"result":null}')) == ("Reply", 1, b"null", None)
-    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":1,"result":null,"error":null}')) == ("Reply", 1, b"null", None)
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":1,"result":null}')) == (
+        "Reply",
+        1,
+        b"null",
+        None,
+    )
+    assert shown(envelope.decode(b'{"jsonrpc":"2.0","id":1,"result":null,"error":null}')) == (
+        "Reply",
+        1,
+        b"null",
+        None,
+    )
 
 
 def test_beside_an_error_a_null_result_is_absent() -> None:
@@ -103,39 +154,109 @@ def test_extra_keys_of_an_error_object_are_ignored() -> None:
     [
         (b"{}", None, False, 'a message without "jsonrpc":"2.0"'),
         (b'{"id":3,"method":"m"}', 3, False, 'a message without "jsonrpc":"2.0"'),
-        (b'{"jsonrpc":"1.0","id":"a","method":"m"}', "a", False, '"jsonrpc" is not "2.0" but "1.0"'),
+        (
+            b'{"jsonrpc":"1.0","id":"a","method":"m"}',
+            "a",
+            False,
+            '"jsonrpc" is not "2.0" but "1.0"',
+        ),
         (b'{"jsonrpc":2.0,"id":3,"result":0}', 3, True, '"jsonrpc" is not "2.0" but 2.0'),
         (b'{"jsonrpc":"2.0"}', None, False, "a message with neither a method nor an id"),
-        (b'{"jsonrpc":"2.0","id":3}', 3, False, "a message with neither a method, a result nor an error"),
-        (b'{"jsonrpc":"2.0","id":3,"error":null}', 3, False, "a message with neither a method, a result nor an error"),
+        (
+            b'{"jsonrpc":"2.0","id":3}',
+            3,
+            False,
+            "a message with neither a method, a result nor an error",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"error":null}',
+            3,
+            False,
+            "a message with neither a method, a result nor an error",
+        ),
         (b'{"jsonrpc":"2.0","result":{}}', None, True, "a reply without an id"),
-        (b'[{"jsonrpc":"2.0","id":3,"method":"m"}]', None, False, "a batch; each message is sent on its own"),
+        (
+            b'[{"jsonrpc":"2.0","id":3,"method":"m"}]',
+            None,
+            False,
+            "a batch; each message is sent on its own",
+        ),
         (b" []", None, False, "a batch; each message is sent on its own"),
         (b"42", None, False, "JSON that is no object: 42"),
         (b"null", None, False, "JSON that is no object: null"),
         (b'"\\u001b\x7f"', None, False, 'JSON that is no object: "\\u001b\\x7f"'),
-        (b'{"jsonrpc":"2.0","id":null,"method":"m"}', None, False, "an id is an integer or a string, not null"),
-        (b'{"jsonrpc":"2.0","id":1.0,"method":"m"}', None, False, "an id is an integer or a string, not 1.0"),
-        (b'{"jsonrpc":"2.0","id":true,"method":"m"}', None, False, "an id is an integer or a string, not true"),
-        (b'{"jsonrpc":"2.0","id":[1],"result":0}', None, True, "an id is an integer or a string, not [1]"),
-        (b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % (b"9" * 5000), None, False, "an id is an integer or a string, not " + "9" * 119 + "…"),
+        (
+            b'{"jsonrpc":"2.0","id":null,"method":"m"}',
+            None,
+            False,
+            "an id is an integer or a string, not null",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":1.0,"method":"m"}',
+            None,
+            False,
+            "an id is an integer or a string, not 1.0",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":true,"method":"m"}',
+            None,
+            False,
+            "an id is an integer or a string, not true",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":[1],"result":0}',
+            None,
+            True,
+            "an id is an integer or a string, not [1]",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":%b,"method":"m"}' % (b"9" * 5000),
+            None,
+            False,
+            "an id is an integer or a string, not " + "9" * 119 + "…",
+        ),
         (
             b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}',
             None,
             True,
             'an error reply without a usable id, so the plugin could not read a message: {"code":-32700,"message":"parse error"}',
         ),
-        (b'{"jsonrpc":"2.0","id":3,"result":{},"error":{"code":1,"message":"x"}}', 3, True, "a reply with both a result and an error"),
-        (b'{"jsonrpc":"2.0","id":3,"method":"m","result":{}}', 3, False, "a message with both a method and a result or error"),
+        (
+            b'{"jsonrpc":"2.0","id":3,"result":{},"error":{"code":1,"message":"x"}}',
+            3,
+            True,
+            "a reply with both a result and an error",
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"method":"m","result":{}}',
+            3,
+            False,
+            "a message with both a method and a result or error",
+        ),
         (
             b'{"jsonrpc":"2.0","method":"m","error":{"code":1,"message":"x"}}',
             None,
             False,
             "a message with both a method and a result or error",
         ),
-        (b'{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}', 3, False, 'the params of "m" are not an object: [1]'),
-        (b'{"jsonrpc":"2.0","method":"m\\u001b","params":"x"}', None, False, 'the params of "m\\x1b" are not an object: "x"'),
-        (b'{"jsonrpc":"2.0","id":3,"method":"m","params":0}', 3, False, 'the params of "m" are not an object: 0'),
+        (
+            b'{"jsonrpc":"2.0","id":3,"method":"m","params":[1]}',
+            3,
+            False,
+            'the params of "m" are not an object: [1]',
+        ),
+        (
+            b'{"jsonrpc":"2.0","method":"m\\u001b","params":"x"}',
+            None,
+            False,
+            'the params of "m\\x1b" are not an object: "x"',
+        ),
+        (
+            b'{"jsonrpc":"2.0","id":3,"method":"m","params":0}',
+            3,
+            False,
+            'the params of "m" are not an object: 0',
+        ),
         (
             b'{"jsonrpc":"2.0","id":3,"method":5}',
             3,
@@ -168,11 +289,18 @@ def test_extra_keys_of_an_error_object_are_ignored() -> None:
         ),
     ],
 )
-def test_json_that_is_no_valid_message_is_32600_with_the_id_if_usable(body: bytes, id: int | str | None, is_reply: bool, why: str) -> None:
+def test_json_that_is_no_valid_message_is_32600_with_the_id_if_usable(
+    body: bytes, id: int | str | None, is_reply: bool, why: str
+) -> None:
     with pytest.raises(InvalidMessage) as caught:
         envelope.decode(body)
     error = caught.value
-    assert (error.code, error.id, error.is_reply, error.why) == (ErrorCode.INVALID_REQUEST, id, is_reply, why)
+    assert (error.code, error.id, error.is_reply, error.why) == (
+        ErrorCode.INVALID_REQUEST,
+        id,
+        is_reply,
+        why,
+    )
     assert error.code == -32600
 
 
@@ -184,7 +312,10 @@ def test_json_that_is_no_valid_message_is_32600_with_the_id_if_usable(body: byte
         (b"hello", "invalid character (byte 0)"),
         (b'{"jsonrpc":"2.0","id":1,"result":{', "Input data was truncated"),
         (b'{"jsonrpc":"2.0","id":1,"result":{}}}', "trailing characters (byte 37)"),
-        (b'{"jsonrpc":"2.0","id":1,"result":0}{"jsonrpc":"2.0","id":2,"result":0}', "trailing characters (byte 36)"),
+        (
+            b'{"jsonrpc":"2.0","id":1,"result":0}{"jsonrpc":"2.0","id":2,"result":0}',
+            "trailing characters (byte 36)",
+        ),
         (b'{"jsonrpc":"2.0","id":1,"result":NaN}', "invalid character (byte 33)"),
         (b'{"jsonrpc":"2.0","id":1,"result":[01]}', "invalid number (byte 35)"),
         (b'{"jsonrpc":"2.0","id":1,"result":"a\nb"}', "invalid character (byte 35)"),
@@ -217,7 +348,9 @@ def test_utf8_only_everywhere_in_the_body(body: bytes, byte: int) -> None:
     assert caught.value.why == f"not UTF-8 (byte {byte})"
 
 
-@pytest.mark.parametrize("text", [b"\\ud800", b"\\udc00", b"\\ud800x", b"\\ud800\\u0041", b"\\udc00\\ud800"])
+@pytest.mark.parametrize(
+    "text", [b"\\ud800", b"\\udc00", b"\\ud800x", b"\\ud800\\u0041", b"\\udc00\\ud800"]
+)
 def test_no_lone_surrogates(text: bytes) -> None:
     for body in (
         b'{"jsonrpc":"2.0","id":1,"result":"%b more"}',
@@ -230,7 +363,13 @@ def test_no_lone_surrogates(text: bytes) -> None:
 
 def nested(levels: int, inside: bytes = b"") -> bytes:
     """A notification of so many levels, the message itself and its params among them."""
-    return b'{"jsonrpc":"2.0","method":"m","params":{"a":' + b"[" * (levels - 2) + inside + b"]" * (levels - 2) + b"}}"
+    return (
+        b'{"jsonrpc":"2.0","method":"m","params":{"a":'
+        + b"[" * (levels - 2)
+        + inside
+        + b"]" * (levels - 2)
+        + b"}}"
+    )
 
 
 def test_nesting_of_128_is_the_limit_and_the_message_is_the_first_level() -> None:
@@ -243,7 +382,12 @@ def test_nesting_of_128_is_the_limit_and_the_message_is_the_first_level() -> Non
 
 def test_objects_count_as_arrays_do() -> None:
     def deep(levels: int) -> bytes:
-        return b'{"jsonrpc":"2.0","id":1,"result":' + b'{"a":[' * (levels // 2) + b"]}" * (levels // 2) + b"}"
+        return (
+            b'{"jsonrpc":"2.0","id":1,"result":'
+            + b'{"a":[' * (levels // 2)
+            + b"]}" * (levels // 2)
+            + b"}"
+        )
 
     assert isinstance(envelope.decode(deep(126)), Reply)
     with pytest.raises(TooDeep):
@@ -323,7 +467,10 @@ class Renamed(msgspec.Struct, omit_defaults=True):
         ({"\udcff": ["\ud800", {"k": ("\udc00",)}]}, '{"\ufffd":["\ufffd",{"k":["\ufffd"]}]}'),
         (dict.fromkeys(["\ud800", "\ud801"], 2), '{"\ufffd":2}'),
         (Renamed("\ud800"), '{"text":"\ufffd"}'),
-        (Renamed("\ud800", meta_={1: float("nan")}, raw=msgspec.Raw(b'{ "a":1}')), '{"text":"\ufffd","_meta":{"1":null},"raw":{"a":1}}'),
+        (
+            Renamed("\ud800", meta_={1: float("nan")}, raw=msgspec.Raw(b'{ "a":1}')),
+            '{"text":"\ufffd","_meta":{"1":null},"raw":{"a":1}}',
+        ),
         ([{"\ud800"}, 1, None, True, 1.5], '[["\ufffd"],1,null,true,1.5]'),
     ],
 )
@@ -356,18 +503,26 @@ def test_what_contains_itself_is_a_type_error() -> None:
     loop: list[Any] = ["\ud800"]
     loop.append(loop)
     for value in (loop, loop[1:]):
-        with pytest.raises(TypeError, match="list cannot be encoded: it is nested too deep, or contains itself"):
+        with pytest.raises(
+            TypeError, match="list cannot be encoded: it is nested too deep, or contains itself"
+        ):
             envelope.encode(value)
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda items: st.lists(items, max_size=4) | st.dictionaries(st.text(), items, max_size=4),
     max_leaves=12,
 )
 
 
-ESCAPES = {rb"\\", rb"\"", rb"\b", rb"\f", rb"\n", rb"\r", rb"\t"} | {b"\\u%04x" % code for code in range(32)}
+ESCAPES = {rb"\\", rb"\"", rb"\b", rb"\f", rb"\n", rb"\r", rb"\t"} | {
+    b"\\u%04x" % code for code in range(32)
+}
 
 
 @given(JSON)
@@ -385,7 +540,9 @@ def test_any_json_comes_back_and_is_compact(value: Any) -> None:
 
 @given(st.integers() | st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
 def test_any_request_comes_back(id: int | str, method: str, params: dict[str, Any]) -> None:
-    message = envelope.decode(envelope.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+    message = envelope.decode(
+        envelope.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    )
     assert isinstance(message, Request)
     assert (message.id, message.method, json.loads(bytes(message.params))) == (id, method, params)
 
@@ -402,7 +559,14 @@ VALID = (
 )
 
 
-@given(st.sampled_from(VALID), st.lists(st.tuples(st.integers(0, 110), st.integers(0, 3), st.binary(max_size=3)), min_size=1, max_size=4))
+@given(
+    st.sampled_from(VALID),
+    st.lists(
+        st.tuples(st.integers(0, 110), st.integers(0, 3), st.binary(max_size=3)),
+        min_size=1,
+        max_size=4,
+    ),
+)
 def test_mutated_messages_raise_only_ours(body: bytes, edits: list[tuple[int, int, bytes]]) -> None:
     for at, removed, inserted in edits:
         body = body[:at] + inserted + body[at + removed :]

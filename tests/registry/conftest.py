@@ -76,4 +76,8 @@ def make(tmp_path: Path) -> MakePlugin:
 def stored() -> dict[str, bytes]:
     """Every file of the registry, whole."""
     folder = paths.data_home() / "plugins"
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"} if folder.exists() else {}
+    return (
+        {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+        if folder.exists()
+        else {}
+    )

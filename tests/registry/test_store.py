@@ -30,7 +30,16 @@ def plugin(name: str = "guard", **fields: Any) -> Registered:
             name="guard",
             subscriptions=[Subscription(event="pre_tool_call", on_failure="closed")],
             # what TOML could not hold otherwise: null, every quote there is, and what it forbids
-            tools=[ToolSpec(name="x", input_schema={"type": "object", "default": None, "a": "'''\"\"\"\\\x7f\n\u2028"})],
+            tools=[
+                ToolSpec(
+                    name="x",
+                    input_schema={
+                        "type": "object",
+                        "default": None,
+                        "a": "'''\"\"\"\\\x7f\n\u2028",
+                    },
+                )
+            ],
         ),
         installed=datetime(2026, 1, 1, tzinfo=UTC),
     )
@@ -49,7 +58,10 @@ def test_what_is_written_is_read_again(registry: Registry) -> None:
         env=("TOKEN", "KEY"),
         enabled=False,
         config={"list": [1, {"deep": True}], "text": "a\nb"},
-        overrides={"stop": Override(priority=3), "pre_tool_call": Override(on_failure="open", off=True)},
+        overrides={
+            "stop": Override(priority=3),
+            "pre_tool_call": Override(on_failure="open", off=True),
+        },
         timeout_cap_s=2.5,
         sandbox=True,
     )
@@ -68,20 +80,41 @@ def test_they_come_in_the_order_of_installation(registry: Registry) -> None:
     registry.change("zebra", lambda one: dataclasses.replace(one, order=9))
     registry.remove("ant")
     registry.add(plugin("bee"))
-    assert [(one.name, one.order) for one in registry.read() if isinstance(one, Registered)] == [("mole", 3), ("zebra", 9), ("bee", 10)]
+    assert [(one.name, one.order) for one in registry.read() if isinstance(one, Registered)] == [
+        ("mole", 3),
+        ("zebra", 9),
+        ("bee", 10),
+    ]
 
 
 def test_what_the_host_is_to_start(registry: Registry) -> None:
     registry.add(plugin("off", enabled=False))
-    registry.add(plugin(env=("TOKEN", "UNSET"), grants=frozenset({"inject"}), config={"a": 1}, timeout_cap_s=1.0))
+    registry.add(
+        plugin(
+            env=("TOKEN", "UNSET"), grants=frozenset({"inject"}), config={"a": 1}, timeout_cap_s=1.0
+        )
+    )
     (registry.folder / "bad.toml").write_text("enabled = maybe")
     specs, broken = registry.specs({"TOKEN": "secret", "OTHER": "x"})
     (spec,) = specs
-    assert registry.specs({"TOKEN": "secret"})[0] == specs  # so a host that is updated leaves it alone
-    assert (spec.name, spec.path, spec.config, spec.env) == ("guard", Path("/opt/guard"), {"a": 1}, {"TOKEN": "secret"})
+    assert (
+        registry.specs({"TOKEN": "secret"})[0] == specs
+    )  # so a host that is updated leaves it alone
+    assert (spec.name, spec.path, spec.config, spec.env) == (
+        "guard",
+        Path("/opt/guard"),
+        {"a": 1},
+        {"TOKEN": "secret"},
+    )
     assert (spec.grants, spec.timeout_cap_s, spec.sha256) == (frozenset({"inject"}), 1.0, "ab" * 32)
     assert spec.recorded == plugin().manifest
-    assert broken == [Broken("bad", registry.folder / "bad.toml", f"{registry.folder / 'bad.toml'}, line 1: it is no TOML: invalid value")]
+    assert broken == [
+        Broken(
+            "bad",
+            registry.folder / "bad.toml",
+            f"{registry.folder / 'bad.toml'}, line 1: it is no TOML: invalid value",
+        )
+    ]
 
 
 def test_a_broken_file_loses_one_plugin(registry: Registry) -> None:
@@ -123,10 +156,15 @@ def test_names_that_lead_elsewhere(registry: Registry, name: str) -> None:
 
 
 def test_what_is_not_there(registry: Registry) -> None:
-    with pytest.raises(RegistryError, match=r"^no plugin named guard is installed; `sliphook list` shows what is installed$"):
+    with pytest.raises(
+        RegistryError,
+        match=r"^no plugin named guard is installed; `sliphook list` shows what is installed$",
+    ):
         registry.get("guard")
     registry.add(plugin())
-    with pytest.raises(RegistryError, match=r"^no plugin named gaurd is installed; did you mean guard\?$"):
+    with pytest.raises(
+        RegistryError, match=r"^no plugin named gaurd is installed; did you mean guard\?$"
+    ):
         registry.remove("gaurd")
     with pytest.raises(RegistryError, match="a plugin named guard is installed already"):
         registry.add(plugin())
@@ -143,8 +181,12 @@ def test_a_change_keeps_comments_and_says_what_it_cannot_do(registry: Registry) 
     assert file.read_bytes() == before
 
 
-@pytest.mark.parametrize(("before", "after"), [(1, True), (1, 1.0), ([1], [True]), ({"deep": [0]}, {"deep": [False]})])
-def test_what_python_takes_for_the_same_is_changed_all_the_same(registry: Registry, before: object, after: object) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"), [(1, True), (1, 1.0), ([1], [True]), ({"deep": [0]}, {"deep": [False]})]
+)
+def test_what_python_takes_for_the_same_is_changed_all_the_same(
+    registry: Registry, before: object, after: object
+) -> None:
     registry.add(plugin(config={"key": before}))
     registry.change("guard", lambda one: dataclasses.replace(one, config={"key": after}))
     assert repr(registry.get("guard").config) == repr({"key": after})
@@ -152,9 +194,20 @@ def test_what_python_takes_for_the_same_is_changed_all_the_same(registry: Regist
 
 def test_a_manifest_stands_in_the_file_without_escapes_of_toml(registry: Registry) -> None:
     """tomlkit reads a text with many of them in quadratic time, and a plugin's author can put in as many as he likes."""
-    registry.add(plugin(manifest=Manifest(protocol_version=1, name="guard", description="'\\\n\x1b\u2028" * 30_000)))
+    registry.add(
+        plugin(
+            manifest=Manifest(
+                protocol_version=1, name="guard", description="'\\\n\x1b\u2028" * 30_000
+            )
+        )
+    )
     assert "\nmanifest = '{" in (registry.folder / "guard.toml").read_text()
-    assert registry.change("guard", lambda one: dataclasses.replace(one, enabled=False)).manifest.description == "'\\\n\x1b\u2028" * 30_000
+    assert (
+        registry.change(
+            "guard", lambda one: dataclasses.replace(one, enabled=False)
+        ).manifest.description
+        == "'\\\n\x1b\u2028" * 30_000
+    )
 
 
 def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registry) -> None:
@@ -172,7 +225,9 @@ def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registr
     assert registry.get("guard").order == 16
 
 
-def test_what_a_killed_writer_has_left_is_cleared_away(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_killed_writer_has_left_is_cleared_away(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry.add(plugin())
 
     def die(*_: object) -> None:
@@ -194,7 +249,10 @@ def test_what_a_killed_writer_has_left_is_cleared_away(registry: Registry, monke
 
 def test_who_does_not_let_go_is_not_waited_for_long(registry: Registry) -> None:
     registry.add(plugin())
-    busy = pytest.raises(atomic.Busy, match=r"another program has been changing .* for 0\.05 s; try again when it is done")
+    busy = pytest.raises(
+        atomic.Busy,
+        match=r"another program has been changing .* for 0\.05 s; try again when it is done",
+    )
     with locked(registry.folder), busy, locked(registry.folder, wait_s=0.05):
         raise AssertionError("there were two at once")
     registry.remove("guard")
@@ -220,7 +278,10 @@ def test_files_that_others_could_change_are_not_believed(registry: Registry) -> 
     file.chmod(0o600)
     file.rename(registry.folder / "elsewhere")
     file.symlink_to(registry.folder / "elsewhere")
-    with pytest.raises(RegistryError, match=r"open\.toml is a symbolic link, which may lead anywhere; put the file itself there$"):
+    with pytest.raises(
+        RegistryError,
+        match=r"open\.toml is a symbolic link, which may lead anywhere; put the file itself there$",
+    ):
         registry.get("open")
     before = {path.name: path.read_bytes() for path in registry.folder.iterdir()}
     registry.folder.chmod(0o777)

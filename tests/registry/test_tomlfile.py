@@ -31,7 +31,9 @@ def read(text: str) -> PluginKeys:
 
 
 def test_a_whole_file_is_read() -> None:
-    keys = read(f'grants = ["inject"]\ntimeout_cap_s = 2\n[config]\na = {{b = [1, 2.5, true, "x"]}}\n[hooks.stop]\noff = true\n{RECORDED}')
+    keys = read(
+        f'grants = ["inject"]\ntimeout_cap_s = 2\n[config]\na = {{b = [1, 2.5, true, "x"]}}\n[hooks.stop]\noff = true\n{RECORDED}'
+    )
     assert keys.grants == ["inject"]
     assert keys.timeout_cap_s == 2.0
     assert keys.config == {"a": {"b": [1, 2.5, True, "x"]}}
@@ -45,7 +47,10 @@ def test_a_whole_file_is_read() -> None:
         ("enabled = flase", "line 1: it is no TOML: invalid value"),
         ("a = 1\na = 2", "line 2: it is no TOML: cannot overwrite a value"),
         ("x = '''", "at its end: it is no TOML: "),
-        ("enabled = true\nenabeld = false", "line 2: enabeld: there is no such key; did you mean enabled?"),
+        (
+            "enabled = true\nenabeld = false",
+            "line 2: enabeld: there is no such key; did you mean enabled?",
+        ),
         (
             "zzz = 1",
             "line 1: zzz: there is no such key; there are enabled, order, grants, env, timeout_cap_s, sandbox, config, hooks, recorded",
@@ -55,11 +60,26 @@ def test_a_whole_file_is_read() -> None:
         ("order = true", "line 1: order: it must be a whole number, and is true"),
         ("timeout_cap_s = [1]", "line 1: timeout_cap_s: it must be a number, and is a list"),
         ("timeout_cap_s = 0", "line 1: timeout_cap_s: 0 is no timeout: give 0.05 to 600 seconds"),
-        ("timeout_cap_s = nan", "line 1: timeout_cap_s: nan is no timeout: give 0.05 to 600 seconds"),
-        ('grants = "inject"', "line 1: grants: it must be a list, in [ ], and is the text 'inject'"),
-        ('grants = ["injekt"]', "line 1: grants: the text 'injekt' does not go there; did you mean inject?"),
-        ("grants = [1]", "line 1: grants: 1 does not go there; there are notify, tools, inject, interrupt"),
-        ('env = ["LD_PRELOAD"]', "line 1: env: LD_PRELOAD is never given to a plugin: it would change which code runs there"),
+        (
+            "timeout_cap_s = nan",
+            "line 1: timeout_cap_s: nan is no timeout: give 0.05 to 600 seconds",
+        ),
+        (
+            'grants = "inject"',
+            "line 1: grants: it must be a list, in [ ], and is the text 'inject'",
+        ),
+        (
+            'grants = ["injekt"]',
+            "line 1: grants: the text 'injekt' does not go there; did you mean inject?",
+        ),
+        (
+            "grants = [1]",
+            "line 1: grants: 1 does not go there; there are notify, tools, inject, interrupt",
+        ),
+        (
+            'env = ["LD_PRELOAD"]',
+            "line 1: env: LD_PRELOAD is never given to a plugin: it would change which code runs there",
+        ),
         ('env = ["A B"]', "line 1: env: 'A B' is no name of an environment variable"),
         ("config = 1", "line 1: config: it must be a table, and is 1"),
         ("[config]\na = 1\nb.c = nan", "line 3: config.b.c: nan is no number that JSON has"),
@@ -68,13 +88,22 @@ def test_a_whole_file_is_read() -> None:
             "line 2: config.when: JSON has no dates; write it in quotes: '2026-01-01'",
         ),
         ("[config]\nn = 99999999999999999999", "line 2: config.n: the number is too large"),
-        ("[hooks.pre_tool_cal]", "line 1: hooks.pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?"),
-        ('\n[hooks.stop]\non_failure = "open"\nof = true', "line 4: hooks.stop.of: there is no such key; did you mean off?"),
+        (
+            "[hooks.pre_tool_cal]",
+            "line 1: hooks.pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?",
+        ),
+        (
+            '\n[hooks.stop]\non_failure = "open"\nof = true',
+            "line 4: hooks.stop.of: there is no such key; did you mean off?",
+        ),
         (
             '[hooks]\nstop = {on_failure = "shut"}',
             "line 2: hooks.stop.on_failure: the text 'shut' does not go there; there are open, closed",
         ),
-        ('[hooks.stop]\non_failure = "closed"', "line 2: hooks.stop.on_failure: closed needs a hook that can deny, and stop cannot"),
+        (
+            '[hooks.stop]\non_failure = "closed"',
+            "line 2: hooks.stop.on_failure: closed needs a hook that can deny, and stop cannot",
+        ),
         ("hooks = []", "line 1: hooks: it must be a table, and is a list"),
     ],
 )
@@ -88,12 +117,32 @@ def test_a_mistake_is_named(text: str, error: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ("[recorded]", "[other]", "guard.toml, line 1: other: there is no such key; did you mean order?"),
-        ('path = "/bin/guard"', 'path = "guard"', "guard.toml, line 2: recorded.path: 'guard' is no absolute path"),
+        (
+            "[recorded]",
+            "[other]",
+            "guard.toml, line 1: other: there is no such key; did you mean order?",
+        ),
+        (
+            'path = "/bin/guard"',
+            'path = "guard"',
+            "guard.toml, line 2: recorded.path: 'guard' is no absolute path",
+        ),
         ('path = "/bin/guard"\n', "", "guard.toml, line 1: recorded: the key path is missing"),
-        ("2026-01-01T00:00:00Z", "true", "guard.toml, line 4: recorded.installed: Expected `datetime`, got `bool`"),
-        ('"' + "0" * 64, '"0' * 1, "guard.toml, line 3: recorded.sha256: it must be 64 digits 0-9a-f"),
-        ('"name"', '"nome"', "guard.toml, line 5: recorded.manifest: it is no manifest: Object missing required field `name`"),
+        (
+            "2026-01-01T00:00:00Z",
+            "true",
+            "guard.toml, line 4: recorded.installed: Expected `datetime`, got `bool`",
+        ),
+        (
+            '"' + "0" * 64,
+            '"0' * 1,
+            "guard.toml, line 3: recorded.sha256: it must be 64 digits 0-9a-f",
+        ),
+        (
+            '"name"',
+            '"nome"',
+            "guard.toml, line 5: recorded.manifest: it is no manifest: Object missing required field `name`",
+        ),
     ],
 )
 def test_a_mistake_in_what_is_recorded(old: str, new: str, error: str) -> None:
@@ -219,8 +268,13 @@ def test_a_file_that_cannot_be_written_is_as_it_was(tmp_path: Path) -> None:
 
 
 VALUES: Any = st.recursive(
-    st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 TABLES: Any = st.dictionaries(st.sampled_from(["a", "b", "c", "x y", ""]), VALUES, max_size=4)
@@ -228,7 +282,9 @@ TABLES: Any = st.dictionaries(st.sampled_from(["a", "b", "c", "x y", ""]), VALUE
 
 @settings(max_examples=30)
 @given(TABLES, TABLES)
-def test_any_change_is_read_back(tmp_path_factory: pytest.TempPathFactory, before: dict[str, Any], after: dict[str, Any]) -> None:
+def test_any_change_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, before: dict[str, Any], after: dict[str, Any]
+) -> None:
     file = tmp_path_factory.getbasetemp() / "any.toml"
     text = tomlkit.dumps(before)
     try:

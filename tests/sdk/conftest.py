@@ -26,7 +26,10 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def run(source: str) -> Child:
         path = tmp_path / f"plugin_{len(children)}.py"
-        path.write_text(f"{textwrap.dedent(source)}\nif __name__ == '__main__':\n    plugin.run()\n", encoding="utf-8")
+        path.write_text(
+            f"{textwrap.dedent(source)}\nif __name__ == '__main__':\n    plugin.run()\n",
+            encoding="utf-8",
+        )
         children.append(Child(python(path), tmp_path))
         return children[-1]
 

@@ -22,14 +22,28 @@ Message = dict[str, Any]
 
 
 class Child:
-    """A plugin process. Replies are kept until they are asked for, and so is what it says unasked."""
+    """A plugin process.
+
+    Replies are kept until they are asked for, and so is what it says unasked.
+    """
 
     def __init__(self, argv: list[str], cwd: Path) -> None:
-        self._process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, bufsize=0)
+        self._process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            bufsize=0,
+        )
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         assert self._process.stderr is not None
-        self._stdin, self._stdout, self._stderr = self._process.stdin, self._process.stdout, self._process.stderr
+        self._stdin, self._stdout, self._stderr = (
+            self._process.stdin,
+            self._process.stdout,
+            self._process.stderr,
+        )
         self._buffer = b""
         self._next_id = 0
         self.data_dir = cwd
@@ -37,7 +51,9 @@ class Child:
         self.unasked: list[Message] = []
 
     def frame(self, message: Message) -> bytes:
-        body = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":"), ensure_ascii=False).encode()
+        body = json.dumps(
+            {"jsonrpc": "2.0", **message}, separators=(",", ":"), ensure_ascii=False
+        ).encode()
         return b"Content-Length: %d\r\n\r\n%b\n" % (len(body) + 1, body)
 
     def write(self, *messages: Message) -> None:
@@ -118,12 +134,16 @@ class Child:
         deadline = time.monotonic() + PATIENCE_S
         while not done():
             left = deadline - time.monotonic()
-            assert left > 0, f"nothing came for {PATIENCE_S} s; unasked: {self.unasked}; left over: {self._buffer!r}"
+            assert left > 0, (
+                f"nothing came for {PATIENCE_S} s; unasked: {self.unasked}; left over: {self._buffer!r}"
+            )
             if not select.select([self._stdout], [], [], left)[0]:
                 continue
             data = os.read(self._stdout.fileno(), 65536)
             if not data:
-                assert until_eof, f"the plugin has closed its output: {self._stderr.read().decode()}"
+                assert until_eof, (
+                    f"the plugin has closed its output: {self._stderr.read().decode()}"
+                )
                 return
             self._buffer += data
             self._split()
@@ -149,7 +169,12 @@ def payload(name: str, **fields: Any) -> Message:
 
 def tool_call(tool: str, session_id: str = "s-1", **arguments: Any) -> Message:
     """Sample params of `tool/call`."""
-    return {**example_of(ToolCallParams), "session_id": session_id, "name": tool, "arguments": arguments}
+    return {
+        **example_of(ToolCallParams),
+        "session_id": session_id,
+        "name": tool,
+        "arguments": arguments,
+    }
 
 
 def command(name: str, arguments: str) -> Message:

@@ -5,7 +5,17 @@ from __future__ import annotations
 import pytest
 
 import sliphook_sdk
-from sliphook_sdk import Answer, AnswerError, allow, ask, context, continue_with, deny, replace, substitute
+from sliphook_sdk import (
+    Answer,
+    AnswerError,
+    allow,
+    ask,
+    context,
+    continue_with,
+    deny,
+    replace,
+    substitute,
+)
 from sliphook_sdk.answers import check_answer
 from sliphook_sdk.protocol import CATALOGUE
 
@@ -27,7 +37,9 @@ def test_the_package_gives_the_function_and_not_a_module() -> None:
 
 def test_answers_are_joined() -> None:
     joined = allow("fine") | context("a") | replace(model="m") | context("b") | replace(tools=[])
-    assert joined == Answer(decision="allow", reason="fine", context=["a", "b"], replace={"model": "m", "tools": []})
+    assert joined == Answer(
+        decision="allow", reason="fine", context=["a", "b"], replace={"model": "m", "tools": []}
+    )
 
 
 @pytest.mark.parametrize(
@@ -65,11 +77,27 @@ def test_what_the_catalogue_allows_passes(hook: str, answer: Answer) -> None:
 
 FORBIDDEN = [
     ("session_start", deny("x"), "session_start takes no deny(); it takes context()"),
-    ("user_prompt_submit", allow(), "user_prompt_submit takes no allow(); it takes deny(), replace(text=...), context()"),
-    ("user_prompt_submit", replace(txt="x"), "user_prompt_submit takes no replace(txt=...); it takes deny(), replace(text=...), context()"),
-    ("post_tool_call", substitute(result={}), "post_tool_call takes no substitute(result=...); it takes replace(result=...), context()"),
+    (
+        "user_prompt_submit",
+        allow(),
+        "user_prompt_submit takes no allow(); it takes deny(), replace(text=...), context()",
+    ),
+    (
+        "user_prompt_submit",
+        replace(txt="x"),
+        "user_prompt_submit takes no replace(txt=...); it takes deny(), replace(text=...), context()",
+    ),
+    (
+        "post_tool_call",
+        substitute(result={}),
+        "post_tool_call takes no substitute(result=...); it takes replace(result=...), context()",
+    ),
     ("stop", context("x"), "stop takes no context(); it takes continue_with()"),
-    ("subagent_start", continue_with("x"), "subagent_start takes no continue_with(); it takes context()"),
+    (
+        "subagent_start",
+        continue_with("x"),
+        "subagent_start takes no continue_with(); it takes context()",
+    ),
 ]
 
 
@@ -80,8 +108,13 @@ def test_what_it_does_not_names_what_is(hook: str, answer: Answer, message: str)
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize(("answer", "verb"), [(replace(arguments={}), "replace"), (substitute(result={}), "substitute")])
+@pytest.mark.parametrize(
+    ("answer", "verb"), [(replace(arguments={}), "replace"), (substitute(result={}), "substitute")]
+)
 def test_replacing_must_be_declared(answer: Answer, verb: str) -> None:
     with pytest.raises(AnswerError) as caught:
         check_answer(CATALOGUE["pre_tool_call"], answer, replaces=False)
-    assert str(caught.value) == f"{verb}() needs replaces=True in the decorator of the handler of pre_tool_call"
+    assert (
+        str(caught.value)
+        == f"{verb}() needs replaces=True in the decorator of the handler of pre_tool_call"
+    )

@@ -126,7 +126,9 @@ def test_failures_are_answered_with_their_message(child: Child) -> None:
 
 
 @pytest.mark.parametrize(("tool", "log"), [("until_cancelled", "cancelled"), ("deaf", "not I")])
-def test_a_cancel_is_answered_at_once_and_raises_in_the_handler(child: Child, tool: str, log: str) -> None:
+def test_a_cancel_is_answered_at_once_and_raises_in_the_handler(
+    child: Child, tool: str, log: str
+) -> None:
     request = child.request("tool/call", tool_call(tool))
     child.said("$/progress")
     child.notify("$/cancelRequest", {"id": request})
@@ -181,7 +183,9 @@ def test_events_run_in_order_and_hold_no_hook(child: Child) -> None:
     assert child.ask("hook/pre_tool_call", do("seen")) == {"context": ["turn_start"]}
     child.ask("hook/pre_tool_call", do("release"))
     assert child.result(shutdown) == {}
-    assert child.ask("hook/pre_tool_call", do("seen")) == {"context": ["turn_start", "turn_start done", "turn_end"]}
+    assert child.ask("hook/pre_tool_call", do("seen")) == {
+        "context": ["turn_start", "turn_start done", "turn_end"]
+    }
 
 
 def test_requests_to_the_host_are_awaited(child: Child) -> None:
@@ -193,7 +197,11 @@ def test_requests_to_the_host_are_awaited(child: Child) -> None:
     assert (inject["session_id"], inject["text"]) == ("s-1", "a text")
     child.write({"id": inject["_id"], "result": {"queued": True}})
     interrupt = child.said("host/interrupt")
-    assert (interrupt["session_id"], interrupt["turn_id"], interrupt["reason"]) == ("s-1", "t-1", "enough")
+    assert (interrupt["session_id"], interrupt["turn_id"], interrupt["reason"]) == (
+        "s-1",
+        "t-1",
+        "enough",
+    )
     child.write({"id": interrupt["_id"], "result": {"interrupted": True}})
     assert child.result(request) == {"context": ["True"]}
 
@@ -202,12 +210,18 @@ def test_a_request_that_the_host_refuses_raises(child: Child) -> None:
     request = child.request("hook/pre_tool_call", do("ask"))
     notify = child.said("host/notify")
     child.write({"id": notify["_id"], "error": {"code": -32004, "message": "too many alerts"}})
-    assert child.reply(request)["error"] == {"code": -32603, "message": "guard: HostRefused: too many alerts"}
+    assert child.reply(request)["error"] == {
+        "code": -32603,
+        "message": "guard: HostRefused: too many alerts",
+    }
 
 
 def test_what_would_stop_the_loop_says_so(child: Child) -> None:
     message = child.reply(child.request("hook/pre_tool_call", do("block")))["error"]["message"]
-    assert message == "guard: RuntimeError: host/tools would stop the event loop; in an `async def` await the method of its ctx"
+    assert (
+        message
+        == "guard: RuntimeError: host/tools would stop the event loop; in an `async def` await the method of its ctx"
+    )
 
 
 @pytest.mark.parametrize("tool", ["until_cancelled", "stops_the_loop"])
@@ -229,7 +243,9 @@ def test_the_end_waits_for_a_cancelled_handler_that_tidies_up(child: Child) -> N
     assert [message["params"]["message"] for message in child.unasked] == ["tidy"]
 
 
-def test_a_plain_function_that_is_cancelled_while_it_waits_for_a_thread_does_not_begin(child: Child) -> None:
+def test_a_plain_function_that_is_cancelled_while_it_waits_for_a_thread_does_not_begin(
+    child: Child,
+) -> None:
     blocking = [child.request("tool/call", tool_call("blocks")) for _ in range(64)]
     for _ in blocking:
         child.said("host/log")
@@ -316,7 +332,10 @@ def test_what_was_not_asked_for_in_uses_is_refused_without_the_host(start: Start
     child = start(SYNC_ASKER)
     child.initialize()
     reply = child.reply(child.request("hook/pre_tool_call", do("inject")))
-    assert reply["error"]["message"] == "guard: HostRefused: the plugin does not ask for it: Plugin(..., uses=['inject'])"
+    assert (
+        reply["error"]["message"]
+        == "guard: HostRefused: the plugin does not ask for it: Plugin(..., uses=['inject'])"
+    )
 
 
 def test_tools_that_come_at_run_time(start_each: Start) -> None:
@@ -324,7 +343,10 @@ def test_tools_that_come_at_run_time(start_each: Start) -> None:
     child.initialize()
     request = child.request("hook/pre_tool_call", do("tools"))
     tools = child.said("host/tools")
-    assert (tools["session_id"], [tool["name"] for tool in tools["tools"]]) == ("s-1", ["late", "later"])
+    assert (tools["session_id"], [tool["name"] for tool in tools["tools"]]) == (
+        "s-1",
+        ["late", "later"],
+    )
     child.write({"id": tools["_id"], "result": {}})
     assert child.result(request) is None
     assert child.ask("tool/call", tool_call("late"))["content"] == "here I am"
@@ -343,7 +365,12 @@ def test_tools_that_the_host_refuses_do_not_stay(start_each: Start) -> None:
     child = start_each(SYNC_ASKER)
     child.initialize()
     request = child.request("hook/pre_tool_call", do("tools"))
-    child.write({"id": child.said("host/tools")["_id"], "error": {"code": -32602, "message": "`late` is taken"}})
+    child.write(
+        {
+            "id": child.said("host/tools")["_id"],
+            "error": {"code": -32602, "message": "`late` is taken"},
+        }
+    )
     assert child.reply(request)["error"]["message"] == "guard: HostRefused: `late` is taken"
     assert child.reply(child.request("tool/call", tool_call("late")))["error"]["code"] == -32602
 
@@ -352,7 +379,12 @@ def test_logging_goes_to_the_plugins_log(start_each: Start) -> None:
     child = start_each(SYNC_ASKER)
     child.initialize()
     child.ask("hook/pre_tool_call", do("log"))
-    assert child.said("host/log") == {"level": "info", "message": "told you", "fields": {"logger": "mine"}, "_id": None}
+    assert child.said("host/log") == {
+        "level": "info",
+        "message": "told you",
+        "fields": {"logger": "mine"},
+        "_id": None,
+    }
     failed = child.said("host/log")
     assert (failed["level"], failed["message"]) == ("error", "failed")
     assert failed["fields"]["traceback"].endswith("ZeroDivisionError: division by zero")

@@ -1,4 +1,7 @@
-"""Several calls in one read: which threads run them. No times are measured: a backlog is judged at once, or in a minute."""
+"""Several calls in one read: which threads run them.
+
+No times are measured: a backlog is judged at once, or in a minute.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +72,9 @@ def test_quick_calls_of_one_read_stay_in_one_thread(child: Child) -> None:
         assert len(threads(child, quick)) == 1
 
 
-def test_behind_slow_calls_every_call_gets_a_thread_and_then_one_is_enough_again(child: Child) -> None:
+def test_behind_slow_calls_every_call_gets_a_thread_and_then_one_is_enough_again(
+    child: Child,
+) -> None:
     child.ask("command/run", command("judge_soon", ""))
     slow = [child.asking("tool/call", tool_call("stuck")) for _ in range(3)]
     quick = hooks(child, 6)

@@ -62,7 +62,12 @@ def plugin(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("argument", ["--help", "serve"])
 def test_with_arguments_it_explains_itself(plugin: Path, argument: str) -> None:
     ran = subprocess.run(
-        [sys.executable, plugin, argument], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=10, check=False
+        [sys.executable, plugin, argument],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
     )
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == EXPLANATION.format(path=plugin)
@@ -72,7 +77,13 @@ def test_on_a_terminal_it_explains_itself(plugin: Path) -> None:
     ours, theirs = pty.openpty()
     try:
         ran = subprocess.run(
-            [sys.executable, "torture.py"], stdin=theirs, capture_output=True, text=True, timeout=10, check=False, cwd=plugin.parent
+            [sys.executable, "torture.py"],
+            stdin=theirs,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+            cwd=plugin.parent,
         )
     finally:
         os.close(ours)
@@ -95,7 +106,14 @@ def test_a_file_as_standard_input_is_served_to_its_end(plugin: Path, extra: str)
     lines.write_text(INITIALIZE + '{"jsonrpc":"2.0","id":2,"method":"ping"}\n')
     for source, replies in ((Path(os.devnull), 0), (lines, 2)):
         with source.open() as stdin:
-            ran = subprocess.run([sys.executable, plugin], stdin=stdin, capture_output=True, text=True, timeout=10, check=False)
+            ran = subprocess.run(
+                [sys.executable, plugin],
+                stdin=stdin,
+                capture_output=True,
+                text=True,
+                timeout=10,
+                check=False,
+            )
         assert (ran.returncode, ran.stderr) == (0, "")
         assert ran.stdout.count("Content-Length: ") == replies
 
@@ -103,27 +121,57 @@ def test_a_file_as_standard_input_is_served_to_its_end(plugin: Path, extra: str)
 @pytest.mark.parametrize("closed", [0, 1])
 def test_a_closed_stream_is_told(plugin: Path, closed: int) -> None:
     script = f"import os, sys; os.close({closed}); os.execv(sys.executable, [sys.executable, {str(plugin)!r}])"
-    ran = subprocess.run([sys.executable, "-c", script], input="", capture_output=True, text=True, timeout=10, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        input="",
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
     assert ran.returncode == 2
-    assert ran.stderr.startswith("torture: standard input and output must be open, they are the way to the host: ")
+    assert ran.stderr.startswith(
+        "torture: standard input and output must be open, they are the way to the host: "
+    )
 
 
 def test_a_closed_standard_error_holds_nothing_up(plugin: Path) -> None:
     plugin.write_text(PLUGIN.replace("def guard(call): ...", "def guard(call): print('x')"))
-    script = f"import os, sys; os.close(2); os.execv(sys.executable, [sys.executable, {str(plugin)!r}])"
-    ran = subprocess.run([sys.executable, "-c", script], input=INITIALIZE, capture_output=True, text=True, timeout=10, check=False)
+    script = (
+        f"import os, sys; os.close(2); os.execv(sys.executable, [sys.executable, {str(plugin)!r}])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        input=INITIALIZE,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
     assert ran.returncode == 0
     assert ran.stdout.startswith("Content-Length: ")
 
 
 def test_functions_of_atexit_run(plugin: Path) -> None:
     plugin.write_text("import atexit\natexit.register(print, 'last words')\n" + PLUGIN)
-    ran = subprocess.run([sys.executable, plugin], input=INITIALIZE, capture_output=True, text=True, timeout=10, check=False)
+    ran = subprocess.run(
+        [sys.executable, plugin],
+        input=INITIALIZE,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
     assert (ran.returncode, ran.stderr) == (0, "last words\n")
 
 
 def test_a_host_that_reads_no_more_is_no_error(plugin: Path) -> None:
-    process = subprocess.Popen([sys.executable, plugin], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, plugin],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     assert process.stdout is not None
     process.stdout.close()
     _, errors = process.communicate(INITIALIZE.encode(), timeout=10)
@@ -132,16 +180,35 @@ def test_a_host_that_reads_no_more_is_no_error(plugin: Path) -> None:
 
 def test_importing_a_plugin_loads_no_engine(plugin: Path) -> None:
     script = "import sys, torture; print([name for name in ('asyncio', 'trio', 'pylsp_jsonrpc', 'logging') if name in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=10, check=False, cwd=plugin.parent)
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+        cwd=plugin.parent,
+    )
     assert ran.stdout == "[]\n", ran.stderr
 
 
 def test_a_plugin_of_plain_functions_loads_no_asyncio(plugin: Path) -> None:
-    plugin.write_text(PLUGIN.replace("def guard(call): ...", "def guard(call):\n    import sys\n    print('asyncio' in sys.modules)"))
+    plugin.write_text(
+        PLUGIN.replace(
+            "def guard(call): ...",
+            "def guard(call):\n    import sys\n    print('asyncio' in sys.modules)",
+        )
+    )
     hook = (
         '{"jsonrpc":"2.0","id":2,"method":"hook/pre_tool_call","params":{"event_id":"e","seq":1,"time":"t","session_id":"s","session_key":null,'
         '"platform":null,"user_id":null,"cwd":null,"turn_id":null,"agent_id":"a","parent_agent_id":null,"agent_depth":0,"meta":null,'
         '"call_id":"c","model_call_id":null,"tool_name":"x","origin":"agent","arguments":{}}}\n'
     )
-    ran = subprocess.run([sys.executable, plugin], input=INITIALIZE + hook, capture_output=True, text=True, timeout=10, check=False)
+    ran = subprocess.run(
+        [sys.executable, plugin],
+        input=INITIALIZE + hook,
+        capture_output=True,
+        text=True,
+        timeout=10,
+        check=False,
+    )
     assert (ran.returncode, ran.stderr) == (0, "False\n")

@@ -143,7 +143,9 @@ def test_hooks_commands_pings_and_unknown_methods(child: Child) -> None:
         ),
     ],
 )
-def test_a_failing_hook_answers_its_message_and_logs_the_rest(child: Child, what: str, message: str) -> None:
+def test_a_failing_hook_answers_its_message_and_logs_the_rest(
+    child: Child, what: str, message: str
+) -> None:
     reply = child.reply(child.request("hook/pre_tool_call", do(what)))
     assert reply["error"] == {"code": -32603, "message": message}
     log = child.said("host/log")
@@ -158,7 +160,11 @@ def test_a_failing_hook_answers_its_message_and_logs_the_rest(child: Child, what
 
 
 def test_a_failing_tool_is_a_result_that_the_model_reads(child: Child) -> None:
-    assert child.ask("tool/call", tool_call("fails", kind="told")) == {"content": "no such town", "is_error": True, "data": None}
+    assert child.ask("tool/call", tool_call("fails", kind="told")) == {
+        "content": "no such town",
+        "is_error": True,
+        "data": None,
+    }
     assert child.unasked == []
     assert child.ask("tool/call", tool_call("fails", kind="raised")) == {
         "content": "LookupError: no such key",
@@ -183,7 +189,12 @@ def test_nothing_that_is_printed_reaches_the_host(child: Child) -> None:
 
 def test_a_cancel_is_answered_at_once_and_reaches_the_handler(child: Child) -> None:
     request = child.request("tool/call", tool_call("until_cancelled"))
-    assert child.said("$/progress") == {"id": request, "message": "waiting", "fraction": 0.5, "_id": None}
+    assert child.said("$/progress") == {
+        "id": request,
+        "message": "waiting",
+        "fraction": 0.5,
+        "_id": None,
+    }
     child.notify("$/cancelRequest", {"id": request})
     assert child.reply(request)["error"] == {"code": -32800, "message": "request cancelled"}
     assert child.said("host/log")["fields"] == {"cancelled": True}
@@ -223,14 +234,19 @@ def test_pings_and_cancels_are_heard_with_every_thread_stuck(child: Child) -> No
     stuck = [child.asking("tool/call", tool_call("stuck")) for _ in range(80)]
     child.write(*stuck)
     assert child.ask("ping", {}) == {}
-    child.write(*({"method": "$/cancelRequest", "params": {"id": message["id"]}} for message in stuck))
+    child.write(
+        *({"method": "$/cancelRequest", "params": {"id": message["id"]}} for message in stuck)
+    )
     assert [child.reply(message["id"])["error"]["code"] for message in stuck] == [-32800] * 80
     child.close_input()
     assert child.ended() == 0
 
 
 def test_a_message_may_come_byte_by_byte(child: Child) -> None:
-    message = child.asking("hook/pre_tool_call", payload("pre_tool_call", tool_name="é", arguments={"do": "deny", "text": "→ 𝄞"}))
+    message = child.asking(
+        "hook/pre_tool_call",
+        payload("pre_tool_call", tool_name="é", arguments={"do": "deny", "text": "→ 𝄞"}),
+    )
     for byte in child.frame(message):
         child.write_raw(bytes([byte]))
     assert child.result(message["id"]) == {"decision": "deny", "reason": "no"}
@@ -243,11 +259,17 @@ def test_events_run_in_order_and_hold_no_hook(child: Child) -> None:
         {"method": "event/unheard_of", "params": {}},
     )
     shutdown = child.request("shutdown", {})
-    assert child.ask("hook/pre_tool_call", do("seen")) in (None, {"context": []}, {"context": ["turn_start"]})
+    assert child.ask("hook/pre_tool_call", do("seen")) in (
+        None,
+        {"context": []},
+        {"context": ["turn_start"]},
+    )
     assert shutdown not in child.replies
     child.ask("hook/pre_tool_call", do("release"))
     assert child.result(shutdown) == {}
-    assert child.ask("hook/pre_tool_call", do("seen")) == {"context": ["turn_start", "turn_start done", "turn_end"]}
+    assert child.ask("hook/pre_tool_call", do("seen")) == {
+        "context": ["turn_start", "turn_start done", "turn_end"]
+    }
 
 
 def test_the_state_of_a_session_goes_after_its_last_handler(child: Child) -> None:

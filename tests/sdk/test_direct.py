@@ -39,7 +39,11 @@ def request(request_id: str = "7") -> bytes:
 
 
 def log(message: str) -> str:
-    return '{"jsonrpc":"2.0","method":"host/log","params":{"level":"error","message":"' + message + '","fields":null}}'
+    return (
+        '{"jsonrpc":"2.0","method":"host/log","params":{"level":"error","message":"'
+        + message
+        + '","fields":null}}'
+    )
 
 
 def error(message: str, code: int = -32603) -> str:
@@ -89,14 +93,35 @@ def ask(peer: Peer, request_id: str = "7") -> Call:
     ("handler", "bodies"),
     [
         (returning(None), ['{"jsonrpc":"2.0","id":7,"result":null}']),
-        (returning(deny("no")), ['{"jsonrpc":"2.0","id":7,"result":{"decision":"deny","reason":"no"}}']),
-        (returning({"result": 1, "error": 2}), ['{"jsonrpc":"2.0","id":7,"result":{"result":1,"error":2}}']),
+        (
+            returning(deny("no")),
+            ['{"jsonrpc":"2.0","id":7,"result":{"decision":"deny","reason":"no"}}'],
+        ),
+        (
+            returning({"result": 1, "error": 2}),
+            ['{"jsonrpc":"2.0","id":7,"result":{"result":1,"error":2}}'],
+        ),
         (returning("\udc80"), ['{"jsonrpc":"2.0","id":7,"result":"\\\\udc80"}']),
         (raising(RpcError(ErrorCode.INVALID_PARAMS, "no")), [error("no", -32602)]),
         (raising(RpcError(ErrorCode.INTERNAL_ERROR, "")), [error("no reason given")]),
-        (raising(KeyError("x")), [log("the SDK failed in hook/stop: KeyError: 'x'"), error("the SDK failed in hook/stop: KeyError: 'x'")]),
-        (raising(SystemExit(3)), [log("the SDK failed in hook/stop: SystemExit: 3"), error("the SDK failed in hook/stop: SystemExit: 3")]),
-        (raising(Mute()), [log("the SDK failed in hook/stop: Mute"), error("the SDK failed in hook/stop: Mute")]),
+        (
+            raising(KeyError("x")),
+            [
+                log("the SDK failed in hook/stop: KeyError: 'x'"),
+                error("the SDK failed in hook/stop: KeyError: 'x'"),
+            ],
+        ),
+        (
+            raising(SystemExit(3)),
+            [
+                log("the SDK failed in hook/stop: SystemExit: 3"),
+                error("the SDK failed in hook/stop: SystemExit: 3"),
+            ],
+        ),
+        (
+            raising(Mute()),
+            [log("the SDK failed in hook/stop: Mute"), error("the SDK failed in hook/stop: Mute")],
+        ),
         (
             returning(object()),
             [
@@ -107,13 +132,20 @@ def ask(peer: Peer, request_id: str = "7") -> Call:
         (
             returning("x" * 8_388_608),
             [
-                log("the answer cannot be sent: it has 8,388,644 bytes, and a message may have 8,388,608"),
-                error("the answer cannot be sent: it has 8,388,644 bytes, and a message may have 8,388,608"),
+                log(
+                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may have 8,388,608"
+                ),
+                error(
+                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may have 8,388,608"
+                ),
             ],
         ),
         (cancelled_meanwhile(None), [CANCELLED]),
         (cancelled_meanwhile(deny("no")), [CANCELLED]),
-        (cancelled_meanwhile(RpcError(ErrorCode.REQUEST_CANCELLED, "request cancelled")), [CANCELLED]),
+        (
+            cancelled_meanwhile(RpcError(ErrorCode.REQUEST_CANCELLED, "request cancelled")),
+            [CANCELLED],
+        ),
     ],
 )
 def test_a_handler_that_ends_at_once(handler: Handler, bodies: list[str]) -> None:
@@ -164,7 +196,10 @@ def test_an_id_is_answered_once_and_may_be_text() -> None:
         twice, text = [ask(peer), ask(peer)], ask(peer, '"a%d"')
         for call in (*twice, text):
             peer.dispatch(call)
-        assert written == [frame(b'{"jsonrpc":"2.0","id":7,"result":null}'), frame(b'{"jsonrpc":"2.0","id":"a%d","result":null}')]
+        assert written == [
+            frame(b'{"jsonrpc":"2.0","id":7,"result":null}'),
+            frame(b'{"jsonrpc":"2.0","id":"a%d","result":null}'),
+        ]
 
 
 def test_a_loop_of_its_own_hears_a_cancel_that_comes_before_it_runs_or_after() -> None:

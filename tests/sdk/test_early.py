@@ -40,17 +40,33 @@ def test_what_is_printed_at_import_reaches_no_host(start: Start, tmp_path: Path)
     child.close_input()
     assert child.ended() == 0
     log = child.stderr()
-    assert [line for line in log.splitlines() if line] == ["Content-Length: 5", '{"jsonrpc":"2.0","id":1,"result":"forged"}', "later"]
+    assert [line for line in log.splitlines() if line] == [
+        "Content-Length: 5",
+        '{"jsonrpc":"2.0","id":1,"result":"forged"}',
+        "later",
+    ]
 
 
 @pytest.mark.parametrize(
     ("module", "arguments"),
-    [("import sliphook_sdk.early\n", ["--help"]), ("import sliphook_sdk\n", []), ("import other\n", [])],
+    [
+        ("import sliphook_sdk.early\n", ["--help"]),
+        ("import sliphook_sdk\n", []),
+        ("import other\n", []),
+    ],
     ids=["with arguments", "the SDK alone", "from another module"],
 )
 def test_it_leaves_other_programs_alone(tmp_path: Path, module: str, arguments: list[str]) -> None:
     (tmp_path / "other.py").write_text("import sliphook_sdk.early\n")
     (tmp_path / "main.py").write_text(f"{module}print(input())\n")
     command = [sys.executable, "main.py", *arguments]
-    done = subprocess.run(command, cwd=tmp_path, input="echo\n", capture_output=True, text=True, timeout=20, check=False)
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        input="echo\n",
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "echo\n", "")

@@ -37,10 +37,17 @@ def finish(child: Child) -> None:
 def test_the_guard_keeps_trees(example: Callable[[str], Child]) -> None:
     child = example("guard.py")
     manifest = child.initialize()
-    assert manifest["subscriptions"] == [{"event": "pre_tool_call", "match": {"tool_name": ["shell"]}, "on_failure": "closed"}]
-    denied = child.ask("hook/pre_tool_call", payload("pre_tool_call", arguments={"command": "rm -rf build"}))
+    assert manifest["subscriptions"] == [
+        {"event": "pre_tool_call", "match": {"tool_name": ["shell"]}, "on_failure": "closed"}
+    ]
+    denied = child.ask(
+        "hook/pre_tool_call", payload("pre_tool_call", arguments={"command": "rm -rf build"})
+    )
     assert denied == {"decision": "deny", "reason": "deleting whole trees is not for agents"}
-    assert child.ask("hook/pre_tool_call", payload("pre_tool_call", arguments={"command": "ls"})) is None
+    assert (
+        child.ask("hook/pre_tool_call", payload("pre_tool_call", arguments={"command": "ls"}))
+        is None
+    )
     finish(child)
 
 
@@ -51,10 +58,18 @@ def test_the_weather_is_made_up(example: Callable[[str], Child]) -> None:
     request = child.request("tool/call", tool_call("weather", city="lisbon"))
     assert child.said("$/progress")["message"] == "asking the station in lisbon"
     result = child.result(request)
-    assert json.loads(result["content"]) == {"city": "Lisbon", "days": 1, "sky": "sun", "celsius": 24}
+    assert json.loads(result["content"]) == {
+        "city": "Lisbon",
+        "days": 1,
+        "sky": "sun",
+        "celsius": 24,
+    }
     assert (result["is_error"], result["data"]["sky"]) == (False, "sun")
     nowhere = child.ask("tool/call", tool_call("weather", city="Atlantis"))
-    assert nowhere["content"] == "there is no station in Atlantis; there is one in Bergen, Lisbon, Reykjavik"
+    assert (
+        nowhere["content"]
+        == "there is no station in Atlantis; there is one in Bergen, Lisbon, Reykjavik"
+    )
     assert child.ask("tool/call", tool_call("weather", city="Lisbon", days=8))["is_error"] is True
     finish(child)
 
@@ -68,9 +83,20 @@ def test_the_journal_has_a_line_for_each_session(example: Callable[[str], Child]
     child.notify("event/turn_end", payload("turn_end", interrupt_count=1))
     child.notify("event/session_end", payload("session_end"))
     log = child.said("host/log")
-    assert (log["message"], log["fields"]) == ("a turn ended: completed", {"turn_id": "t-1", "model_calls": 2})
+    assert (log["message"], log["fields"]) == (
+        "a turn ended: completed",
+        {"turn_id": "t-1", "model_calls": 2},
+    )
     finish(child)
     lines = (child.data_dir / "journal.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [
-        {"session": "s-1", "ended": "2026-01-01T00:00:00.000Z", "reason": "exit", "turns": 3, "tools": 2, "failed": 1, "interrupts": 1}
+        {
+            "session": "s-1",
+            "ended": "2026-01-01T00:00:00.000Z",
+            "reason": "exit",
+            "turns": 3,
+            "tools": 2,
+            "failed": 1,
+            "interrupts": 1,
+        }
     ]

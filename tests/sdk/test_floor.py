@@ -1,6 +1,7 @@
 """The SDK's oldest Python is 3.9. Ruff and pyright look at it as that; here is what neither sees.
 
-msgspec evaluates the annotations of Structs, so `from __future__ import annotations` does not make `X | None` harmless in one.
+msgspec evaluates the annotations of Structs, so `from __future__ import annotations` does not make
+`X | None` harmless in one.
 """
 
 from __future__ import annotations
@@ -26,13 +27,21 @@ def unions(text: str) -> list[int]:
         if isinstance(statement, ast.AnnAssign)
     ]
     parts = (part for annotation in annotations for part in ast.walk(annotation))
-    return [part.lineno for part in parts if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitOr)]
+    return [
+        part.lineno
+        for part in parts
+        if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitOr)
+    ]
 
 
 def test_no_struct_has_a_union_that_39_cannot_evaluate() -> None:
     modules = sorted(FOLDER.rglob("*.py"))
     assert len(modules) > 20
-    assert {path.name: unions(path.read_text(encoding="utf-8")) for path in modules if unions(path.read_text(encoding="utf-8"))} == {}
+    assert {
+        path.name: unions(path.read_text(encoding="utf-8"))
+        for path in modules
+        if unions(path.read_text(encoding="utf-8"))
+    } == {}
 
 
 @pytest.mark.parametrize(

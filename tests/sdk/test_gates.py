@@ -30,7 +30,9 @@ def in_time(function: Callable[[], object]) -> list[object]:
     return returned
 
 
-def test_who_watches_waits_no_longer_than_it_says_while_another_has_the_input(gate_and_input: tuple[Gate, int]) -> None:
+def test_who_watches_waits_no_longer_than_it_says_while_another_has_the_input(
+    gate_and_input: tuple[Gate, int],
+) -> None:
     gate, host = gate_and_input
     os.write(host, b"x")
     assert gate.wait(None) == b"x"

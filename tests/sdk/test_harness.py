@@ -22,8 +22,21 @@ from sliphook_sdk import (
     deny,
     replace,
 )
-from sliphook_sdk.protocol import InjectParams, InterruptParams, LogParams, NotifyParams, ToolsParams
-from sliphook_sdk.protocol.payloads import PreToolCall, SessionEnd, SessionStart, Stop, TurnEnd, UserPromptSubmit
+from sliphook_sdk.protocol import (
+    InjectParams,
+    InterruptParams,
+    LogParams,
+    NotifyParams,
+    ToolsParams,
+)
+from sliphook_sdk.protocol.payloads import (
+    PreToolCall,
+    SessionEnd,
+    SessionStart,
+    Stop,
+    TurnEnd,
+    UserPromptSubmit,
+)
 from sliphook_sdk.testing import Harness, PluginError
 
 
@@ -31,7 +44,9 @@ class Config(msgspec.Struct):
     limit: int = 3
 
 
-plugin = Plugin("sample", uses=["notify", "inject", "interrupt", "tools"], config=Config, sessions=list[str])
+plugin = Plugin(
+    "sample", uses=["notify", "inject", "interrupt", "tools"], config=Config, sessions=list[str]
+)
 
 
 @plugin.hook("pre_tool_call", match={"tool_name": ["shell"]}, on_failure="closed")
@@ -117,7 +132,10 @@ def test_hooks_answer() -> None:
     assert harness.fire("pre_tool_call", arguments={"command": "rm -rf"}) == deny("longer than 3")
     assert harness.fire("pre_tool_call", arguments={"command": "ls"}) is None
     assert harness.fire("pre_tool_call", tool_name="other", arguments={}) is None
-    assert Harness(plugin, config={"limit": 9}).fire("pre_tool_call", arguments={"command": "rm -rf"}) is None
+    assert (
+        Harness(plugin, config={"limit": 9}).fire("pre_tool_call", arguments={"command": "rm -rf"})
+        is None
+    )
 
 
 def test_a_failure_is_what_the_host_would_read_with_its_cause() -> None:
@@ -166,8 +184,15 @@ def test_a_session(tmp_path: Path) -> None:
         harness.tell("turn_end", outcome="failed")
     harness.tell("session_end")
     assert "s-1" not in plugin.sessions
-    assert [log.message for log in harness.logs] == ["a turn", "a turn", "ended_too: LookupError: gone", "startup completed failed"]
-    assert harness.logs[0] == LogParams(level="info", message="a turn", fields={"outcome": "completed"})
+    assert [log.message for log in harness.logs] == [
+        "a turn",
+        "a turn",
+        "ended_too: LookupError: gone",
+        "startup completed failed",
+    ]
+    assert harness.logs[0] == LogParams(
+        level="info", message="a turn", fields={"outcome": "completed"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,9 +231,13 @@ def test_commands() -> None:
 
 def test_mistakes_of_the_test_are_told_from_mistakes_of_the_plugin() -> None:
     harness = Harness(plugin)
-    with pytest.raises(ValueError, match="there is no hook or event 'pre_toolcall'; did you mean 'pre_tool_call'"):
+    with pytest.raises(
+        ValueError, match="there is no hook or event 'pre_toolcall'; did you mean 'pre_tool_call'"
+    ):
         harness.fire("pre_toolcall")
-    with pytest.raises(ValueError, match="hook/pre_tool_call has no field 'tool'; did you mean 'tool_name'"):
+    with pytest.raises(
+        ValueError, match="hook/pre_tool_call has no field 'tool'; did you mean 'tool_name'"
+    ):
         harness.fire("pre_tool_call", tool="x")
     with pytest.raises(ValueError, match="Expected `str`, got `int`"):
         harness.fire("pre_tool_call", tool_name=3)
@@ -221,7 +250,9 @@ def test_mistakes_of_the_test_are_told_from_mistakes_of_the_plugin() -> None:
 def test_settings_that_do_not_fit_disable_the_plugin() -> None:
     manifest = Harness(plugin, config={"limit": "many"}).manifest()
     assert manifest.disabled == "its settings do not fit: Expected `int`, got `str` - at `$.limit`"
-    assert [subscription.event for subscription in manifest.subscriptions or ()][:1] == ["pre_tool_call"]
+    assert [subscription.event for subscription in manifest.subscriptions or ()][:1] == [
+        "pre_tool_call"
+    ]
     assert Harness(plugin).manifest().disabled is None
 
 
@@ -235,7 +266,9 @@ def test_a_coroutine_from_a_plain_function_is_no_answer() -> None:
     def hook(call: PreToolCall) -> Any:
         return later()
 
-    with pytest.raises(PluginError, match="hook: returned something to await; declare it with `async def`"):
+    with pytest.raises(
+        PluginError, match="hook: returned something to await; declare it with `async def`"
+    ):
         Harness(forgetful).fire("pre_tool_call")
 
 

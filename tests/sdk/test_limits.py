@@ -50,9 +50,14 @@ def test_logs_are_cut_and_cost_nothing(start_each: Start) -> None:
     child = start_each(PLUGIN)
     child.initialize()
     for how in ("deep", "large"):
-        assert child.ask("hook/pre_tool_call", payload("pre_tool_call", arguments={"how": how})) == {"decision": "allow"}
+        assert child.ask(
+            "hook/pre_tool_call", payload("pre_tool_call", arguments={"how": how})
+        ) == {"decision": "allow"}
     deep, large = child.said("host/log"), child.said("host/log")
-    assert (deep["message"], deep["fields"]) == ("deep", {"left_out": "it is nested too deep, and a message may have 128 levels"})
+    assert (deep["message"], deep["fields"]) == (
+        "deep",
+        {"left_out": "it is nested too deep, and a message may have 128 levels"},
+    )
     assert large["message"] == "x" * 10_000
     assert large["fields"]["left_out"].endswith("bytes, and a message may have 8,388,608")
     child.notify("event/turn_end", payload("turn_end"))
@@ -66,9 +71,15 @@ def test_requests_and_answers_say_what_is_wrong(start_each: Start) -> None:
     child = start_each(PLUGIN)
     child.initialize()
     for how, method in (("notify", "host/notify"), ("progress", r"$/progress")):
-        reply = child.reply(child.request("hook/pre_tool_call", payload("pre_tool_call", arguments={"how": how})))
-        assert reply["error"]["message"].startswith(f"log: ValueError: {method} cannot be sent: it has 9,000,")
-    reply = child.reply(child.request("hook/pre_tool_call", payload("pre_tool_call", arguments={"how": "raise"})))
+        reply = child.reply(
+            child.request("hook/pre_tool_call", payload("pre_tool_call", arguments={"how": how}))
+        )
+        assert reply["error"]["message"].startswith(
+            f"log: ValueError: {method} cannot be sent: it has 9,000,"
+        )
+    reply = child.reply(
+        child.request("hook/pre_tool_call", payload("pre_tool_call", arguments={"how": "raise"}))
+    )
     assert reply["error"]["message"].startswith("the answer cannot be sent: it has 9,000,")
     reply = child.reply(child.request("tool/call", tool_call("large")))
     assert reply["error"]["message"].startswith("the answer cannot be sent: it has 8,388,")
@@ -77,7 +88,12 @@ def test_requests_and_answers_say_what_is_wrong(start_each: Start) -> None:
 def test_the_deepest_answer_that_passes(start_each: Start) -> None:
     child = start_each(PLUGIN)
     child.initialize()
-    assert child.ask("tool/call", tool_call("deep", levels=126))["content"] == "c"  # the envelope and the result are two more
+    assert (
+        child.ask("tool/call", tool_call("deep", levels=126))["content"] == "c"
+    )  # the envelope and the result are two more
     reply = child.reply(child.request("tool/call", tool_call("deep", levels=127)))
-    assert reply["error"]["message"] == "the answer cannot be sent: it is nested too deep, and a message may have 128 levels"
+    assert (
+        reply["error"]["message"]
+        == "the answer cannot be sent: it is nested too deep, and a message may have 128 levels"
+    )
     assert child.ask("tool/call", tool_call("deep", levels=3))["content"] == "c"

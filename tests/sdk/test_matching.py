@@ -45,12 +45,31 @@ def test_patterns(match: dict[str, str | list[str]], fields: dict[str, object], 
 
 @given(st.text("ab*?.", max_size=6), st.text("ab.", max_size=8))
 def test_patterns_are_those_of_a_shell_without_classes(pattern: str, name: str) -> None:
-    assert Matcher({"tool_name": pattern}).fits(call(tool_name=name)) is fnmatch.fnmatchcase(name, pattern)
+    assert Matcher({"tool_name": pattern}).fits(call(tool_name=name)) is fnmatch.fnmatchcase(
+        name, pattern
+    )
 
 
 def test_the_fields_that_hold_strings() -> None:
-    common = ("event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id")
-    assert string_fields(PreToolCall) == (*common, "call_id", "model_call_id", "tool_name", "origin")
+    common = (
+        "event_id",
+        "time",
+        "session_id",
+        "session_key",
+        "platform",
+        "user_id",
+        "cwd",
+        "turn_id",
+        "agent_id",
+        "parent_agent_id",
+    )
+    assert string_fields(PreToolCall) == (
+        *common,
+        "call_id",
+        "model_call_id",
+        "tool_name",
+        "origin",
+    )
     assert string_fields(Stop) == (*common, "last_assistant_message")
 
 

@@ -60,7 +60,12 @@ def test_with_a_file_and_its_settings(plugin_harness: Make, file: Path, tmp_path
     harness = plugin_harness(file)
     assert harness.fire("pre_tool_call", arguments={"command": "rm"}) == deny("no")
     assert harness.logs[0].message == str(tmp_path)
-    assert plugin_harness(file, config={"words": []}).fire("pre_tool_call", arguments={"command": "rm"}) is None
+    assert (
+        plugin_harness(file, config={"words": []}).fire(
+            "pre_tool_call", arguments={"command": "rm"}
+        )
+        is None
+    )
     assert sys.path == before
 
 
@@ -80,7 +85,21 @@ def test_pytest_finds_it_and_loads_nothing_of_the_sdk_before(tmp_path: Path, fil
         "def test_then(plugin_harness):\n"
         "    assert plugin_harness('my-plugin').fire('pre_tool_call', arguments={'command': 'rm'}).decision == 'deny'\n"
     )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:trio", "-p", "no:hypothesispytest", "test_it.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:trio",
+        "-p",
+        "no:hypothesispytest",
+        "test_it.py",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False
+    )
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout

@@ -52,22 +52,58 @@ REFUSED: list[tuple[Callable[[Plugin], object], str]] = [
         "handler() is for 'pre_toolcall', which is no hook or event; did you mean 'pre_tool_call'?",
     ),
     (lambda p: p.on("zzz")(handler), "handler() is for 'zzz', which is no hook or event"),
-    (lambda p: p.hook("turn_end")(handler), "handler() cannot be asked: turn_end is an event, so say on('turn_end')"),
-    (lambda p: p.hook("stop")(no_arguments), "no_arguments() cannot be called with the payload: too many positional arguments"),
-    (lambda p: p.hook("stop")(two), "two() cannot be called with the payload: missing a required argument: 'other'"),
-    (lambda p: p.on("turn_end")(only_ctx), "only_ctx() cannot be called with the payload and ctx: multiple values for argument 'ctx'"),
-    (lambda p: p.hook("stop")(positional_ctx), "positional_ctx() takes `ctx` by position; it is given by name: `*, ctx`"),
-    (lambda p: p.hook("stop")(generator), "generator() is a generator; a handler returns its answer"),
-    (lambda p: p.hook("stop", timeout_s=0)(handler), "handler() cannot have timeout_s=0: it takes 0.05 to 600 seconds"),
-    (lambda p: p.hook("stop", timeout_s=float("nan"))(handler), "handler() cannot have timeout_s=nan: it takes 0.05 to 600 seconds"),
-    (lambda p: p.hook("stop", timeout_s=601)(handler), "handler() cannot have timeout_s=601: it takes 0.05 to 600 seconds"),
+    (
+        lambda p: p.hook("turn_end")(handler),
+        "handler() cannot be asked: turn_end is an event, so say on('turn_end')",
+    ),
+    (
+        lambda p: p.hook("stop")(no_arguments),
+        "no_arguments() cannot be called with the payload: too many positional arguments",
+    ),
+    (
+        lambda p: p.hook("stop")(two),
+        "two() cannot be called with the payload: missing a required argument: 'other'",
+    ),
+    (
+        lambda p: p.on("turn_end")(only_ctx),
+        "only_ctx() cannot be called with the payload and ctx: multiple values for argument 'ctx'",
+    ),
+    (
+        lambda p: p.hook("stop")(positional_ctx),
+        "positional_ctx() takes `ctx` by position; it is given by name: `*, ctx`",
+    ),
+    (
+        lambda p: p.hook("stop")(generator),
+        "generator() is a generator; a handler returns its answer",
+    ),
+    (
+        lambda p: p.hook("stop", timeout_s=0)(handler),
+        "handler() cannot have timeout_s=0: it takes 0.05 to 600 seconds",
+    ),
+    (
+        lambda p: p.hook("stop", timeout_s=float("nan"))(handler),
+        "handler() cannot have timeout_s=nan: it takes 0.05 to 600 seconds",
+    ),
+    (
+        lambda p: p.hook("stop", timeout_s=601)(handler),
+        "handler() cannot have timeout_s=601: it takes 0.05 to 600 seconds",
+    ),
     (
         lambda p: p.hook("pre_tool_call", on_failure=cast("Any", "close"))(handler),
         "handler() cannot have on_failure='close': it takes 'open' and 'closed'",
     ),
-    (lambda p: p.hook("stop", on_failure="closed")(handler), "handler() cannot have on_failure='closed': stop cannot be denied"),
-    (lambda p: p.hook("stop", replaces=True)(handler), "handler() cannot have replaces=True: nothing of stop can be replaced"),
-    (lambda p: p.hook("stop", include=["messages"])(handler), "handler() cannot include 'messages': stop has no heavy fields"),
+    (
+        lambda p: p.hook("stop", on_failure="closed")(handler),
+        "handler() cannot have on_failure='closed': stop cannot be denied",
+    ),
+    (
+        lambda p: p.hook("stop", replaces=True)(handler),
+        "handler() cannot have replaces=True: nothing of stop can be replaced",
+    ),
+    (
+        lambda p: p.hook("stop", include=["messages"])(handler),
+        "handler() cannot include 'messages': stop has no heavy fields",
+    ),
     (
         lambda p: p.on("pre_llm_call", include=["x"])(handler),
         "handler() cannot include 'x': pre_llm_call has the heavy fields tools, messages",
@@ -84,10 +120,22 @@ REFUSED: list[tuple[Callable[[Plugin], object], str]] = [
         lambda p: p.hook("stop", match=cast("Any", {"platform": 3}))(handler),
         "handler() cannot match platform=3: it takes a pattern, or a list of them",
     ),
-    (lambda p: p.tool(name="a b")(no_arguments), "no_arguments() cannot be the tool 'a b': names are [A-Za-z0-9_-]{1,64}"),
-    (lambda p: p.tool(timeout_s=-1)(no_arguments), "no_arguments() cannot have timeout_s=-1: it takes 0.05 to 600 seconds"),
-    (lambda p: p.command(name="Up")(handler), "handler() cannot be the command 'Up': names are [a-z][a-z0-9_-]{0,31}"),
-    (lambda p: p.command(name="stop")(handler), "handler() cannot be the command 'stop': /stop is the agent's own"),
+    (
+        lambda p: p.tool(name="a b")(no_arguments),
+        "no_arguments() cannot be the tool 'a b': names are [A-Za-z0-9_-]{1,64}",
+    ),
+    (
+        lambda p: p.tool(timeout_s=-1)(no_arguments),
+        "no_arguments() cannot have timeout_s=-1: it takes 0.05 to 600 seconds",
+    ),
+    (
+        lambda p: p.command(name="Up")(handler),
+        "handler() cannot be the command 'Up': names are [a-z][a-z0-9_-]{0,31}",
+    ),
+    (
+        lambda p: p.command(name="stop")(handler),
+        "handler() cannot be the command 'stop': /stop is the agent's own",
+    ),
     (
         lambda p: p.command(no_arguments),
         "no_arguments() cannot be called with the text after the command: too many positional arguments",
@@ -96,13 +144,17 @@ REFUSED: list[tuple[Callable[[Plugin], object], str]] = [
 
 
 @pytest.mark.parametrize(("register", "message"), REFUSED)
-def test_a_wrong_registration_names_the_handler_and_its_line(register: Callable[[Plugin], object], message: str) -> None:
+def test_a_wrong_registration_names_the_handler_and_its_line(
+    register: Callable[[Plugin], object], message: str
+) -> None:
     assert refused(register) == message
 
 
 def test_a_field_that_is_no_string_cannot_be_matched() -> None:
     message = refused(lambda p: p.hook("post_tool_call", match={"duration_ms": "1"})(handler))
-    assert message.startswith("handler() cannot match 'duration_ms': post_tool_call has no such string field; it has event_id, time, ")
+    assert message.startswith(
+        "handler() cannot match 'duration_ms': post_tool_call has no such string field; it has event_id, time, "
+    )
     assert message.endswith("tool_name, origin, status, substituted_by")
 
 
@@ -111,13 +163,19 @@ def test_a_name_stands_once() -> None:
         p.tool(name="x")(no_arguments)
         p.tool(name="x")(only_ctx)
 
-    assert re.fullmatch(r"only_ctx\(\) cannot be the tool 'x': no_arguments\(\) at .+test_registration.py:\d+ is", refused(again))
+    assert re.fullmatch(
+        r"only_ctx\(\) cannot be the tool 'x': no_arguments\(\) at .+test_registration.py:\d+ is",
+        refused(again),
+    )
 
     def command_again(p: Plugin) -> None:
         p.command(name="x")(handler)
         p.command(name="x")(with_ctx)
 
-    assert re.fullmatch(r"with_ctx\(\) cannot be the command 'x': handler\(\) at .+test_registration.py:\d+ is", refused(command_again))
+    assert re.fullmatch(
+        r"with_ctx\(\) cannot be the command 'x': handler\(\) at .+test_registration.py:\d+ is",
+        refused(command_again),
+    )
 
 
 def test_a_hook_that_nobody_would_ask_is_refused() -> None:
@@ -141,7 +199,10 @@ def test_names_of_plugins(name: str) -> None:
 
 def test_uses_are_known() -> None:
     uses: Any = ["notifications"]
-    with pytest.raises(RegistrationError, match="uses 'notifications', which is not among notify, tools, inject, interrupt"):
+    with pytest.raises(
+        RegistrationError,
+        match="uses 'notifications', which is not among notify, tools, inject, interrupt",
+    ):
         Plugin("p", uses=uses)
 
 
@@ -181,9 +242,15 @@ def test_the_manifest_says_it_all() -> None:
         config=Config,
         disabled="not today",
     )
-    plugin.hook("pre_tool_call", match={"tool_name": ["a*"]}, timeout_s=2, on_failure="open", priority=5, replaces=True, subagents=False)(
-        handler
-    )
+    plugin.hook(
+        "pre_tool_call",
+        match={"tool_name": ["a*"]},
+        timeout_s=2,
+        on_failure="open",
+        priority=5,
+        replaces=True,
+        subagents=False,
+    )(handler)
     plugin.on("pre_llm_call", include=["messages"], optional=True)(handler)
     plugin.tool(name="t", description="Does.", timeout_s=3)(no_arguments)
     plugin.command(name="c", description="Commands.")(handler)
@@ -209,7 +276,12 @@ def test_the_manifest_says_it_all() -> None:
             {
                 "name": "t",
                 "description": "Does.",
-                "input_schema": {"type": "object", "properties": {}, "required": [], "additionalProperties": False},
+                "input_schema": {
+                    "type": "object",
+                    "properties": {},
+                    "required": [],
+                    "additionalProperties": False,
+                },
                 "timeout_s": 3,
             }
         ],
@@ -225,7 +297,10 @@ def test_the_manifest_says_it_all() -> None:
                 "Config": {
                     "title": "Config",
                     "type": "object",
-                    "properties": {"limit": {"type": "integer"}, "label": {"type": "string", "default": "x"}},
+                    "properties": {
+                        "limit": {"type": "integer"},
+                        "label": {"type": "string", "default": "x"},
+                    },
                     "required": ["limit"],
                 }
             },
@@ -238,13 +313,19 @@ def test_handlers_of_one_event_share_a_subscription_that_has_what_any_of_them_wa
     plugin = Plugin("p")
     plugin.on("post_llm_call")(handler)
     plugin.on("post_llm_call", include=["response"])(with_ctx)
-    assert plugin.manifest().subscriptions == [Subscription(event="post_llm_call", include=["response"])]
+    assert plugin.manifest().subscriptions == [
+        Subscription(event="post_llm_call", include=["response"])
+    ]
 
 
 def test_the_end_of_sessions_is_heard_where_their_state_is_kept() -> None:
     assert Plugin("p").manifest().subscriptions is None
-    assert Plugin("p", sessions=dict[str, Any]).manifest().subscriptions == [Subscription(event="session_end")]
-    assert Plugin("p", uses=["tools"]).manifest().subscriptions == [Subscription(event="session_end")]
+    assert Plugin("p", sessions=dict[str, Any]).manifest().subscriptions == [
+        Subscription(event="session_end")
+    ]
+    assert Plugin("p", uses=["tools"]).manifest().subscriptions == [
+        Subscription(event="session_end")
+    ]
     plugin = Plugin("p", sessions=dict[str, Any])
     plugin.on("session_end", match={"platform": "cli"})(handler)
     assert plugin.manifest().subscriptions == [

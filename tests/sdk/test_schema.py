@@ -60,7 +60,10 @@ def forecast(
 
 def test_the_schema_is_an_object_with_all_that_it_refers_to() -> None:
     spec = Tool(forecast).spec
-    assert (spec.name, spec.description) == ("forecast", "The weather\nin a place.\n\nAlso tomorrow's.")
+    assert (spec.name, spec.description) == (
+        "forecast",
+        "The weather\nin a place.\n\nAlso tomorrow's.",
+    )
     schema = spec.input_schema
     assert schema is not None
     assert schema == {
@@ -70,7 +73,13 @@ def test_the_schema_is_an_object_with_all_that_it_refers_to() -> None:
             "unit": {"$ref": "#/$defs/Unit", "default": "celsius"},
             "window": {"anyOf": [{"$ref": "#/$defs/Window"}, {"type": "null"}], "default": None},
             "detail": {"enum": ["high", "low"], "default": "low"},
-            "limit": {"type": "integer", "minimum": 1, "maximum": 9, "description": "how many.", "default": 3},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 9,
+                "description": "how many.",
+                "default": 3,
+            },
             "tags": {"type": "array", "items": {"type": "string"}},
         },
         "required": ["place"],
@@ -79,14 +88,20 @@ def test_the_schema_is_an_object_with_all_that_it_refers_to() -> None:
             "Place": {
                 "title": "Place",
                 "type": "object",
-                "properties": {"city": {"type": "string"}, "country": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}},
+                "properties": {
+                    "city": {"type": "string"},
+                    "country": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+                },
                 "required": ["city"],
             },
             "Unit": {"title": "Unit", "enum": ["celsius", "kelvin"]},
             "Window": {
                 "title": "Window",
                 "type": "object",
-                "properties": {"days": {"type": "integer", "default": 1}, "parts": {"type": "array", "items": {"type": "string"}}},
+                "properties": {
+                    "days": {"type": "integer", "default": 1},
+                    "parts": {"type": "array", "items": {"type": "string"}},
+                },
                 "required": [],
             },
         },
@@ -100,7 +115,9 @@ def test_arguments_arrive_typed_and_defaults_are_fresh() -> None:
     plugin.tool(forecast)
     harness = Harness(plugin)
     for _ in range(2):
-        result = harness.call_tool("forecast", place={"city": "Oslo"}, unit="kelvin", window={"days": 2})
+        result = harness.call_tool(
+            "forecast", place={"city": "Oslo"}, unit="kelvin", window={"days": 2}
+        )
         assert result.content == "Oslo KELVIN Window(days=2, parts=[]) low 3 ['a', 'b']"
 
 
@@ -108,11 +125,26 @@ def test_arguments_arrive_typed_and_defaults_are_fresh() -> None:
     ("arguments", "message"),
     [
         ({}, "the arguments do not fit: Object missing required field `place`"),
-        ({"place": {"city": 1}}, "the arguments do not fit: Expected `str`, got `int` - at `$.place.city`"),
-        ({"place": {"city": "x"}, "limit": "3"}, "the arguments do not fit: Expected `int`, got `str` - at `$.limit`"),
-        ({"place": {"city": "x"}, "limit": 10}, "the arguments do not fit: Expected `int` <= 9 - at `$.limit`"),
-        ({"place": {"city": "x"}, "days": 1}, "the arguments do not fit: Object contains unknown field `days`"),
-        ({"place": {"city": "x"}, "detail": "mid"}, "the arguments do not fit: Invalid enum value 'mid' - at `$.detail`"),
+        (
+            {"place": {"city": 1}},
+            "the arguments do not fit: Expected `str`, got `int` - at `$.place.city`",
+        ),
+        (
+            {"place": {"city": "x"}, "limit": "3"},
+            "the arguments do not fit: Expected `int`, got `str` - at `$.limit`",
+        ),
+        (
+            {"place": {"city": "x"}, "limit": 10},
+            "the arguments do not fit: Expected `int` <= 9 - at `$.limit`",
+        ),
+        (
+            {"place": {"city": "x"}, "days": 1},
+            "the arguments do not fit: Object contains unknown field `days`",
+        ),
+        (
+            {"place": {"city": "x"}, "detail": "mid"},
+            "the arguments do not fit: Invalid enum value 'mid' - at `$.detail`",
+        ),
     ],
 )
 def test_arguments_that_do_not_fit_say_where(arguments: dict[str, Any], message: str) -> None:
@@ -142,11 +174,23 @@ def of_a_name(city: Nowhere) -> None: ...  # type: ignore[name-defined] # pyrigh
 
 NO_TOOLS: list[tuple[Any, str]] = [
     (untyped, "untyped() does not say what type `city` is, as in `city: str`"),
-    (stars, "stars() takes cities by position or in any number; a tool's arguments come one by one, by name"),
-    (double_stars, "double_stars() takes cities by position or in any number; a tool's arguments come one by one, by name"),
-    (positional, "positional() takes city by position or in any number; a tool's arguments come one by one, by name"),
+    (
+        stars,
+        "stars() takes cities by position or in any number; a tool's arguments come one by one, by name",
+    ),
+    (
+        double_stars,
+        "double_stars() takes cities by position or in any number; a tool's arguments come one by one, by name",
+    ),
+    (
+        positional,
+        "positional() takes city by position or in any number; a tool's arguments come one by one, by name",
+    ),
     (of_a_type, "of_a_type() takes something that JSON cannot hold: "),
-    (of_a_name, "of_a_name() has annotations that could not be read: name 'Nowhere' is not defined"),
+    (
+        of_a_name,
+        "of_a_name() has annotations that could not be read: name 'Nowhere' is not defined",
+    ),
 ]
 
 

@@ -30,6 +30,7 @@ def msgspec_s() -> float:
 
 
 def test_import_and_handshake(tmp_path: Path) -> None:
-    # the quickest of several, taken in turns: what else the machine does can only make a round slower
+    # the quickest of several, taken in turns: what else the machine does can only make a round
+    # slower
     rounds = [(handshake_s(tmp_path), msgspec_s()) for _ in range(ROUNDS)]
     assert min(ours for ours, _ in rounds) < TIMES * min(bare for _, bare in rounds)

@@ -53,13 +53,18 @@ def asked(name: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("more", [1, 2])
-def test_the_thread_that_reads_goes_on_reading_while_another_runs_handlers(start: Start, more: int) -> None:
+def test_the_thread_that_reads_goes_on_reading_while_another_runs_handlers(
+    start: Start, more: int
+) -> None:
     child = limited(start, more)
     slow = [child.request("tool/call", tool_call("slow")) for _ in range(more)]
     for _ in slow:
         child.said("$/progress")
     waits = child.request("hook/pre_tool_call", asked("waits"))
-    assert child.said("host/log")["message"] == "no thread is left to read with: can't start new thread"
+    assert (
+        child.said("host/log")["message"]
+        == "no thread is left to read with: can't start new thread"
+    )
     child.ask("ping", {})
     assert waits not in child.replies
     child.notify("$/cancelRequest", {"id": slow[0]})
@@ -99,7 +104,10 @@ def test_beside_asyncio_a_plain_function_is_refused_and_then_never_runs(start: S
     assert message == "the SDK failed in hook/pre_tool_call: RuntimeError: can't start new thread"
     child.notify("event/turn_start", payload("turn_start"))
     assert child.said("host/log")["message"] == message
-    assert child.said("host/log")["message"] == "the SDK failed in an event: RuntimeError: can't start new thread"
+    assert (
+        child.said("host/log")["message"]
+        == "the SDK failed in an event: RuntimeError: can't start new thread"
+    )
     child.ask("command/run", command("free", ""))
     assert "refused" not in child.ask("hook/pre_tool_call", asked("taken"))["context"]
     assert child.ask("shutdown", {}) == {}

@@ -28,7 +28,9 @@ def main(arguments: list[str]) -> int:
             left -= 1
             status.update(f"{left} cases are left")
 
-        verdicts, seconds = in_a_folder_of_its_own(cases, limit=1 if "-1" in arguments else SIDE_BY_SIDE, done=done)
+        verdicts, seconds = in_a_folder_of_its_own(
+            cases, limit=1 if "-1" in arguments else SIDE_BY_SIDE, done=done
+        )
     Console(width=None if sys.stdout.isatty() else 170).print(_table(verdicts))
     broken = [verdict for verdict in verdicts if verdict.faults]
     for verdict in broken:
@@ -49,9 +51,23 @@ def _table(verdicts: list[Verdict]) -> Table:
             table.add_section()
             kind = case.kind
         expected = "as promised" if case.scene is not None else f"{case.status}, {case.state}"
-        word = "broken" if verdict.faults else f"skipped: {verdict.skipped}" if verdict.skipped else "kept"
+        word = (
+            "broken"
+            if verdict.faults
+            else f"skipped: {verdict.skipped}"
+            if verdict.skipped
+            else "kept"
+        )
         style = "red" if verdict.faults else None
-        table.add_row(f"{case.kind}: {case.name}", case.promise, expected, verdict.seen, word, f"{verdict.seconds:.1f}", style=style)
+        table.add_row(
+            f"{case.kind}: {case.name}",
+            case.promise,
+            expected,
+            verdict.seen,
+            word,
+            f"{verdict.seconds:.1f}",
+            style=style,
+        )
     return table
 
 

@@ -34,7 +34,14 @@ def _environment() -> dict[str, str]:
 
 def command(mode: str, shop: Workshop, programs: list[Path]) -> list[str]:
     """What starts such an agent."""
-    return [sys.executable, "-m", "tests.torture.agents", mode, str(shop.folder), *map(str, programs)]
+    return [
+        sys.executable,
+        "-m",
+        "tests.torture.agents",
+        mode,
+        str(shop.folder),
+        *map(str, programs),
+    ]
 
 
 async def run_agent(shop: Workshop, mode: str, make: Make) -> None:
@@ -46,7 +53,12 @@ async def run_agent(shop: Workshop, mode: str, make: Make) -> None:
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, make, HEALTHY))
     with trio.fail_after(START_S):
         done = await trio.run_process(
-            command(mode, shop, programs), cwd=ROOT, env=_environment(), capture_stdout=True, capture_stderr=True, check=False
+            command(mode, shop, programs),
+            cwd=ROOT,
+            env=_environment(),
+            capture_stdout=True,
+            capture_stderr=True,
+            check=False,
         )
     assert done.returncode == 0, done.stderr.decode()[-2_000:]
 
@@ -81,9 +93,13 @@ async def kill_agent(shop: Workshop, mode: str, number: int, make: Make) -> None
         agent.send_signal(number)
         await trio.to_thread.run_sync(agent.wait)
         began = time.monotonic()
-        assert await comes(lambda: not living(groups), WAIT_S), f"the agent is dead and these live: {living(groups)}"
+        assert await comes(lambda: not living(groups), WAIT_S), (
+            f"the agent is dead and these live: {living(groups)}"
+        )
         took = time.monotonic() - began
-        assert took < 10, f"they lived for {took:.1f} s"  # two are promised; the machine may be busy
+        assert took < 10, (
+            f"they lived for {took:.1f} s"
+        )  # two are promised; the machine may be busy
     finally:
         agent.kill()
         agent.wait()
@@ -91,10 +107,13 @@ async def kill_agent(shop: Workshop, mode: str, number: int, make: Make) -> None
         agent.stdout.close()
 
 
-# -- inside the process ---------------------------------------------------------------------------------------------
+# -- inside the process
+# ---------------------------------------------------------------------------------------------
 
 
-async def _out_of(stage: Stage, programs: list[Path], exhaust: Callable[[], None], says: str) -> None:
+async def _out_of(
+    stage: Stage, programs: list[Path], exhaust: Callable[[], None], says: str
+) -> None:
     """The healthy plugin runs; then there is nothing left to start another with, and it goes on."""
     async with stage.open_host(list(reversed(programs))) as host, host.session() as stage.session:
         check_healthy(await stage.ask())
@@ -108,7 +127,9 @@ async def _out_of(stage: Stage, programs: list[Path], exhaust: Callable[[], None
 
 def _use_up_descriptors() -> None:
     lowest = os.dup(0)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (lowest + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    )
 
 
 def _use_up_processes() -> None:
@@ -119,7 +140,9 @@ def _use_up_processes() -> None:
 
 
 async def _wait_for_death(programs: list[Path], folder: Path) -> None:
-    async with PluginHost(programs, data_home=folder / "data", log_dir=folder / "logs", on_problem=_no_problem) as host:
+    async with PluginHost(
+        programs, data_home=folder / "data", log_dir=folder / "logs", on_problem=_no_problem
+    ) as host:
         print(*(plugin.pid for plugin in host.plugins), flush=True)
         await trio.sleep_forever()
 

@@ -66,11 +66,14 @@ class Case:
         name: unique in its kind.
         promise: what it attacks.
         make: makes the program.
-        status: how its part in the first hook ends; None where it never declared itself, so that it is not asked.
+        status: how its part in the first hook ends; None where it never declared itself, so that it
+            is not asked.
         state: where it comes to rest after that.
         says: a regular expression that must be found in what the host said of it: problems and log.
-        restarts: how often it has been started again by then; None where that is not told beforehand.
-        act: what else is done to it beside the healthy plugin, after the first hook; it raises AssertionError.
+        restarts: how often it has been started again by then; None where that is not told
+            beforehand.
+        act: what else is done to it beside the healthy plugin, after the first hook; it raises
+            AssertionError.
         scene: plays the whole case instead of the usual course.
     """
 
@@ -186,16 +189,31 @@ def python(body: str, *, name: str = "bad", timeout_s: float = PATIENT_S, **mani
     """A program in Python, without the SDK, that hears a hook and what is told of turns and interrupts."""
     hears: list[dict[str, Any]] = [{"event": "user_prompt_submit", "timeout_s": timeout_s}]
     hears += [
-        {"event": event, "mode": "event"} for event in ("session_start", "turn_start", "turn_end", "agent_loop_stopped", "session_end")
+        {"event": event, "mode": "event"}
+        for event in (
+            "session_start",
+            "turn_start",
+            "turn_end",
+            "agent_loop_stopped",
+            "session_end",
+        )
     ]
     declared = {"protocol_version": 1, "name": name, "subscriptions": hears, **manifest}
-    text = _RUNTIME.format(python=sys.executable, manifest=json.dumps(declared)) + textwrap.dedent(body).strip("\n") + "\n"
+    text = (
+        _RUNTIME.format(python=sys.executable, manifest=json.dumps(declared))
+        + textwrap.dedent(body).strip("\n")
+        + "\n"
+    )
     return lambda shop: shop.write(name, text)
 
 
 def on_hook(body: str, *, timeout_s: float = PATIENT_S, **manifest: Any) -> Make:
     """A program in Python that behaves until its first hook, whose id is then `id`; afterwards it behaves again."""
-    return python(f"greet()\nid = hook()\n{textwrap.dedent(body).strip()}\nserve()", timeout_s=timeout_s, **manifest)
+    return python(
+        f"greet()\nid = hook()\n{textwrap.dedent(body).strip()}\nserve()",
+        timeout_s=timeout_s,
+        **manifest,
+    )
 
 
 def at_first(body: str, *, timeout_s: float = PATIENT_S) -> Make:
@@ -224,7 +242,12 @@ def c(source: str, name: str = "bad") -> Make:
             if source not in _compiled:
                 code = shop.write("bad.c", source, 0o600)
                 target = shop.folder / "compiled"
-                subprocess.run([compiler, "-o", str(target), str(code)], check=True, capture_output=True, timeout=60)
+                subprocess.run(
+                    [compiler, "-o", str(target), str(code)],
+                    check=True,
+                    capture_output=True,
+                    timeout=60,
+                )
                 _compiled[source] = target.read_bytes()
         return shop.write(name, _compiled[source])
 

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from tests.torture.case import Case
-from tests.torture.kinds import admin, framing, handshake, ids, jsons, pipes, processes, shutdown, spawn, timing
+from tests.torture.kinds import (
+    admin,
+    framing,
+    handshake,
+    ids,
+    jsons,
+    pipes,
+    processes,
+    shutdown,
+    spawn,
+    timing,
+)
 
 CASES: Final[tuple[Case, ...]] = (
     *spawn.CASES,

@@ -15,7 +15,12 @@ from sliphook import PluginHost
 from sliphook.process.stderr import LINE_CHARS, TAIL_LINES
 from sliphook.trace.record import TraceRecord
 from sliphook.transport.reader import READ_BYTES
-from sliphook_sdk.protocol.limits import MAX_HEADER_BYTES, MAX_MESSAGE_BYTES, QUEUE_BYTES, QUEUE_MESSAGES
+from sliphook_sdk.protocol.limits import (
+    MAX_HEADER_BYTES,
+    MAX_MESSAGE_BYTES,
+    QUEUE_BYTES,
+    QUEUE_MESSAGES,
+)
 
 MOST: dict[str, int] = {
     "messages in a queue": QUEUE_MESSAGES,
@@ -55,7 +60,11 @@ class Bounds:
 
     def beyond(self) -> list[str]:
         """What was larger than it may be."""
-        return [f"{size:,} {what}, {MOST[what]:,} may be" for what, size in self.seen.items() if size > MOST[what]]
+        return [
+            f"{size:,} {what}, {MOST[what]:,} may be"
+            for what, size in self.seen.items()
+            if size > MOST[what]
+        ]
 
 
 @dataclass
@@ -116,7 +125,11 @@ def descriptors() -> dict[int, str]:
         number = int(name)
         try:
             kind = stat.S_IFMT(os.fstat(number).st_mode)
-            found[number] = os.readlink(f"/proc/self/fd/{name}") if os.path.exists("/proc/self/fd") else oct(kind)
+            found[number] = (
+                os.readlink(f"/proc/self/fd/{name}")
+                if os.path.exists("/proc/self/fd")
+                else oct(kind)
+            )
         except OSError:
             continue  # the listing's own
     return found

@@ -21,7 +21,11 @@ SETTLE_S = 5.0
 
 
 def run(
-    cases: Sequence[Case], folder: Path, *, limit: int = SIDE_BY_SIDE, done: Callable[[Verdict], None] = lambda _: None
+    cases: Sequence[Case],
+    folder: Path,
+    *,
+    limit: int = SIDE_BY_SIDE,
+    done: Callable[[Verdict], None] = lambda _: None,
 ) -> list[Verdict]:
     """Play all of them in a loop of its own; blocks.
 
@@ -41,7 +45,9 @@ def run(
     return verdicts
 
 
-async def _run(cases: Sequence[Case], folder: Path, limit: int, done: Callable[[Verdict], None]) -> list[Verdict]:
+async def _run(
+    cases: Sequence[Case], folder: Path, limit: int, done: Callable[[Verdict], None]
+) -> list[Verdict]:
     verdicts: dict[str, Verdict] = {}
     places = trio.CapacityLimiter(limit)
 
@@ -52,7 +58,9 @@ async def _run(cases: Sequence[Case], folder: Path, limit: int, done: Callable[[
             verdict = verdicts[case.title] = await play(case, place)
         done(verdict)
 
-    await trio.to_thread.run_sync(lambda: None)  # the loop's own thread and descriptors are there from now on
+    await trio.to_thread.run_sync(
+        lambda: None
+    )  # the loop's own thread and descriptors are there from now on
     files, running = descriptors(), tasks()
     async with trio.open_nursery() as nursery:
         for number, case in enumerate(cases):
@@ -60,7 +68,8 @@ async def _run(cases: Sequence[Case], folder: Path, limit: int, done: Callable[[
     result = [verdicts[case.title] for case in cases]
     await comes(lambda: not _more(files) and tasks() <= running, SETTLE_S)
     left = [
-        f"the descriptor {number} is left open: {what} (play the cases one by one to see whose)" for number, what in _more(files).items()
+        f"the descriptor {number} is left open: {what} (play the cases one by one to see whose)"
+        for number, what in _more(files).items()
     ]
     if tasks() > running:
         left.append(f"{tasks() - running} tasks are left")
@@ -92,16 +101,24 @@ class Silence:
     def __enter__(self) -> None:
         self._handler = logging.NullHandler()
         logging.getLogger("sliphook").addHandler(self._handler)
-        self._propagate, logging.getLogger("sliphook").propagate = logging.getLogger("sliphook").propagate, False
+        self._propagate, logging.getLogger("sliphook").propagate = (
+            logging.getLogger("sliphook").propagate,
+            False,
+        )
 
     def __exit__(self, *_: object) -> None:
         logging.getLogger("sliphook").removeHandler(self._handler)
         logging.getLogger("sliphook").propagate = self._propagate
 
 
-def in_a_folder_of_its_own(cases: Sequence[Case], *, limit: int, done: Callable[[Verdict], None]) -> tuple[list[Verdict], float]:
+def in_a_folder_of_its_own(
+    cases: Sequence[Case], *, limit: int, done: Callable[[Verdict], None]
+) -> tuple[list[Verdict], float]:
     """The verdicts, and how long all of it took."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as name, Silence():
+    with (
+        tempfile.TemporaryDirectory(prefix="torture-", ignore_cleanup_errors=True) as name,
+        Silence(),
+    ):
         verdicts = run(cases, Path(name), limit=limit, done=done)
     return verdicts, time.monotonic() - began

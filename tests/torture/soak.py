@@ -1,6 +1,7 @@
 """`python -m tests.torture.soak [SECONDS]`: thirty plugins, a third misbehaving at random, hooks and interrupts all the time.
 
-Memory, descriptors and processes must be as flat at the end as at the beginning. Linux only: it reads /proc.
+Memory, descriptors and processes must be as flat at the end as at the beginning. Linux only: it
+reads /proc.
 """
 
 from __future__ import annotations
@@ -106,9 +107,18 @@ class Soak:
     async def run(self) -> None:
         """All of it."""
         before = descriptors()
-        makes = [python("greet()\nserve()", name=f"good{number}", subscriptions=_hears(60)) for number in range(GOOD)]
-        makes[0] = python("greet()\nserve()", name="good0", subscriptions=[*_hears(60), {"event": "stop", "timeout_s": 60}])
-        makes += [python(_RANDOM, name=f"bad{number}", subscriptions=_hears(0.5)) for number in range(BAD)]
+        makes = [
+            python("greet()\nserve()", name=f"good{number}", subscriptions=_hears(60))
+            for number in range(GOOD)
+        ]
+        makes[0] = python(
+            "greet()\nserve()",
+            name="good0",
+            subscriptions=[*_hears(60), {"event": "stop", "timeout_s": 60}],
+        )
+        makes += [
+            python(_RANDOM, name=f"bad{number}", subscriptions=_hears(0.5)) for number in range(BAD)
+        ]
         programs = await trio.to_thread.run_sync(lambda: make_all(self.stage.shop, *makes))
         async with self.stage.open_host(programs) as host:
             with trio.move_on_after(self.seconds):
@@ -121,7 +131,11 @@ class Soak:
         await trio.sleep(1.0)
         left = living(set(self.stage.sightings.pids))
         self.faults += [f"left behind: {one}" for one in left]
-        self.faults += [f"left open: {what}" for number, what in descriptors().items() if number not in before and "event" not in what]
+        self.faults += [
+            f"left open: {what}"
+            for number, what in descriptors().items()
+            if number not in before and "event" not in what
+        ]
         self.faults += self.bounds.beyond()
         self._compare()
 
@@ -133,7 +147,9 @@ class Soak:
                     async with session.turn("hello", interrupt=True) as turn:
                         if self._dice.random() < 0.3:
                             nursery.start_soon(self._interrupt, session)
-                        outcome = await session.ask("user_prompt_submit", turn, source="user", text="hello")
+                        outcome = await session.ask(
+                            "user_prompt_submit", turn, source="user", text="hello"
+                        )
                         self.hooks += 1
                         for part in outcome.parts:
                             self.statuses[part.status] += 1
@@ -149,7 +165,9 @@ class Soak:
         async with host.session(session_key="good") as session, session.turn("good") as turn:
             while True:
                 began = time.perf_counter()
-                outcome = await session.ask("stop", turn, turn_count=1, stop_count=0, last_assistant_message=None)
+                outcome = await session.ask(
+                    "stop", turn, turn_count=1, stop_count=0, last_assistant_message=None
+                )
                 self._times_ms.append((time.perf_counter() - began) * 1000)
                 self.hooks += 1
                 if [part.status for part in outcome.parts] != ["answered"]:
@@ -168,7 +186,10 @@ class Soak:
     async def _look(self, host: PluginHost) -> None:
         began = time.monotonic()
         every_s = self.seconds / ROWS
-        print("    s   MiB  fds  procs  tasks   hooks  interrupts  restarts  failed  median ms  worst ms", flush=True)
+        print(
+            "    s   MiB  fds  procs  tasks   hooks  interrupts  restarts  failed  median ms  worst ms",
+            flush=True,
+        )
         while True:
             deadline = trio.current_time() + every_s
             while trio.current_time() < deadline:
@@ -179,7 +200,9 @@ class Soak:
                 seconds=time.monotonic() - began,
                 memory_mib=_memory_mib(),
                 files=len(descriptors()),
-                processes=len(living({plugin.pid for plugin in host.plugins if plugin.pid is not None})),
+                processes=len(
+                    living({plugin.pid for plugin in host.plugins if plugin.pid is not None})
+                ),
                 tasks=tasks(),
                 hooks=self.hooks,
                 interrupts=self.interrupts,
@@ -189,7 +212,10 @@ class Soak:
                 worst_ms=quantiles(times, n=100)[-1] if len(times) > 1 else times[0],
             )
             self.rows.append(row)
-            print("{:5.0f} {:5.0f} {:4} {:6} {:6} {:7} {:11} {:9} {:7} {:10.2f} {:9.2f}".format(*row), flush=True)
+            print(
+                "{:5.0f} {:5.0f} {:4} {:6} {:6} {:7} {:11} {:9} {:7} {:10.2f} {:9.2f}".format(*row),
+                flush=True,
+            )
 
     def _compare(self) -> None:
         third = len(self.rows) // 3
@@ -202,7 +228,9 @@ class Soak:
             self.faults.append(f"memory grew from {memory[0]:.0f} to {memory[1]:.0f} MiB")
         for what in ("files", "processes", "tasks"):
             sizes = [max(getattr(row, what) for row in rows) for rows in (first, last)]
-            if sizes[1] > sizes[0] + GOOD + BAD:  # as many plugins may be starting or dying at the moment of the look
+            if (
+                sizes[1] > sizes[0] + GOOD + BAD
+            ):  # as many plugins may be starting or dying at the moment of the look
                 self.faults.append(f"{what} grew from {sizes[0]} to {sizes[1]}")
 
 
@@ -211,7 +239,11 @@ def _memory_mib() -> float:
 
 
 def _hears(timeout_s: float) -> list[dict[str, object]]:
-    return [{"event": "user_prompt_submit", "timeout_s": timeout_s}, {"event": "turn_end"}, {"event": "agent_loop_stopped"}]
+    return [
+        {"event": "user_prompt_submit", "timeout_s": timeout_s},
+        {"event": "turn_end"},
+        {"event": "agent_loop_stopped"},
+    ]
 
 
 def main(seconds: str = "600") -> int:
@@ -219,9 +251,17 @@ def main(seconds: str = "600") -> int:
     with tempfile.TemporaryDirectory(prefix="soak-", ignore_cleanup_errors=True) as name, Silence():
         soak = Soak(Path(name), float(seconds))
         trio.run(soak.run)
-    print(f"\n{soak.hooks:,} hooks, {soak.interrupts:,} interrupts, {len(soak.stage.sightings.pids):,} processes")
-    print("how the answers ended:", ", ".join(f"{count:,} {status}" for status, count in soak.statuses.most_common()))
-    print("the most of everything:", ", ".join(f"{size:,} {what}" for what, size in soak.bounds.seen.items()))
+    print(
+        f"\n{soak.hooks:,} hooks, {soak.interrupts:,} interrupts, {len(soak.stage.sightings.pids):,} processes"
+    )
+    print(
+        "how the answers ended:",
+        ", ".join(f"{count:,} {status}" for status, count in soak.statuses.most_common()),
+    )
+    print(
+        "the most of everything:",
+        ", ".join(f"{size:,} {what}" for what, size in soak.bounds.seen.items()),
+    )
     for fault in soak.faults[:20]:
         print(f"FAULT: {fault}")
     print("flat" if not soak.faults else f"{len(soak.faults)} faults")

@@ -44,7 +44,11 @@ HEALTHY = python(
             polite(message)
     """,
     name="healthy",
-    subscriptions=[{"event": "user_prompt_submit", "timeout_s": 60}, {"event": "stop", "timeout_s": 60}, {"event": "turn_end"}],
+    subscriptions=[
+        {"event": "user_prompt_submit", "timeout_s": 60},
+        {"event": "stop", "timeout_s": 60},
+        {"event": "turn_end"},
+    ],
 )
 
 
@@ -75,7 +79,9 @@ class Stage:
         self.host = PluginHost(
             plugins,
             on_log=lambda plugin, level, message: self.log.append(f"{plugin} {level}: {message}"),
-            on_notify=lambda plugin, level, message: self.log.append(f"{plugin} notice {level}: {message}"),
+            on_notify=lambda plugin, level, message: self.log.append(
+                f"{plugin} notice {level}: {message}"
+            ),
             on_problem=lambda _, message: self.problems.append(message),
             trace=self.sightings,
             data_home=self.shop.folder / "data",
@@ -94,7 +100,9 @@ class Stage:
         Raises:
             AssertionError: it does not come.
         """
-        assert await comes(done, WAIT_S), f"{what} did not come; it is {self.bad.state}: {self.bad.why}"
+        assert await comes(done, WAIT_S), (
+            f"{what} did not come; it is {self.bad.state}: {self.bad.why}"
+        )
 
     async def ask(self, text: str = "hello", session: Session | None = None) -> Outcome:
         """A whole turn with one hook that both plugins hear."""
@@ -109,15 +117,23 @@ class Stage:
         """Whether the host has said something that fits."""
         return any(re.search(pattern, line) for line in (*self.problems, *self.log))
 
-    # -- what is promised meanwhile ----------------------------------------------------------------------------------
+    # -- what is promised meanwhile
+    # ----------------------------------------------------------------------------------
 
     async def keep_asking(self) -> None:
         """Ask the healthy plugin alone, all the time: every hook is answered."""
-        async with self.host.session(session_key="beside") as session, session.turn("beside") as turn:
+        async with (
+            self.host.session(session_key="beside") as session,
+            session.turn("beside") as turn,
+        ):
             while True:
-                outcome = await session.ask("stop", turn, turn_count=1, stop_count=0, last_assistant_message=None)
+                outcome = await session.ask(
+                    "stop", turn, turn_count=1, stop_count=0, last_assistant_message=None
+                )
                 statuses = [(part.plugin, part.status) for part in outcome.parts]
-                assert statuses == [("healthy", "answered")], f"the healthy plugin did not answer: {outcome.parts}"
+                assert statuses == [("healthy", "answered")], (
+                    f"the healthy plugin did not answer: {outcome.parts}"
+                )
                 self.asked += 1
                 await trio.sleep(0.01)
 
@@ -138,14 +154,19 @@ class Stage:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(held)
-            await self.until(lambda: self.session.open_turn is not None and bool(self.session.open_turn.fires), "the held hook")
+            await self.until(
+                lambda: self.session.open_turn is not None and bool(self.session.open_turn.fires),
+                "the held hook",
+            )
             following = self.session.turn("after")
             with trio.testing.assert_no_checkpoints():
                 interrupted = self.session.interrupt()
                 await following.__aenter__()
             try:
                 assert interrupted, "there was nothing to interrupt"
-                outcome = await self.session.ask("user_prompt_submit", following, source="user", text="after")
+                outcome = await self.session.ask(
+                    "user_prompt_submit", following, source="user", text="after"
+                )
                 check_healthy(outcome)
             finally:
                 await following.__aexit__(None, None, None)
@@ -156,7 +177,9 @@ def check_healthy(outcome: Outcome) -> None:
     """The healthy plugin answered, and its answer counts."""
     statuses = [part.status for part in outcome.parts if part.plugin == "healthy"]
     assert statuses == ["answered"], f"the healthy plugin: {outcome.parts}"
-    assert [context.text for context in outcome.context if context.plugin == "healthy"] == ["well"], "the healthy answer does not count"
+    assert [context.text for context in outcome.context if context.plugin == "healthy"] == [
+        "well"
+    ], "the healthy answer does not count"
 
 
 async def play(case: Case, folder: Path) -> Verdict:
@@ -208,7 +231,9 @@ async def _usual_course(case: Case, stage: Stage, verdict: Verdict) -> None:
                 nursery.cancel_scope.cancel()
         assert stage.asked > 0, "the healthy plugin was never asked"
         healthy = host.plugins[1]
-        assert (healthy.state, healthy.restarts) == ("ready", 0), f"the healthy plugin is {healthy.state}: {healthy.why}"
+        assert (healthy.state, healthy.restarts) == ("ready", 0), (
+            f"the healthy plugin is {healthy.state}: {healthy.why}"
+        )
     verdict.faults += stage.bounds.beyond()
 
 
@@ -229,16 +254,22 @@ async def _play_beside(case: Case, stage: Stage, verdict: Verdict) -> None:
     await stage.until(lambda: stage.bad.state in RESTING, "a state of rest")
     verdict.seen = f"{status}, {stage.bad.state}"
     if (status, stage.bad.state) != (case.status, case.state):
-        verdict.faults.append(f"it was {verdict.seen}: {stage.bad.why}; {stage.problems}; {list(stage.log)[:3]}")
+        verdict.faults.append(
+            f"it was {verdict.seen}: {stage.bad.why}; {stage.problems}; {list(stage.log)[:3]}"
+        )
     if case.says is not None:
         await _hear(case.says, stage)
     if case.restarts is not None:
-        assert stage.bad.restarts == case.restarts, f"{stage.bad.restarts} restarts: {stage.problems}"
+        assert stage.bad.restarts == case.restarts, (
+            f"{stage.bad.restarts} restarts: {stage.problems}"
+        )
     await stage.interrupt()
 
 
 async def _hear(pattern: str, stage: Stage) -> None:
-    assert await comes(lambda: stage.said(pattern), WAIT_S), f"nothing said {pattern!r}: {stage.problems}, {list(stage.log)[-5:]}"
+    assert await comes(lambda: stage.said(pattern), WAIT_S), (
+        f"nothing said {pattern!r}: {stage.problems}, {list(stage.log)[-5:]}"
+    )
 
 
 async def _what_is_left(pids: Sequence[int]) -> list[str]:

@@ -44,7 +44,9 @@ def _wider_net() -> Iterator[None]:
 def test_every_promise_is_kept(cases: tuple[Case, ...], tmp_path: Path) -> None:
     with Silence():
         verdicts = run(cases, tmp_path, limit=SIDE_BY_SIDE)
-    skipped = {verdict.case.title: verdict.skipped for verdict in verdicts if verdict.skipped is not None}
+    skipped = {
+        verdict.case.title: verdict.skipped for verdict in verdicts if verdict.skipped is not None
+    }
     assert broken(verdicts) == {}
     if skipped:
         pytest.skip(f"all others of {len(cases)} are kept; skipped: {skipped}")
@@ -59,7 +61,18 @@ def test_every_case_is_played_once() -> None:
     titles = sorted(case.title for cases in _portions() for case in cases)
     assert titles == sorted(case.title for case in CASES)
     assert len(set(titles)) == len(titles) > 300
-    assert KINDS == ("spawn", "handshake", "framing", "JSON", "ids", "time", "pipes", "processes", "admin", "shutdown")
+    assert KINDS == (
+        "spawn",
+        "handshake",
+        "framing",
+        "JSON",
+        "ids",
+        "time",
+        "pipes",
+        "processes",
+        "admin",
+        "shutdown",
+    )
 
 
 def _case(title: str) -> Case:
@@ -76,12 +89,24 @@ def _case(title: str) -> Case:
     ],
 )
 def test_a_case_that_expects_what_does_not_happen_is_broken(
-    expected: tuple[str, str, str | None, int | None], fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    expected: tuple[str, str, str | None, int | None],
+    fault: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A check that cannot fail is none."""
     monkeypatch.setattr("tests.torture.stage.WAIT_S", 1.0)
     status, state, says, restarts = expected
-    wrong = Case("shutdown", "wrong", "none", _case("shutdown/exits-first").make, status, state, says, restarts)
+    wrong = Case(
+        "shutdown",
+        "wrong",
+        "none",
+        _case("shutdown/exits-first").make,
+        status,
+        state,
+        says,
+        restarts,
+    )
     with Silence():
         verdicts = run([wrong], tmp_path)
     assert [first.startswith(fault) for first in broken(verdicts)["shutdown/wrong"]] == [True]

@@ -29,7 +29,12 @@ SCHEMA: dict[str, Any] = {
         "password": {"type": "string", "format": "password"},
         "url": {"type": "string"},
         "accounts": {"type": "array", "items": {"$ref": "#/$defs/account"}},
-        "maybe": {"anyOf": [{"type": "null"}, {"type": "object", "additionalProperties": {"secret": True}}]},
+        "maybe": {
+            "anyOf": [
+                {"type": "null"},
+                {"type": "object", "additionalProperties": {"secret": True}},
+            ]
+        },
         "loop": {"$ref": "#/properties/loop"},
         "child": {"$ref": "#"},
         "pair": {"prefixItems": [{}, {"secret": True}, {}]},
@@ -40,7 +45,10 @@ SCHEMA: dict[str, Any] = {
     "patternProperties": {"^x-": {"secret": True}},
     "allOf": [{"not": {"secret": True}}],
     "dependentSchemas": {"other": {"properties": {"other": {"secret": True}}}},
-    "$defs": {"account": {"properties": {"name": {}, "pin": {"secret": True}}}, "the secret": {"secret": True}},
+    "$defs": {
+        "account": {"properties": {"name": {}, "pin": {"secret": True}}},
+        "the secret": {"secret": True},
+    },
 }
 
 
@@ -48,7 +56,10 @@ SCHEMA: dict[str, Any] = {
     ("config", "secrets"),
     [
         ({"token": "t-1", "key": "k-1", "password": "p-1", "url": "u-1"}, ["t-1", "k-1", "p-1"]),
-        ({"accounts": [{"name": "ada", "pin": 1234}, {"name": "bob", "pin": "5678"}]}, ["1234", "5678"]),
+        (
+            {"accounts": [{"name": "ada", "pin": 1234}, {"name": "bob", "pin": "5678"}]},
+            ["1234", "5678"],
+        ),
         ({"maybe": {"a": "s-1", "b": {"c": ["s-2", True, None]}}}, ["s-1", "s-2"]),
         ({"x-api": "s-3", "y-api": "open"}, ["s-3"]),
         ({"loop": "round"}, []),
@@ -59,32 +70,63 @@ SCHEMA: dict[str, Any] = {
     ],
 )
 def test_what_a_schema_marks_is_secret(config: dict[str, Any], secrets: list[str]) -> None:
-    assert secret_values(PluginSpec(Path("guard"), config=config), manifest(config_schema=SCHEMA)) == secrets
+    assert (
+        secret_values(PluginSpec(Path("guard"), config=config), manifest(config_schema=SCHEMA))
+        == secrets
+    )
 
 
 @pytest.mark.parametrize("number", [1e-7, 1e20])
 def test_a_number_is_hidden_in_every_way_that_it_is_written(number: float) -> None:
-    found = secret_values(PluginSpec(Path("guard"), config={"token": number}), manifest(config_schema=SCHEMA))
+    found = secret_values(
+        PluginSpec(Path("guard"), config={"token": number}), manifest(config_schema=SCHEMA)
+    )
     assert sorted(found) == {1e-7: ["1e-07", "1e-7"], 1e20: ["1e+20", "1e20"]}[number]
 
 
 def test_a_schema_that_would_take_for_ever_hides_all_settings_at_once() -> None:
-    whole = {"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"} for _ in range(10)]}}, "$ref": "#/$defs/a"}
-    assert secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=whole)) == []
+    whole = {
+        "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"} for _ in range(10)]}},
+        "$ref": "#/$defs/a",
+    }
+    assert (
+        secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=whole))
+        == []
+    )
     wide = {"allOf": [{"additionalProperties": {"title": str(index)}} for index in range(20_001)]}
-    assert secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=wide)) == ["b"]
+    assert secret_values(
+        PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=wide)
+    ) == ["b"]
     slow = {"patternProperties": {"^(a|a)+$": {"secret": True}}}
-    assert secret_values(PluginSpec(Path("guard"), config={"a" * 40 + "!": "b"}), manifest(config_schema=slow)) == ["b"]
+    assert secret_values(
+        PluginSpec(Path("guard"), config={"a" * 40 + "!": "b"}), manifest(config_schema=slow)
+    ) == ["b"]
 
 
-@pytest.mark.parametrize("schema", [{}, {"properties": []}, {"$ref": "#/nowhere/at/all"}, {"patternProperties": {"(": 1}}, {"allOf": 1}])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"properties": []},
+        {"$ref": "#/nowhere/at/all"},
+        {"patternProperties": {"(": 1}},
+        {"allOf": 1},
+    ],
+)
 def test_a_schema_that_is_none_marks_nothing(schema: dict[str, Any]) -> None:
-    assert secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=schema)) == []
+    assert (
+        secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=schema))
+        == []
+    )
 
 
 def test_a_granted_variable_is_secret_unless_the_manifest_says_that_it_is_not() -> None:
     spec = PluginSpec(Path("guard"), env={"TOKEN": "t-1", "REGION": "north", "OTHER": "o-1"})
-    wants = [EnvWant(name="TOKEN", secret=True), EnvWant(name="REGION", secret=False), EnvWant(name="OTHER")]
+    wants = [
+        EnvWant(name="TOKEN", secret=True),
+        EnvWant(name="REGION", secret=False),
+        EnvWant(name="OTHER"),
+    ]
     assert secret_values(spec, None) == ["t-1", "north", "o-1"]
     assert secret_values(spec, manifest(env=wants)) == ["t-1", "o-1"]
 
@@ -126,7 +168,10 @@ async def test_nothing_that_a_plugin_repeats_reaches_trace_or_log(tmp_path: Path
     spec = PluginSpec(path, env={"TOKEN": 'tok"en-123'}, config={"key": "key-456"})
     with trio.fail_after(20):
         async with PluginHost(
-            [spec], trace=trace, on_log=lambda _plugin, _level, message: logged.append(message), log_dir=tmp_path / "logs"
+            [spec],
+            trace=trace,
+            on_log=lambda _plugin, _level, message: logged.append(message),
+            log_dir=tmp_path / "logs",
         ) as host:
             async with host.session() as session, session.turn("hi") as turn:
                 reasons.append((await turn.submit()).reason)
@@ -136,7 +181,11 @@ async def test_nothing_that_a_plugin_repeats_reaches_trace_or_log(tmp_path: Path
     assert tail == ("starting with [redacted]",)
     assert "starting with [redacted]" in logged
     assert "the token is [redacted]" in logged
-    written = (tmp_path / "trace").read_text() + (tmp_path / "logs" / "telltale.log").read_text() + "\n".join(logged)
+    written = (
+        (tmp_path / "trace").read_text()
+        + (tmp_path / "logs" / "telltale.log").read_text()
+        + "\n".join(logged)
+    )
     assert "en-123" not in written
     assert "key-456" not in written
     assert written.count("[redacted]") >= 7
@@ -147,18 +196,37 @@ async def test_settings_of_which_nothing_is_known_yet_are_not_traced_at_all(tmp_
     schema = {"properties": {"key": {"secret": True}, "colour": {}}}
     with trio.fail_after(10):
         for recorded in (False, True):
-            fake = FakePlugin("fake", config={"key": "key-456", "colour": "blue"}, config_schema=schema, recorded=recorded)
+            fake = FakePlugin(
+                "fake",
+                config={"key": "key-456", "colour": "blue"},
+                config_schema=schema,
+                recorded=recorded,
+            )
             async with PluginHost([fake], trace=trace):
-                assert fake.received[0].params["plugin"]["config"] == {"key": "key-456", "colour": "blue"}
+                assert fake.received[0].params["plugin"]["config"] == {
+                    "key": "key-456",
+                    "colour": "blue",
+                }
     assert trace.close() is None
-    shown = [line.partition('"config":')[2].split("}")[0] for line in (tmp_path / "trace").read_text().splitlines() if '"config":' in line]
+    shown = [
+        line.partition('"config":')[2].split("}")[0]
+        for line in (tmp_path / "trace").read_text().splitlines()
+        if '"config":' in line
+    ]
     assert shown == ['"[redacted]"', '{"key":"[redacted]","colour":"blue"']
 
 
 async def test_the_user_is_not_shown_a_secret_either() -> None:
     shown: list[str] = []
-    fake = FakePlugin("fake", config={"key": "key-456"}, config_schema={"properties": {"key": {"secret": True}}}, uses=["notify"])
+    fake = FakePlugin(
+        "fake",
+        config={"key": "key-456"},
+        config_schema={"properties": {"key": {"secret": True}}},
+        uses=["notify"],
+    )
     with trio.fail_after(10):
-        async with PluginHost([fake], on_notify=lambda _plugin, _level, message: shown.append(message)):
+        async with PluginHost(
+            [fake], on_notify=lambda _plugin, _level, message: shown.append(message)
+        ):
             await fake.ask("host/notify", level="info", message="no answer to key-456")
     assert shown == ["no answer to [redacted]"]

@@ -49,15 +49,22 @@ def test_every_record_is_a_line_of_a_private_file(tmp_path: Path) -> None:
     assert b'"body":{"key":"[redacted]"}' in path.read_bytes()
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="only Linux has a device that is always full"
+)
 def test_a_full_disk_is_told_with_the_count() -> None:
     trace = FileTrace(Path("/dev/full"))
     for number in range(3):
         trace.record(record(number))
-    assert trace.close(WAIT_S) == "the trace in /dev/full is not complete: 3 records lost (No space left on device)"
+    assert (
+        trace.close(WAIT_S)
+        == "the trace in /dev/full is not complete: 3 records lost (No space left on device)"
+    )
 
 
-def test_a_line_torn_by_a_full_disk_spoils_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_torn_by_a_full_disk_spoils_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "trace"
     trace = FileTrace(path)
     write = os.write
@@ -99,7 +106,10 @@ def test_a_pipe_that_is_not_drained_loses_records(tmp_path: Path) -> None:
         for number in range(5):
             trace.record(record(number, b'"' + b"x" * 100_000 + b'"'))
         said = trace.close(0.2)
-        assert said == f"the trace in {path} is not complete: 5 records lost (it could not be written as fast as it came)"
+        assert (
+            said
+            == f"the trace in {path} is not complete: 5 records lost (it could not be written as fast as it came)"
+        )
     finally:
         os.close(reader)  # the thread's write fails, and it ends
 
@@ -150,7 +160,12 @@ def test_a_full_file_becomes_an_old_one_and_the_oldest_is_gone(tmp_path: Path) -
     assert link.is_symlink()
     names = ["trace", "trace.1", "trace.2", "trace.3"]
     assert sorted(found.name for found in tmp_path.iterdir()) == ["link", *names]
-    assert [(part(tmp_path / name), ids(tmp_path / name)) for name in names] == [(5, [6]), (4, [5]), (3, [4]), (2, [3])]
+    assert [(part(tmp_path / name), ids(tmp_path / name)) for name in names] == [
+        (5, [6]),
+        (4, [5]),
+        (3, [4]),
+        (2, [3]),
+    ]
     assert {stat.S_IMODE((tmp_path / name).stat().st_mode) for name in names} == {0o600}
 
 
@@ -167,7 +182,9 @@ def test_a_file_that_is_moved_or_deleted_is_begun_anew(tmp_path: Path) -> None:
     assert (part(path), ids(path)) == (3, [3])
 
 
-def test_without_a_descriptor_for_a_new_file_the_old_one_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_descriptor_for_a_new_file_the_old_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "trace"
     trace = FileTrace(path, max_bytes=1)
     write_batches(trace, [1])
@@ -183,7 +200,9 @@ def test_without_a_descriptor_for_a_new_file_the_old_one_goes_on(tmp_path: Path,
     assert (ids(tmp_path / "trace.1"), ids(path)) == ([1, 2, 3], [4])
 
 
-def test_what_was_lost_stands_in_the_file_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_lost_stands_in_the_file_where_it_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "trace"
     trace = FileTrace(path)
     write = os.write
@@ -206,7 +225,10 @@ def test_what_was_lost_stands_in_the_file_where_it_is_missing(tmp_path: Path, mo
         time.sleep(0.001)
     full.clear()
     trace.record(record(3))
-    assert trace.close(WAIT_S) == f"the trace in {path} is not complete: 2 records lost (No space left on device)"
+    assert (
+        trace.close(WAIT_S)
+        == f"the trace in {path} is not complete: 2 records lost (No space left on device)"
+    )
     header, lost, third = map(decode_line, path.read_bytes().splitlines())
     assert (header.kind, lost.kind, third.id) == ("header", "lost", 3)
     assert json.loads(lost.body or b"") == {"count": 2, "why": "No space left on device"}

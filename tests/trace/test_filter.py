@@ -15,7 +15,9 @@ from sliphook.trace.record import TraceRecord
 
 
 def record(**fields: object) -> TraceRecord:
-    return msgspec.convert({"kind": "message", "wall_s": 0.0, "mono_s": 0.0, "plugin": "guard", **fields}, TraceRecord)
+    return msgspec.convert(
+        {"kind": "message", "wall_s": 0.0, "mono_s": 0.0, "plugin": "guard", **fields}, TraceRecord
+    )
 
 
 ASKED = record(direction="to_plugin", method="hook/pre_tool_call", id=1)
@@ -50,7 +52,20 @@ def test_a_slow_answer_brings_its_request_along() -> None:
     assert list(sieve.sift(ASKED)) == []
     assert list(sieve.sift(TOOL)) == []
     assert list(sieve.sift(ANSWERED)) == [ASKED, ANSWERED]
-    assert list(sieve.sift(record(plugin="weather", direction="from_plugin", method="tool/call", id=1, elapsed_ms=49.9))) == []
+    assert (
+        list(
+            sieve.sift(
+                record(
+                    plugin="weather",
+                    direction="from_plugin",
+                    method="tool/call",
+                    id=1,
+                    elapsed_ms=49.9,
+                )
+            )
+        )
+        == []
+    )
     assert list(sieve.sift(ANSWERED)) == [ANSWERED]
 
 
@@ -69,7 +84,10 @@ def test_what_is_held_back_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     sieve = Sieve(parse_filter("slow=1ms"))
     for number in (1, 2, 3):
         sieve.sift(record(direction="to_plugin", method="tool/call", id=number))
-    answers = [record(direction="from_plugin", method="tool/call", id=number, elapsed_ms=5.0) for number in (1, 3)]
+    answers = [
+        record(direction="from_plugin", method="tool/call", id=number, elapsed_ms=5.0)
+        for number in (1, 3)
+    ]
     assert [len(sieve.sift(answer)) for answer in answers] == [1, 2]
 
 
@@ -86,7 +104,10 @@ def test_what_the_file_says_of_itself_is_always_shown() -> None:
         ("guard", "'guard' is nothing to filter by; there are plugin, method, event, slow"),
         ("plugin", "plugin needs a value, like plugin=guard"),
         ("plugin=a,plugin=b", "plugin stands there twice; several values are separated by |"),
-        ("event=pre_tool_cal", "there is no hook or event 'pre_tool_cal'; did you mean pre_tool_call?"),
+        (
+            "event=pre_tool_cal",
+            "there is no hook or event 'pre_tool_cal'; did you mean pre_tool_call?",
+        ),
         ("event=zzz", "there is no hook or event 'zzz'; `sliphook events` shows them all"),
         ("slow=50", "slow=50 is no duration; say it like slow=50ms or slow=1.5s"),
         ("slow=-1s", "slow=-1s is no duration; say it like slow=50ms or slow=1.5s"),

@@ -37,7 +37,10 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def record(**fields: object) -> TraceRecord:
-    return msgspec.convert({"kind": "message", "wall_s": 3661.25, "mono_s": 0.0, "plugin": "guard", **fields}, TraceRecord)
+    return msgspec.convert(
+        {"kind": "message", "wall_s": 3661.25, "mono_s": 0.0, "plugin": "guard", **fields},
+        TraceRecord,
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,7 +51,14 @@ def record(**fields: object) -> TraceRecord:
             "01:01:01.250 → guard        hook/pre_tool_call            #3    412 B",
         ),
         (
-            {"direction": "from_plugin", "method": "hook/pre_tool_call", "id": 3, "size": 58, "elapsed_ms": 0.8123, "verdict": "deny"},
+            {
+                "direction": "from_plugin",
+                "method": "hook/pre_tool_call",
+                "id": 3,
+                "size": 58,
+                "elapsed_ms": 0.8123,
+                "verdict": "deny",
+            },
             "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms deny",
         ),
         (
@@ -56,7 +66,13 @@ def record(**fields: object) -> TraceRecord:
             "01:01:01.250 · guard        lifecycle                                          ready",
         ),
         (
-            {"kind": "late", "direction": "from_plugin", "method": "tool/call", "id": 9, "size": 20},
+            {
+                "kind": "late",
+                "direction": "from_plugin",
+                "method": "tool/call",
+                "id": 9,
+                "size": 20,
+            },
             "01:01:01.250 ← guard        tool/call                     #9     20 B          late",
         ),
         (
@@ -72,7 +88,13 @@ def record(**fields: object) -> TraceRecord:
             "01:01:01.250 ← guard        tool/call                     #9     20 B          cancelled as asked",
         ),
         (
-            {"kind": "refused", "direction": "from_plugin", "size": 2, "body": b"\x1b[2J\n", "note": "no JSON"},
+            {
+                "kind": "refused",
+                "direction": "from_plugin",
+                "size": 2,
+                "body": b"\x1b[2J\n",
+                "note": "no JSON",
+            },
             "01:01:01.250 ← guard        refused                               2 B          no JSON \\x1b[2J\\n",
         ),
         (
@@ -105,10 +127,24 @@ def test_without_unicode_the_arrows_are_ascii() -> None:
 
 
 def test_on_a_terminal_the_line_fits_and_a_narrow_one_keeps_the_verdict() -> None:
-    answer = record(direction="from_plugin", method="hook/pre_tool_call", id=3, size=58, elapsed_ms=0.8123, verdict="deny", note="x" * 99)
+    answer = record(
+        direction="from_plugin",
+        method="hook/pre_tool_call",
+        id=3,
+        size=58,
+        elapsed_ms=0.8123,
+        verdict="deny",
+        note="x" * 99,
+    )
     wide = render_line(answer, Style(width=110))
-    assert wide == "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms deny xxxxxxxxxxxxxxxxxxxxxxxx…"
-    assert render_line(answer, Style(width=80)) == "01:01:01.250 ← guard        hook/pre_tool_call          0.81 ms deny xxxxxxxxx…"
+    assert (
+        wide
+        == "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms deny xxxxxxxxxxxxxxxxxxxxxxxx…"
+    )
+    assert (
+        render_line(answer, Style(width=80))
+        == "01:01:01.250 ← guard        hook/pre_tool_call          0.81 ms deny xxxxxxxxx…"
+    )
     assert render_line(answer, Style(width=3)) == "01:01:01.250 ← guar…"
 
 
@@ -123,28 +159,49 @@ def test_a_body_is_pretty_and_cut() -> None:
         "                 }",
         "               }",
     ]
-    assert render_body(record(body=b'"' + b"x" * 99 + b'"'), Style(width=40)) == ['               "xxxxxxxxxxxxxxxxxxxxxxx…']
+    assert render_body(record(body=b'"' + b"x" * 99 + b'"'), Style(width=40)) == [
+        '               "xxxxxxxxxxxxxxxxxxxxxxx…'
+    ]
     long = render_body(record(body=b"[" + b",".join([b"1"] * 100) + b"]"), Style())
     assert (len(long), long[-1]) == (40, "               … and 63 more lines")
-    assert render_body(record(kind="refused", body=b"\x1b\xff{"), Style()) == ["               \\x1b\\xff{"]
+    assert render_body(record(kind="refused", body=b"\x1b\xff{"), Style()) == [
+        "               \\x1b\\xff{"
+    ]
     assert render_body(record(kind="stderr", body=b"x"), Style()) == []
 
 
 def test_colour_is_only_added() -> None:
-    line = render_line(record(direction="from_plugin", method="ping", verdict="timed_out"), Style(colour=True))
+    line = render_line(
+        record(direction="from_plugin", method="ping", verdict="timed_out"), Style(colour=True)
+    )
     assert "\x1b[31mtimed_out\x1b[0m" in line
 
 
 hostile = st.text(st.characters(), max_size=30)
 
 
-@given(plugin=hostile, method=hostile, request_id=hostile, verdict=hostile, note=hostile, body=st.binary(max_size=60))
+@given(
+    plugin=hostile,
+    method=hostile,
+    request_id=hostile,
+    verdict=hostile,
+    note=hostile,
+    body=st.binary(max_size=60),
+)
 def test_nothing_that_a_plugin_says_breaks_the_line(
     plugin: str, method: str, request_id: str, verdict: str, note: str, body: bytes
 ) -> None:
     shown = render_line(
         TraceRecord(
-            kind="stray", wall_s=0.0, mono_s=0.0, plugin=plugin, method=method, id=request_id, verdict=verdict, note=note, body=body
+            kind="stray",
+            wall_s=0.0,
+            mono_s=0.0,
+            plugin=plugin,
+            method=method,
+            id=request_id,
+            verdict=verdict,
+            note=note,
+            body=body,
         ),
         PLAIN,
     )
@@ -152,13 +209,23 @@ def test_nothing_that_a_plugin_says_breaks_the_line(
 
 
 @pytest.mark.parametrize(
-    ("elapsed_ms", "text"), [(0.0, "0.00 ms"), (9.994, "9.99 ms"), (12.34, "12.3 ms"), (250.0, "250 ms"), (5000.0, "5.00 s")]
+    ("elapsed_ms", "text"),
+    [
+        (0.0, "0.00 ms"),
+        (9.994, "9.99 ms"),
+        (12.34, "12.3 ms"),
+        (250.0, "250 ms"),
+        (5000.0, "5.00 s"),
+    ],
 )
 def test_durations(elapsed_ms: float, text: str) -> None:
     assert duration(elapsed_ms) == text
 
 
-@pytest.mark.parametrize(("count", "text"), [(None, ""), (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (8 * 1024 * 1024, "8.0 MiB")])
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(None, ""), (0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (8 * 1024 * 1024, "8.0 MiB")],
+)
 def test_sizes(count: int | None, text: str) -> None:
     assert size(count) == text
 
@@ -183,7 +250,10 @@ def test_a_terminal_without_unicode_gets_ascii(tmp_path: Path) -> None:
         trace = LiveTrace(stream)
         trace.record(record(direction="to_plugin", method="ping", note="né"))
         assert trace.close(WAIT_S) is None
-    assert (tmp_path / "err").read_bytes() == b"01:01:01.250 > guard        ping                                               n\\xe9\n"
+    assert (
+        (tmp_path / "err").read_bytes()
+        == b"01:01:01.250 > guard        ping                                               n\\xe9\n"
+    )
 
 
 def test_a_closed_pipe_loses_records_and_says_how_many() -> None:
@@ -199,16 +269,23 @@ def test_a_closed_pipe_loses_records_and_says_how_many() -> None:
 def test_only_what_is_wanted_is_shown_with_its_body_by_whoever_writes(tmp_path: Path) -> None:
     shown: list[str] = []
     with opened(tmp_path / "err") as stream:
-        trace = LiveTrace(stream, write=shown.append, bodies=True, wanted=parse_filter("plugin=guard"))
+        trace = LiveTrace(
+            stream, write=shown.append, bodies=True, wanted=parse_filter("plugin=guard")
+        )
         trace.record(record(direction="to_plugin", method="ping", body=b'{"id":1}'))
         trace.record(record(plugin="weather", direction="to_plugin", method="ping"))
         assert trace.close(WAIT_S) is None
-    assert "".join(shown) == '01:01:01.250 → guard        ping\n               {\n                 "id": 1\n               }\n'
+    assert (
+        "".join(shown)
+        == '01:01:01.250 → guard        ping\n               {\n                 "id": 1\n               }\n'
+    )
     assert (tmp_path / "err").read_text() == ""
 
 
 @pytest.mark.parametrize(("bodies", "shown"), [(False, 0), (True, 1)])
-def test_what_nobody_heard_is_no_message_and_only_shown_with_everything(bodies: bool, shown: int, tmp_path: Path) -> None:
+def test_what_nobody_heard_is_no_message_and_only_shown_with_everything(
+    bodies: bool, shown: int, tmp_path: Path
+) -> None:
     with opened(tmp_path / "err") as stream:
         trace = LiveTrace(stream, bodies=bodies)
         trace.record(record(kind="unheard", plugin="", method="hook/stop"))
@@ -238,7 +315,9 @@ def test_a_terminal_that_nobody_reads_loses_records_and_holds_nobody() -> None:
             assert time.monotonic() - began_s < 2.0
         assert said is not None
         lost, words = said.split(maxsplit=1)
-        assert 4_000 < int(lost.replace(",", "")) <= 5_000  # what the terminal's own buffer took is not lost
+        assert (
+            4_000 < int(lost.replace(",", "")) <= 5_000
+        )  # what the terminal's own buffer took is not lost
         assert words == "records of the trace could not be shown"
     finally:
         os.close(master)  # the thread's write fails, and it ends
@@ -250,8 +329,12 @@ class _Full(io.StringIO):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
-def test_a_command_does_not_fail_where_even_the_count_of_what_was_lost_cannot_be_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="only Linux has a device that is always full"
+)
+def test_a_command_does_not_fail_where_even_the_count_of_what_was_lost_cannot_be_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with Tracing(file=Path("/dev/full")).open() as sink:
         assert sink is not None
         sink.record(TraceRecord(kind="spawn", wall_s=0.0, mono_s=0.0, plugin="guard"))

@@ -29,7 +29,11 @@ def body_of(record: TraceRecord) -> dict[str, Any]:
 async def test_an_outcome_says_who_had_what_part() -> None:
     kept = Kept()
     hook = {"event": "pre_tool_call", "timeout_s": 0.05}
-    guard = FakePlugin("guard", subscriptions=[hook], hooks={"pre_tool_call": {"decision": "ask", "reason": "is it Friday?"}})
+    guard = FakePlugin(
+        "guard",
+        subscriptions=[hook],
+        hooks={"pre_tool_call": {"decision": "ask", "reason": "is it Friday?"}},
+    )
     slow = FakePlugin("slow", subscriptions=[hook], hooks={"pre_tool_call": HANGS})
     logger = FakePlugin("logger", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])
     with trio.fail_after(10):
@@ -38,7 +42,12 @@ async def test_an_outcome_says_who_had_what_part() -> None:
             async with turn:
                 await turn.call_tool("shell", {}, run=never)
     (outcome,) = kept.of_kind("outcome")
-    assert (outcome.plugin, outcome.method, outcome.verdict, outcome.turn_id) == ("", "hook/pre_tool_call", "deny", turn.turn_id)
+    assert (outcome.plugin, outcome.method, outcome.verdict, outcome.turn_id) == (
+        "",
+        "hook/pre_tool_call",
+        "deny",
+        turn.turn_id,
+    )
     assert outcome.session_id == session.session_id
     assert outcome.seq == 3
     assert outcome.elapsed_ms is not None
@@ -57,14 +66,20 @@ async def test_an_outcome_says_who_had_what_part() -> None:
             {"plugin": "logger", "status": "told"},
         ],
     }
-    assert render_line(outcome, Style()).endswith(" deny guard: ask slow: deny (timed_out) logger: told")
+    assert render_line(outcome, Style()).endswith(
+        " deny guard: ask slow: deny (timed_out) logger: told"
+    )
 
 
 async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
     kept = Kept()
     slow = FakePlugin("slow", hooks={"user_prompt_submit": After(60.0, {})})
     with trio.fail_after(10):
-        async with PluginHost([slow], trace=kept) as host, host.session() as session, trio.open_nursery() as nursery:
+        async with (
+            PluginHost([slow], trace=kept) as host,
+            host.session() as session,
+            trio.open_nursery() as nursery,
+        ):
             nursery.start_soon(interrupt_when_asked, slow, session)
             async with session.turn("hi") as turn:
                 await turn.submit()
@@ -77,7 +92,11 @@ async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
         (settled.id, "cancelled", None),
         (settled.id, "cancelled", "as asked"),
     ]
-    assert [mark.what for mark in story_of(kept.records).lanes[0].marks if mark.kind in ("cancel", "wrong")] == [
+    assert [
+        mark.what
+        for mark in story_of(kept.records).lanes[0].marks
+        if mark.kind in ("cancel", "wrong")
+    ] == [
         "$/cancelRequest",
         "cancelled",
     ]
@@ -85,14 +104,26 @@ async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
 
 async def test_a_hook_of_one_plugin_that_nobody_else_hears() -> None:
     kept = Kept()
-    guard = FakePlugin("guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "deploy"}}])
+    guard = FakePlugin(
+        "guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "deploy"}}]
+    )
     with trio.fail_after(10):
-        async with PluginHost([guard], trace=kept) as host, host.session() as session, session.turn("hi") as turn:
+        async with (
+            PluginHost([guard], trace=kept) as host,
+            host.session() as session,
+            session.turn("hi") as turn,
+        ):
             await turn.call_tool("shell", {}, run=done)
             await turn.call_tool("deploy", {}, run=done)
     (outcome,) = kept.of_kind("outcome")
-    assert (outcome.verdict, body_of(outcome)) == (None, {"parts": [{"plugin": "guard", "status": "answered"}]})
-    sieves = [Sieve(parse_filter(text)) for text in ("plugin=guard", "plugin=other", "event=pre_tool_call", "slow=1s")]
+    assert (outcome.verdict, body_of(outcome)) == (
+        None,
+        {"parts": [{"plugin": "guard", "status": "answered"}]},
+    )
+    sieves = [
+        Sieve(parse_filter(text))
+        for text in ("plugin=guard", "plugin=other", "event=pre_tool_call", "slow=1s")
+    ]
     assert [len(sieve.sift(outcome)) for sieve in sieves] == [1, 0, 1, 0]
 
 

@@ -33,14 +33,20 @@ Troubles = list[tuple[int, str]]
 
 def read(*pieces: bytes) -> tuple[list[str], Troubles]:
     troubles: Troubles = []
-    return [record.plugin for record in records_of(pieces, lambda line, why: troubles.append((line, why)))], troubles
+    return [
+        record.plugin
+        for record in records_of(pieces, lambda line, why: troubles.append((line, why)))
+    ], troubles
 
 
 @given(cuts=st.lists(st.integers(0, 400), max_size=8))
 def test_pieces_of_any_size(cuts: list[int]) -> None:
     whole = b"".join(LINES)
     bounds = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
-    assert read(*(whole[a:b] for a, b in itertools.pairwise(bounds))) == (["one", "two", "three"], [])
+    assert read(*(whole[a:b] for a, b in itertools.pairwise(bounds))) == (
+        ["one", "two", "three"],
+        [],
+    )
 
 
 def test_a_last_line_counts_without_its_line_break() -> None:
@@ -76,17 +82,27 @@ def test_a_file_that_is_no_trace(data: bytes, why: str) -> None:
     assert str(caught.value).startswith(why)
 
 
-@pytest.mark.parametrize("times", [{"wall_s": 1e300}, {"mono_s": -1e300}, {"elapsed_ms": 1e300}, {"wall_s": -1}])
+@pytest.mark.parametrize(
+    "times", [{"wall_s": 1e300}, {"mono_s": -1e300}, {"elapsed_ms": 1e300}, {"wall_s": -1}]
+)
 def test_times_that_are_none_are_told(times: dict[str, float]) -> None:
     fields = {"kind": "message", "wall_s": 1.0, "mono_s": 1.0, "plugin": "guard", **times}
-    assert read(LINES[0], msgspec.json.encode(fields)) == (["one"], [(2, "it is no record: its times are none")])
+    assert read(LINES[0], msgspec.json.encode(fields)) == (
+        ["one"],
+        [(2, "it is no record: its times are none")],
+    )
 
 
 def test_a_format_that_is_not_known_is_not_guessed_at() -> None:
-    header = encode_line(record("header", plugin="", body={"format": 2, "sliphook": "9.0.0", "part": 1}))
+    header = encode_line(
+        record("header", plugin="", body={"format": 2, "sliphook": "9.0.0", "part": 1})
+    )
     with pytest.raises(NotATrace) as caught:
         read(header, LINES[0])
-    assert str(caught.value) == "has the format 2, written by sliphook 9.0.0; this sliphook reads the format 1"
+    assert (
+        str(caught.value)
+        == "has the format 2, written by sliphook 9.0.0; this sliphook reads the format 1"
+    )
 
 
 def test_what_is_no_trace_is_not_read_to_its_end() -> None:
@@ -145,7 +161,10 @@ def test_one_turn_what_happened_meanwhile_and_its_cancels() -> None:
     ],
 )
 def test_a_turn_that_is_not_there(wanted: str, why: str) -> None:
-    trace = [asked(number, float(number), turn_id=turn) for number, turn in enumerate(["t-aa", "t-ab", "t-other"])]
+    trace = [
+        asked(number, float(number), turn_id=turn)
+        for number, turn in enumerate(["t-aa", "t-ab", "t-other"])
+    ]
     with pytest.raises(LookupError) as caught:
         turn_named(wanted, trace)
     assert caught.value.args == (why,)
@@ -169,7 +188,9 @@ def followed(path: Path, *steps: Callable[[], object]) -> tuple[list[str], list[
     plugins: list[str] = []
     troubles: list[int] = []
     missed: list[None] = []
-    records = follow(path, lambda line, why: troubles.append(line), lambda: missed.append(None), Writer(*steps))
+    records = follow(
+        path, lambda line, why: troubles.append(line), lambda: missed.append(None), Writer(*steps)
+    )
     with pytest.raises(KeyboardInterrupt):
         plugins.extend(one.plugin for one in records)
     return plugins, troubles, len(missed)
@@ -185,7 +206,13 @@ def add(path: Path, data: bytes) -> Callable[[], object]:
 
 def test_follow_waits_for_the_file_and_for_the_rest_of_a_line(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    steps = [lambda: None, add(path, LINES[0] + LINES[1][:50]), lambda: None, add(path, LINES[1][50:]), add(path, b"?\n" + LINES[2])]
+    steps = [
+        lambda: None,
+        add(path, LINES[0] + LINES[1][:50]),
+        lambda: None,
+        add(path, LINES[1][50:]),
+        add(path, b"?\n" + LINES[2]),
+    ]
     assert followed(path, *steps) == (["one", "two", "three"], [3], 1)
 
 
@@ -197,13 +224,21 @@ def test_follow_survives_rotation(tmp_path: Path) -> None:
         add(path, LINES[1])()  # written after the last look, before the new file
         path.rename(tmp_path / "t.jsonl.1")
 
-    assert followed(path, rotate, add(path, LINES[2]), lambda: None) == (["one", "two", "three"], [], 0)
+    assert followed(path, rotate, add(path, LINES[2]), lambda: None) == (
+        ["one", "two", "three"],
+        [],
+        0,
+    )
 
 
 def test_follow_survives_truncation(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(LINES[0] + LINES[1][:40])
-    assert followed(path, lambda: os.truncate(path, 0), add(path, LINES[2])) == (["one", "three"], [2], 0)
+    assert followed(path, lambda: os.truncate(path, 0), add(path, LINES[2])) == (
+        ["one", "three"],
+        [2],
+        0,
+    )
 
 
 def test_follow_cannot_read_a_folder(tmp_path: Path) -> None:
@@ -212,7 +247,11 @@ def test_follow_cannot_read_a_folder(tmp_path: Path) -> None:
 
 
 def _all_views(records: list[TraceRecord]) -> None:
-    sieve, summary, style = Sieve(parse_filter("plugin=guard")), Summary(), Style(colour=False, unicode=True)
+    sieve, summary, style = (
+        Sieve(parse_filter("plugin=guard")),
+        Summary(),
+        Style(colour=False, unicode=True),
+    )
     for one in records:
         sieve.sift(one)
         summary.add(one)
@@ -235,11 +274,17 @@ def _all_views(records: list[TraceRecord]) -> None:
     ],
     ids=["its own, no UTF-8", "a message, no UTF-8", "deep", "empty"],
 )
-@pytest.mark.parametrize("kind", ["header", "lost", "outcome", "unheard", "message", "late", "drop", "settled"])
+@pytest.mark.parametrize(
+    "kind", ["header", "lost", "outcome", "unheard", "message", "late", "drop", "settled"]
+)
 @pytest.mark.parametrize("direction", ["to_plugin", "from_plugin"])
-def test_no_view_fails_because_of_what_stands_in_a_body(kind: str, direction: str, body: bytes) -> None:
+def test_no_view_fails_because_of_what_stands_in_a_body(
+    kind: str, direction: str, body: bytes
+) -> None:
     for method in ("hook/stop", "initialize", "host/tools"):
         strange = record(kind, method=method, id=1, direction=direction, body=body)
-        records = list(records_of([LINES[0], encode_line(strange), LINES[1]], lambda line, why: None))
+        records = list(
+            records_of([LINES[0], encode_line(strange), LINES[1]], lambda line, why: None)
+        )
         assert [one.kind for one in records] == ["message", kind, "message"]
         _all_views(records)

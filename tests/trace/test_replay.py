@@ -38,7 +38,12 @@ BODY
     elif method in ("shutdown", "ping"):
         say(id=m["id"], result=None)
 """
-START = [record("spawn", 0), asked(1, 0, method="initialize"), answered(1, 1, 9.0, MANIFEST, method="initialize"), life("ready", 1)]
+START = [
+    record("spawn", 0),
+    asked(1, 0, method="initialize"),
+    answered(1, 1, 9.0, MANIFEST, method="initialize"),
+    life("ready", 1),
+]
 
 
 @pytest.fixture
@@ -47,12 +52,20 @@ def played(tmp_path: Path) -> Callable[..., ReplayReport]:
 
     def play(body: str, *records: Any, **options: Any) -> ReplayReport:
         path = tmp_path / "plugin"
-        path.write_text(PLUGIN.replace("BODY", "\n".join(f"    {line}" for line in body.splitlines())))
+        path.write_text(
+            PLUGIN.replace("BODY", "\n".join(f"    {line}" for line in body.splitlines()))
+        )
         path.chmod(0o700)
 
         async def main() -> ReplayReport:
             with trio.fail_after(30):
-                return await replay(path, "guard", script_of([*START, *records]), log=lambda level, message: None, **options)
+                return await replay(
+                    path,
+                    "guard",
+                    script_of([*START, *records]),
+                    log=lambda level, message: None,
+                    **options,
+                )
 
         return trio.run(main)
 
@@ -90,12 +103,22 @@ def test_answers_as_before_and_other_ones(played: Callable[..., ReplayReport]) -
     assert all(one.now_ms is not None for one in report.requests)
 
 
-def test_what_was_withdrawn_is_withdrawn_and_what_timed_out_is_waited_for(played: Callable[..., ReplayReport]) -> None:
+def test_what_was_withdrawn_is_withdrawn_and_what_timed_out_is_waited_for(
+    played: Callable[..., ReplayReport],
+) -> None:
     body = """elif method == "$/cancelRequest":
     say(method="host/log", params={"level": "info", "message": "cancelled"})
 elif method == "hook/stop":
     say(id=m["id"], result={"context": heard})"""
-    heard = ["initialize", "tool/call", "$/cancelRequest", "hook/pre_tool_call", "$/cancelRequest", "event/turn_end", "hook/stop"]
+    heard = [
+        "initialize",
+        "tool/call",
+        "$/cancelRequest",
+        "hook/pre_tool_call",
+        "$/cancelRequest",
+        "event/turn_end",
+        "hook/stop",
+    ]
     report = played(
         body,
         asked(2, 2, method="tool/call", name="deploy", timeout_s=600.0),
@@ -134,7 +157,13 @@ elif m.get("id") == "a":
         ),
         record(at=2, direction="to_plugin", method="host/inject", id=7, body=answer),
         answered(2, 2, 1.0, {"context": [str(answer)]}, method="hook/stop"),
-        record(at=2, direction="from_plugin", method="host/tools", id=8, body={"method": "host/tools", "params": {}}),
+        record(
+            at=2,
+            direction="from_plugin",
+            method="host/tools",
+            id=8,
+            body={"method": "host/tools", "params": {}},
+        ),
         timeout_s=0.3,
     )
     assert found(report) == [
@@ -144,14 +173,32 @@ elif m.get("id") == "a":
     ]
 
 
-def test_requests_that_do_not_come_are_not_waited_for_one_by_one(played: Callable[..., ReplayReport]) -> None:
+def test_requests_that_do_not_come_are_not_waited_for_one_by_one(
+    played: Callable[..., ReplayReport],
+) -> None:
     body: dict[str, Any] = {"method": "host/notify", "params": {}}
-    asks = [record(at=2, direction="from_plugin", method="host/notify", id=number, body=body) for number in range(5)]
+    asks = [
+        record(at=2, direction="from_plugin", method="host/notify", id=number, body=body)
+        for number in range(5)
+    ]
     began = time.monotonic()
-    assert [fields[:2] for fields in found(played("", *asks, timeout_s=1.0))] == [("host/notify", "missing")] * 5
+    assert [fields[:2] for fields in found(played("", *asks, timeout_s=1.0))] == [
+        ("host/notify", "missing")
+    ] * 5
     dies = "elif method == 'hook/stop':\n    os._exit(3)"
-    assert len(found(played(dies, asked(2, 2, "stop"), answered(2, 2, 1.0, {}, method="hook/stop"), *asks))) == 7
-    assert time.monotonic() - began < 5.0  # one after the other they would take 5 s, and with the usual timeout 150
+    assert (
+        len(
+            found(
+                played(
+                    dies, asked(2, 2, "stop"), answered(2, 2, 1.0, {}, method="hook/stop"), *asks
+                )
+            )
+        )
+        == 7
+    )
+    assert (
+        time.monotonic() - began < 5.0
+    )  # one after the other they would take 5 s, and with the usual timeout 150
 
 
 @pytest.mark.parametrize(
@@ -163,13 +210,21 @@ def test_requests_that_do_not_come_are_not_waited_for_one_by_one(played: Callabl
         ([], {}),
     ],
 )
-def test_settings_that_no_plugin_could_read_are_left_out(recorded: Any, sent: dict[str, Any], played: Callable[..., ReplayReport]) -> None:
+def test_settings_that_no_plugin_could_read_are_left_out(
+    recorded: Any, sent: dict[str, Any], played: Callable[..., ReplayReport]
+) -> None:
     answer = (
-        "elif method == 'hook/stop':\n    say(id=m['id'], result=config)\nif method == 'initialize': config = params['plugin']['config']"
+        "elif method == 'hook/stop':\n    say(id=m['id'], result=config)\n"
+        "if method == 'initialize': config = params['plugin']['config']"
     )
     begins = [
         record("spawn", 0),
-        record(direction="to_plugin", method="initialize", id=1, body={"method": "initialize", "params": recorded}),
+        record(
+            direction="to_plugin",
+            method="initialize",
+            id=1,
+            body={"method": "initialize", "params": recorded},
+        ),
     ]
     known = answered(1, 1, 9.0, MANIFEST, method="initialize")
     stop = (asked(2, 2, "stop"), answered(2, 2, 1.0, sent, method="hook/stop"))
@@ -180,12 +235,19 @@ def test_deaths(played: Callable[..., ReplayReport]) -> None:
     died = [settled(2, 3, "crashed"), life("restarting", 3, note="exited with status 3"), *START]
     crashes = "elif method == 'hook/pre_tool_call':\n    os._exit(3)"
     assert found(played(crashes, asked(2, 2), *died)) == []
-    assert [fields[1] for fields in found(played(crashes, asked(2, 2), answered(2, 2, 1.0, {})))] == ["status", "death"]
+    assert [
+        fields[1] for fields in found(played(crashes, asked(2, 2), answered(2, 2, 1.0, {})))
+    ] == ["status", "death"]
     lives = found(played(DENIES, asked(2, 2, reason="x"), *died))
-    assert lives == [("hook/pre_tool_call", "status", "crashed", "answered"), ("the process", "death", "exited with status 3", None)]
+    assert lives == [
+        ("hook/pre_tool_call", "status", "crashed", "answered"),
+        ("the process", "death", "exited with status 3", None),
+    ]
 
 
-def test_a_trace_of_thousands_of_events_does_not_drown_it(played: Callable[..., ReplayReport]) -> None:
+def test_a_trace_of_thousands_of_events_does_not_drown_it(
+    played: Callable[..., ReplayReport],
+) -> None:
     body = """elif method == "hook/stop":
     say(id=m["id"], result={"context": [str(len(heard))]})"""
     events = [told("turn_end", 2, note="x" * 200) for _ in range(3_000)]
@@ -195,7 +257,9 @@ def test_a_trace_of_thousands_of_events_does_not_drown_it(played: Callable[..., 
 
 async def test_what_cannot_be_started(tmp_path: Path) -> None:
     with trio.fail_after(10):
-        report = await replay(tmp_path / "nothing", "guard", script_of(START), log=lambda level, message: None)
+        report = await replay(
+            tmp_path / "nothing", "guard", script_of(START), log=lambda level, message: None
+        )
     ((what, field, _, why),) = found(report)
     assert (what, field) == ("the process", "start")
     assert "does not exist" in why
@@ -203,5 +267,9 @@ async def test_what_cannot_be_started(tmp_path: Path) -> None:
 
 def test_a_manifest_that_has_changed(played: Callable[..., ReplayReport]) -> None:
     other = {**MANIFEST, "version": "2", "uses": ["inject"]}
-    report = played("", *[msgspec.structs.replace(one) for one in START[:2]], answered(1, 1, 9.0, other, method="initialize"))
+    report = played(
+        "",
+        *[msgspec.structs.replace(one) for one in START[:2]],
+        answered(1, 1, 9.0, other, method="initialize"),
+    )
     assert found(report)[-1] == ("initialize", "result.uses", ["inject"], "(absent)")

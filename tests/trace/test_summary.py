@@ -17,15 +17,27 @@ def summary_of(*records: object) -> TraceSummary:
 
 
 def test_nothing() -> None:
-    assert summary_of() == TraceSummary(records=0, seconds=0.0, lost=0, sessions=0, turns=0, plugins=[])
+    assert summary_of() == TraceSummary(
+        records=0, seconds=0.0, lost=0, sessions=0, turns=0, plugins=[]
+    )
 
 
 def test_durations_are_ranks_of_what_was_measured() -> None:
-    records = [one for n in range(1, 201) for one in (asked(n, n, turn_id="t", session_id="s"), answered(n, n, float(n)))]
+    records = [
+        one
+        for n in range(1, 201)
+        for one in (asked(n, n, turn_id="t", session_id="s"), answered(n, n, float(n)))
+    ]
     result = summary_of(*records)
     assert (result.records, result.sessions, result.turns, result.seconds) == (400, 1, 1, 199.0)
     (row,) = result.plugins[0].rows
-    assert (row.what, row.count, row.p50_ms, row.p99_ms, row.max_ms) == ("hook/pre_tool_call", 200, 100.0, 198.0, 200.0)
+    assert (row.what, row.count, row.p50_ms, row.p99_ms, row.max_ms) == (
+        "hook/pre_tool_call",
+        200,
+        100.0,
+        198.0,
+        200.0,
+    )
     assert (row.timeouts, row.failures, row.cancelled) == (0, 0, 0)
 
 
@@ -46,7 +58,9 @@ def test_every_way_to_end() -> None:
         told("turn_end", 0.5),
     )
     deploy, unwritten, event = result.plugins[0].rows
-    bytes_of_requests = 5 * len(b'{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{"name":"deploy"}}')
+    bytes_of_requests = 5 * len(
+        b'{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{"name":"deploy"}}'
+    )
     assert deploy == Row(
         what="tool/call deploy",
         count=5,
@@ -64,11 +78,24 @@ def test_every_way_to_end() -> None:
 
 def test_a_plugins_own_messages() -> None:
     result = summary_of(
-        record(direction="from_plugin", body={"jsonrpc": "2.0", "id": "a", "method": "host/notify"}, method="host/notify", id="a"),
-        record(direction="to_plugin", body={"jsonrpc": "2.0", "id": "a", "result": {}}, method="host/notify", id="a"),
+        record(
+            direction="from_plugin",
+            body={"jsonrpc": "2.0", "id": "a", "method": "host/notify"},
+            method="host/notify",
+            id="a",
+        ),
+        record(
+            direction="to_plugin",
+            body={"jsonrpc": "2.0", "id": "a", "result": {}},
+            method="host/notify",
+            id="a",
+        ),
         record(direction="from_plugin", body={}, plugin="guard", method="host/log"),
     )
-    assert [(row.what, row.count) for row in result.plugins[0].rows] == [("host/notify", 1), ("host/log", 1)]
+    assert [(row.what, row.count) for row in result.plugins[0].rows] == [
+        ("host/notify", 1),
+        ("host/log", 1),
+    ]
 
 
 def test_lives() -> None:
@@ -86,12 +113,24 @@ def test_lives() -> None:
         record("refused", 4, body=b"{}"),
         record("drop", 4, body=b"{}"),
         record("late", 4, body=b"{}"),
-        record("late", 4, body=b"{}", id=3, method="tool/call", verdict="cancelled", note="as asked"),
+        record(
+            "late", 4, body=b"{}", id=3, method="tool/call", verdict="cancelled", note="as asked"
+        ),
         life("stopping", 5),
         record("exit", 5),
         life("stopped", 6),
     )
-    expected = PluginSummary(name="guard", starts=2, restarts=1, deaths=1, dropped=1, late=1, refused=2, stderr_lines=1, rows=[])
+    expected = PluginSummary(
+        name="guard",
+        starts=2,
+        restarts=1,
+        deaths=1,
+        dropped=1,
+        late=1,
+        refused=2,
+        stderr_lines=1,
+        rows=[],
+    )
     assert result.plugins == [expected]
 
 
@@ -105,7 +144,9 @@ def test_a_plugin_that_says_its_own_name_is_one_plugin(own: str) -> None:
         life("ready", 1, plugin=own),
         asked(2, 2, plugin=own),
     )
-    assert [(plugin.name, plugin.starts, len(plugin.rows)) for plugin in result.plugins] == [(own, 1, 2)]
+    assert [(plugin.name, plugin.starts, len(plugin.rows)) for plugin in result.plugins] == [
+        (own, 1, 2)
+    ]
 
 
 def test_ids_begin_anew_with_each_process() -> None:
@@ -114,4 +155,7 @@ def test_ids_begin_anew_with_each_process() -> None:
         record("spawn", 1),
         answered(1, 2, 3.0, method="initialize"),
     )
-    assert [(row.what, row.p50_ms) for row in result.plugins[0].rows] == [("tool/call old", None), ("initialize", 3.0)]
+    assert [(row.what, row.p50_ms) for row in result.plugins[0].rows] == [
+        ("tool/call old", None),
+        ("initialize", 3.0),
+    ]

@@ -70,7 +70,9 @@ def test_a_record_that_comes_to_a_sleeping_thread_is_written_without_a_close() -
     assert writer.close(WAIT_S) == 0
 
 
-def test_a_full_queue_counts_what_it_cannot_take(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_queue_counts_what_it_cannot_take(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(writer_module, "MAX_WAITING", 5)
     writer = RecordWriter(held, name="test")
     writer.record(record(0))

@@ -1,4 +1,7 @@
-"""A plugin with types: mypy and pyright must find those of the SDK in the installed wheel. It is checked, not run."""
+"""A plugin with types: mypy and pyright must find those of the SDK in the installed wheel.
+
+It is checked, not run.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A program that embeds the host: mypy and pyright must find its types in the installed wheels. It is checked, not run."""
+"""A program that embeds the host: mypy and pyright must find its types in the installed wheels.
+
+It is checked, not run.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +22,16 @@ async def one_turn(host: PluginHost, turn: Turn) -> str:
     if prompt.denied:
         turn.finish("denied")
         return prompt.reason
-    tools = [ModelTool(name=offer.name, description=offer.description, input_schema=offer.input_schema) for offer in host.tools()]
-    gate = await turn.pre_llm_call(provider=None, model="small", messages=[Message(role="user", content=prompt.text)], tools=tools)
+    tools = [
+        ModelTool(name=offer.name, description=offer.description, input_schema=offer.input_schema)
+        for offer in host.tools()
+    ]
+    gate = await turn.pre_llm_call(
+        provider=None,
+        model="small",
+        messages=[Message(role="user", content=prompt.text)],
+        tools=tools,
+    )
     if gate.denied:
         return gate.reason
     response = gate.substitute or Message(role="assistant", content="done")
@@ -48,7 +59,10 @@ async def converse(host: PluginHost, session: Session) -> None:
 
 
 async def main() -> None:
-    plugins: list[PluginSpec | str | Path] = ["./guard.py", PluginSpec(path=Path("deploy"), config={"strict": True})]
+    plugins: list[PluginSpec | str | Path] = [
+        "./guard.py",
+        PluginSpec(path=Path("deploy"), config={"strict": True}),
+    ]
     async with PluginHost(plugins) as host, host.session(session_key="main", cwd="/tmp") as session:
         for status in host.plugins:
             print(status.name, status.state, status.why or "")

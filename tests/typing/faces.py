@@ -1,11 +1,23 @@
-"""Programs that embed the host in threads and in asyncio: mypy and pyright must find their types. They are checked, not run."""
+"""Programs that embed the host in threads and in asyncio: mypy and pyright must find their types.
+
+They are checked, not run.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
 
-from sliphook import ApprovalRequest, Context, Override, PluginSpec, ToolOffer, ToolOutcome, aio, blocking
+from sliphook import (
+    ApprovalRequest,
+    Context,
+    Override,
+    PluginSpec,
+    ToolOffer,
+    ToolOutcome,
+    aio,
+    blocking,
+)
 from sliphook.testing import After, FakePlugin
 from sliphook_sdk.protocol import Answer
 
@@ -29,7 +41,10 @@ async def approve_later(request: ApprovalRequest) -> bool:
 
 
 def in_threads(plugins: list[PluginSpec]) -> None:
-    with blocking.PluginHost(plugins, approver=approve, name="agent", timeout_cap_s=2.0) as host, host.session(model="m") as session:
+    with (
+        blocking.PluginHost(plugins, approver=approve, name="agent", timeout_cap_s=2.0) as host,
+        host.session(model="m") as session,
+    ):
         offers: list[ToolOffer] = host.tools(session.session_id)
         contexts: list[Context] = session.ready()
         print(offers, contexts)
@@ -45,7 +60,10 @@ def in_threads(plugins: list[PluginSpec]) -> None:
 
 
 async def in_asyncio(plugins: list[PluginSpec]) -> None:
-    async with aio.PluginHost(plugins, approver=approve_later) as host, host.session(model="m") as session:
+    async with (
+        aio.PluginHost(plugins, approver=approve_later) as host,
+        host.session(model="m") as session,
+    ):
         contexts: list[Context] = await session.ready()
         async with session.turn("tidy up") as turn:
             denied: bool = (await turn.submit()).denied
@@ -57,8 +75,14 @@ async def in_asyncio(plugins: list[PluginSpec]) -> None:
 
 
 def main() -> None:
-    spec = PluginSpec(path=Path("guard"), timeout_cap_s=1.0, overrides={"pre_tool_call": Override(on_failure="open", priority=2)})
-    fake = FakePlugin("fake", hooks={"stop": After(1.0, Answer(continue_with="go on"))}, tools={"look": "fine"})
+    spec = PluginSpec(
+        path=Path("guard"),
+        timeout_cap_s=1.0,
+        overrides={"pre_tool_call": Override(on_failure="open", priority=2)},
+    )
+    fake = FakePlugin(
+        "fake", hooks={"stop": After(1.0, Answer(continue_with="go on"))}, tools={"look": "fine"}
+    )
     in_threads([spec, fake])
     asyncio.run(in_asyncio([spec, fake]))
 

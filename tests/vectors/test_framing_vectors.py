@@ -16,7 +16,9 @@ from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
 from sliphook_sdk.framing import FrameSplitter
 
 HERE = Path(__file__).resolve().parent
-VECTORS: dict[str, list[dict[str, Any]]] = json.loads((HERE / "framing.json").read_text(encoding="utf-8"))
+VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
+    (HERE / "framing.json").read_text(encoding="utf-8")
+)
 NODE = shutil.which("node")
 
 IN_NODE = """
@@ -33,7 +35,9 @@ console.log(JSON.stringify(cases.map(read)));
 
 
 def named(part: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in VECTORS[part]])
+    return pytest.mark.parametrize(
+        "case", [pytest.param(case, id=case["name"]) for case in VECTORS[part]]
+    )
 
 
 def chunks(stream: bytes, size: int) -> Iterator[bytes]:
@@ -56,14 +60,20 @@ def read_by_host(stream: bytes, size: int) -> tuple[list[str], list[str], list[s
 
 
 def test_how_many_there_are() -> None:
-    assert {part: len(cases) for part, cases in VECTORS.items()} == {"host_writes": 5, "plugin_may_write": 15, "ends_the_connection": 11}
+    assert {part: len(cases) for part, cases in VECTORS.items()} == {
+        "host_writes": 5,
+        "plugin_may_write": 15,
+        "ends_the_connection": 11,
+    }
 
 
 @named("host_writes")
 @pytest.mark.parametrize("size", [1, 7, 1_000_000])
 def test_what_a_host_writes(case: dict[str, Any], size: int) -> None:
     splitter = FrameSplitter()
-    bodies = [body for chunk in chunks(case["stream"].encode(), size) for body in splitter.feed(chunk)]
+    bodies = [
+        body for chunk in chunks(case["stream"].encode(), size) for body in splitter.feed(chunk)
+    ]
     assert [body.decode().rstrip("\n") for body in bodies] == case["messages"]
     # a reader of lines finds the same
     lines = case["stream"].encode().split(b"\n")
@@ -75,7 +85,9 @@ def test_what_a_host_writes_in_node() -> None:
     assert NODE is not None
     sdk = (HERE.parents[1] / "sdk" / "node" / "src" / "framing.js").as_uri()
     command = [NODE, "--input-type=module", "-e", IN_NODE, sdk, str(HERE / "framing.json")]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[case["messages"]] * 3 for case in VECTORS["host_writes"]]
 

@@ -10,7 +10,9 @@ import jsonschema
 import pytest
 
 HERE = Path(__file__).resolve().parent
-SCHEMA: dict[str, Any] = json.loads((HERE.parents[1] / "protocol.schema.json").read_text(encoding="utf-8"))
+SCHEMA: dict[str, Any] = json.loads(
+    (HERE.parents[1] / "protocol.schema.json").read_text(encoding="utf-8")
+)
 PARAMS: dict[str, Any] = json.loads((HERE / "params.json").read_text(encoding="utf-8"))
 RESULTS: dict[str, Any] = json.loads((HERE / "results.json").read_text(encoding="utf-8"))
 ENVELOPE: Any = jsonschema.Draft202012Validator(SCHEMA)
@@ -23,7 +25,14 @@ def validator(part: dict[str, Any]) -> Any:
 def test_there_are_vectors_for_every_message() -> None:
     assert sorted(PARAMS) == sorted(SCHEMA["methods"])
     assert sum(len(row["invalid"]) for row in PARAMS.values()) > 200
-    assert set(RESULTS) == {"initialize", "tool/call", "command/run", "host/inject", "host/interrupt", "hook/NAME"}
+    assert set(RESULTS) == {
+        "initialize",
+        "tool/call",
+        "command/run",
+        "host/inject",
+        "host/interrupt",
+        "hook/NAME",
+    }
 
 
 @pytest.mark.parametrize("method", PARAMS)

@@ -1,6 +1,33 @@
 """The reference agent: a small loop that is real, and the example that other agents copy from.
 
-`loop` is the agent, made of `model_call`, `tool_calls`, `delegate` and `repeats`; `conversation` is what its model reads; `model` is the
-seam to models, and `choice` finds the one that a user means; `display` and `person` are the seams to whoever sits in front of it;
-`gateway` is for many of them at once.
+`loop` is the agent, made of `model_call`, `tool_calls`, `delegate` and `loop_detection`;
+`conversation` is what its model reads. `models` has the model clients, `ui` what a person sees and
+is asked, `chat` many conversations at once, `transcripts` what is kept of them. Public are the
+names below and `sliphook.agent.loop`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sliphook.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from .chat.commands import COMMANDS
+    from .chat.gateway import Gateway
+    from .loop import RESERVED_TOOLS, Agent, AgentTool
+    from .models.scripted import ScriptedModel
+
+__all__ = ["COMMANDS", "RESERVED_TOOLS", "Agent", "AgentTool", "Gateway", "ScriptedModel"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Agent": "loop",
+        "AgentTool": "loop",
+        "RESERVED_TOOLS": "loop",
+        "ScriptedModel": "models.scripted",
+        "Gateway": "chat.gateway",
+        "COMMANDS": "chat.commands",
+    },
+)

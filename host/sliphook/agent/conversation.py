@@ -22,7 +22,10 @@ MessageState = Literal["whole", "interrupted", "abandoned"]
 
 
 class Recorder(Protocol):
-    """Takes what is said as it is said, so that a conversation can be gone on with later. It never raises."""
+    """Takes what is said as it is said, so that a conversation can be gone on with later.
+
+    It never raises.
+    """
 
     def message(self, message: Message, state: MessageState = "whole") -> None:
         """A message; an assistant's takes the place of the text that came before."""
@@ -45,7 +48,12 @@ class Conversation:
         messages: everything since, in order.
     """
 
-    def __init__(self, system: str | None = None, recorder: Recorder | None = None, messages: Iterable[Message] = ()) -> None:
+    def __init__(
+        self,
+        system: str | None = None,
+        recorder: Recorder | None = None,
+        messages: Iterable[Message] = (),
+    ) -> None:
         """Begin.
 
         Args:
@@ -58,7 +66,10 @@ class Conversation:
         self._recorder = recorder
 
     def add_user(self, text: str, context: Iterable[Context] = ()) -> None:
-        """A user's message, the texts of plugins beside it. Two in a row become one: not every model takes them apart."""
+        """A user's message, the texts of plugins beside it.
+
+        Two in a row become one: not every model takes them apart.
+        """
         message = Message(role="user", content=_joined(text, context))
         self._record(message)
         _append(self.messages, message)
@@ -69,7 +80,10 @@ class Conversation:
             self.add_user("\n\n".join(context.labelled() for context in injected))
 
     async def say(self, delta: str) -> None:
-        """The model says `delta`; the answer is under way until `add_answer` or `abandon_answer`. Await it before the user is shown it."""
+        """The model says `delta`; the answer is under way until `add_answer` or `abandon_answer`.
+
+        Await it before the user is shown it.
+        """
         if self._recorder is not None:
             await self._recorder.text(delta)
 
@@ -84,7 +98,10 @@ class Conversation:
         self.messages.append(answer)
 
     def add_result(self, call: ToolCallRequest, text: str) -> None:
-        """What a call of the last answer came to. They stand in the calls' order, whichever ends first."""
+        """What a call of the last answer came to.
+
+        They stand in the calls' order, whichever ends first.
+        """
         result = Message(role="tool", content=text, call_id=call.call_id)
         self._record(result)
         calls, results = _open_block(self.messages)
@@ -100,7 +117,11 @@ class Conversation:
     def for_model(self, session_context: Sequence[Context]) -> list[Message]:
         """The whole conversation, begun by the system text: the agent's, and the plugins' from the start of the session."""
         system = _joined(self.system or "", session_context)
-        return [Message(role="system", content=system), *self.messages] if system else list(self.messages)
+        return (
+            [Message(role="system", content=system), *self.messages]
+            if system
+            else list(self.messages)
+        )
 
     def _record(self, message: Message, state: MessageState = "whole") -> None:
         if self._recorder is not None:
@@ -114,7 +135,9 @@ def with_context(messages: Sequence[Message], context: Sequence[Context]) -> lis
         return messages
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].role == "user":
-            messages[at] = msgspec.structs.replace(messages[at], content=_joined(messages[at].content or "", context))
+            messages[at] = msgspec.structs.replace(
+                messages[at], content=_joined(messages[at].content or "", context)
+            )
             return messages
     return [*messages, Message(role="user", content=_joined("", context))]
 
@@ -122,8 +145,8 @@ def with_context(messages: Sequence[Message], context: Sequence[Context]) -> lis
 def restored(said: Iterable[Message]) -> list[Message]:
     """A recorded conversation as a model takes it, wherever it was broken off.
 
-    Calls without a result were interrupted, results stand in the order of their calls, a result without a call is left out, and
-    users' messages in a row are one.
+    Calls without a result were interrupted, results stand in the order of their calls, a result
+    without a call is left out, and users' messages in a row are one.
     """
     messages: list[Message] = []
     waiting: list[Message] = []
@@ -161,7 +184,9 @@ def _open_block(messages: Sequence[Message]) -> tuple[Sequence[ToolCallRequest],
     return (messages[at - 1].tool_calls or () if at else ()), messages[at:]
 
 
-def _unanswered(calls: Sequence[ToolCallRequest], results: Sequence[Message]) -> list[ToolCallRequest]:
+def _unanswered(
+    calls: Sequence[ToolCallRequest], results: Sequence[Message]
+) -> list[ToolCallRequest]:
     answered = {result.call_id for result in results}
     return [call for call in calls if call.call_id not in answered]
 

@@ -19,14 +19,19 @@ DELEGATE: Final = "delegate"
 _SCHEMA: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
-        "goal": {"type": "string", "minLength": 1, "description": "All that it needs to know: it has not read this conversation."}
+        "goal": {
+            "type": "string",
+            "minLength": 1,
+            "description": "All that it needs to know: it has not read this conversation.",
+        }
     },
     "required": ["goal"],
     "additionalProperties": False,
 }
 
 CHILD_SYSTEM: Final = (
-    "Another agent has given you this one goal. Nobody answers questions. Your last message is all that it will read of you."
+    "Another agent has given you this one goal. Nobody answers questions. "
+    "Your last message is all that it will read of you."
 )
 """What a child's system text adds to the agent's own."""
 
@@ -46,7 +51,12 @@ def delegate_tool(run: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Age
 
 
 async def delegate(
-    parent: AgentTurn, goal: str, *, system: str | None, display: Display, work: Callable[[AgentTurn], Awaitable[Ending | None]]
+    parent: AgentTurn,
+    goal: str,
+    *,
+    system: str | None,
+    display: Display,
+    work: Callable[[AgentTurn], Awaitable[Ending | None]],
 ) -> ToolResult:
     """Have a child agent work towards `goal`, in a turn that is interrupted with its parent's.
 
@@ -65,15 +75,25 @@ async def delegate(
         conversation = Conversation(f"{system}\n\n{CHILD_SYSTEM}" if system else CHILD_SYSTEM)
         conversation.add_user(goal)
         ending = await work(
-            msgspec.structs.replace(parent, turn=turn, conversation=conversation, system=tuple(turn.context), display=display)
+            msgspec.structs.replace(
+                parent,
+                turn=turn,
+                conversation=conversation,
+                system=tuple(turn.context),
+                display=display,
+            )
         )
         turn.summary = turn.last_assistant_message
     said = turn.summary
-    await trio.lowlevel.checkpoint_if_cancelled()  # an interrupt stops at the child's block, and is the parent's too
+    await (
+        trio.lowlevel.checkpoint_if_cancelled()
+    )  # an interrupt stops at the child's block, and is the parent's too
     if turn.interrupted:
         return ToolResult(content="the child agent was interrupted", is_error=True)
     if ending is not None:
         return ToolResult(
-            content=f"the child agent did not finish: {ending.why}" + (f"\nIts last message: {said}" if said else ""), is_error=True
+            content=f"the child agent did not finish: {ending.why}"
+            + (f"\nIts last message: {said}" if said else ""),
+            is_error=True,
         )
     return ToolResult(content=said or "the child agent finished without a word")

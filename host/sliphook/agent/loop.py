@@ -1,7 +1,7 @@
 """The loop of an agent: a user's message in, model calls and tool calls until the model is done, plugins' hooks around all of it.
 
-This is all that an agent needs in order to host plugins; copy from it. `model_call` is one model call, `tool_calls` the tools of one
-answer, `delegate` a child agent.
+This is all that an agent needs in order to host plugins; copy from it. `model_call` is one model
+call, `tool_calls` the tools of one answer, `delegate` a child agent.
 """
 
 from __future__ import annotations
@@ -70,16 +70,20 @@ class Agent:
         """Bring the parts together; nothing begins yet.
 
         Args:
-            host: whose plugins' tools are offered; give it `reserved_tools` with `RESERVED_TOOLS` and the names of `tools`.
+            host: whose plugins' tools are offered; give it `reserved_tools` with `RESERVED_TOOLS`
+                and the names of `tools`.
             session: where the turns are opened.
             model: asked with the whole conversation each time.
             display: where things are shown as they happen; None is stdout and stderr.
             tools: the agent's own.
             system: the agent's own system text, for a conversation that begins here.
             conversation: one that is recorded, or goes on.
-            max_model_calls: at least 1: in one turn, before `person` is asked whether to go on; a child agent ends there.
-            max_depth: how deep child agents may have children; 0 is an agent without the tool `delegate`.
-            person: who sits in front of the agent; None is nobody. Their `approve` is for the host's `approver`.
+            max_model_calls: at least 1: in one turn, before `person` is asked whether to go on; a
+                child agent ends there.
+            max_depth: how deep child agents may have children; 0 is an agent without the tool
+                `delegate`.
+            person: who sits in front of the agent; None is nobody. Their `approve` is for the
+                host's `approver`.
         """
         self.session = session
         self.conversation = conversation or Conversation(system)
@@ -93,7 +97,11 @@ class Agent:
         self._child_numbers = itertools.count(1)
 
     async def run(
-        self, text: str, *, source: Literal["user", "command", "queued"] = "user", ready: Callable[[], Awaitable[object]] | None = None
+        self,
+        text: str,
+        *,
+        source: Literal["user", "command", "queued"] = "user",
+        ready: Callable[[], Awaitable[object]] | None = None,
     ) -> TurnOutcome:
         """Take one message of the user to its end.
 
@@ -103,7 +111,8 @@ class Agent:
             ready: what the turn waits for before the plugins get the prompt; an interrupt ends it.
 
         Returns:
-            How the turn ended, in the words of `turn_end.outcome`; `interrupted` where `session.interrupt()` was called meanwhile.
+            How the turn ended, in the words of `turn_end.outcome`; `interrupted` where
+            `session.interrupt()` was called meanwhile.
         """
         async with self.session.turn(text, source=source) as turn:
             if ready is not None:
@@ -159,8 +168,13 @@ class Agent:
                 return None
             now.conversation.add_user(go_on)
 
-    async def _may_go_on(self, now: AgentTurn, kind: Literal["max_iterations", "question"], happened: str) -> bool:
-        """Pause: something happened that a person should decide about. A child agent ends without a question: its parent decides."""
+    async def _may_go_on(
+        self, now: AgentTurn, kind: Literal["max_iterations", "question"], happened: str
+    ) -> bool:
+        """Pause: something happened that a person should decide about.
+
+        A child agent ends without a question: its parent decides.
+        """
         if now.turn.agent_depth > 0:
             now.tell("warning", f"{happened}; the child agent ends")
             return False
@@ -170,7 +184,9 @@ class Agent:
             now.turn.user_input_received(kind, "deny", "none")
             now.tell("warning", f"{happened}; the turn ends, for nobody can be asked")
             return False
-        now.turn.session.notification("warning", happened)  # what the user sees of it is the question
+        now.turn.session.notification(
+            "warning", happened
+        )  # what the user sees of it is the question
         now.turn.user_input_required(kind, prompt)
         try:
             go_on = await self._person.go_on(prompt)
@@ -190,7 +206,9 @@ class Agent:
         async def run(arguments: dict[str, Any]) -> ToolResult:
             goal: str = arguments["goal"]
             display = self._display.child(next(self._child_numbers), goal)
-            return await delegate(now, goal, system=self.conversation.system, display=display, work=self._work)
+            return await delegate(
+                now, goal, system=self.conversation.system, display=display, work=self._work
+            )
 
         return msgspec.structs.replace(now, tools={DELEGATE: delegate_tool(run), **self._tools})
 

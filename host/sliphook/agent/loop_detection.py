@@ -20,9 +20,10 @@ _Step = tuple[tuple[str, str, str | None], ...]
 class Repeats:
     """Watches one turn.
 
-    Two answers are the same if they call the same tools with the same arguments (whatever the order of their keys) and get the same
-    results; what the model says beside them does not count. So a model that polls until a result changes is no circle once it does,
-    and one that writes, tests, and writes something else never is.
+    Two answers are the same if they call the same tools with the same arguments (whatever the order
+    of their keys) and get the same results; what the model says beside them does not count. So a
+    model that polls until a result changes is no circle once it does, and one that writes, tests,
+    and writes something else never is.
     """
 
     def __init__(self) -> None:
@@ -32,9 +33,15 @@ class Repeats:
         """Take the calls of one answer and what the model reads for each.
 
         Returns:
-            The tools of one round where the model goes in circles, otherwise nothing. After that the count begins anew.
+            The tools of one round where the model goes in circles, otherwise nothing. After that
+            the count begins anew.
         """
-        self._steps.append(tuple((call.name, _canonical(call), result) for call, result in zip(calls, results, strict=True)))
+        self._steps.append(
+            tuple(
+                (call.name, _canonical(call), result)
+                for call, result in zip(calls, results, strict=True)
+            )
+        )
         steps = list(self._steps)
         for length in range(1, LONGEST_CIRCLE + 1):
             last = steps[-length:]

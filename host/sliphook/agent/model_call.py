@@ -77,7 +77,13 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
         except ModelError as error:
             failed = error
         will_retry = failed.transient and attempt < MAX_ATTEMPTS
-        now.turn.llm_call_failed(attempt=attempt, kind=failed.kind, status=failed.status, message=failed.message, will_retry=will_retry)
+        now.turn.llm_call_failed(
+            attempt=attempt,
+            kind=failed.kind,
+            status=failed.status,
+            message=failed.message,
+            will_retry=will_retry,
+        )
         if not will_retry:
             now.tell("error", failed.message)
             return Ending("failed", failed.message)
@@ -99,12 +105,17 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
 
 
 async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
-    """Ask the model once, and show the text as it comes. What an interrupted answer had said so far stays in the conversation."""
+    """Ask the model once, and show the text as it comes.
+
+    What an interrupted answer had said so far stays in the conversation.
+    """
     text: list[str] = []
     calls: list[ToolCall] = []
     finish = Finish()
     try:
-        async with now.model.stream(with_context(gate.messages, gate.context), gate.tools, model=gate.model) as pieces:
+        async with now.model.stream(
+            with_context(gate.messages, gate.context), gate.tools, model=gate.model
+        ) as pieces:
             async for piece in pieces:
                 if isinstance(piece, TextDelta):
                     text.append(piece.text)
@@ -121,15 +132,25 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
         raise
     except trio.Cancelled:
         if text:
-            now.conversation.add_answer(Message(role="assistant", content="".join(text)), interrupted=True)
+            now.conversation.add_answer(
+                Message(role="assistant", content="".join(text)), interrupted=True
+            )
             now.display.text_end()
         raise
     if text:
         now.display.text_end()
-    requests = [ToolCallRequest(call_id=call.call_id, name=call.name, arguments=call.arguments) for call in calls]
+    requests = [
+        ToolCallRequest(call_id=call.call_id, name=call.name, arguments=call.arguments)
+        for call in calls
+    ]
     message = Message(role="assistant", content="".join(text) or None, tool_calls=requests or None)
     unreadable = {call.call_id: call.unreadable for call in calls if call.unreadable is not None}
-    return Answer(message=message, finish=finish, unreadable=unreadable, on_offer=[tool.name for tool in gate.tools])
+    return Answer(
+        message=message,
+        finish=finish,
+        unreadable=unreadable,
+        on_offer=[tool.name for tool in gate.tools],
+    )
 
 
 def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answer:
@@ -146,7 +167,9 @@ def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answer:
         duration_ms=0.0,
         substituted_by=gate.substituted_by,
     )
-    return Answer(message=message, finish=Finish(), unreadable={}, on_offer=[tool.name for tool in gate.tools])
+    return Answer(
+        message=message, finish=Finish(), unreadable={}, on_offer=[tool.name for tool in gate.tools]
+    )
 
 
 def _wait_before_retry(error: ModelError, attempt: int) -> float:

@@ -14,7 +14,9 @@ from .model_call import Answer
 from .turn import AgentTurn
 
 
-async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]) -> list[str | None]:
+async def call_tools(
+    now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]
+) -> list[str | None]:
     """Call all tools of one answer at the same time; their results go to the model in the order of the calls.
 
     Returns:
@@ -54,7 +56,9 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
         input_schema=own.input_schema if own else None,
     )
     if outcome.status == "denied":
-        now.display.denied(call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by))
+        now.display.denied(
+            call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)
+        )
     else:
         now.display.tool_ended(call, outcome.status, outcome.result.content, outcome.duration_ms)
     return None if outcome.status == "cancelled" else outcome.text()
@@ -65,7 +69,13 @@ def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:
     names = answer.on_offer
     if call.name not in names:
         near = nearest(call.name, names)
-        hint = f"did you mean {near}?" if near else f"there are: {', '.join(names)}" if names else "there are none"
+        hint = (
+            f"did you mean {near}?"
+            if near
+            else f"there are: {', '.join(names)}"
+            if names
+            else "there are none"
+        )
         return f"there is no tool {call.name!r}; {hint}"
     if call.call_id in answer.unreadable:
         return f"the arguments of {call.name} are no JSON object: {quote(answer.unreadable[call.call_id], MAX_QUOTED_CHARS)}"

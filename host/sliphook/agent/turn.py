@@ -70,9 +70,21 @@ class AgentTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     def on_offer(self) -> list[ModelTool]:
         """The tools that the model may call now: the plugins', then the agent's own, which keep their names."""
-        own = [ModelTool(name=tool.name, description=tool.description, input_schema=tool.input_schema) for tool in self.tools.values()]
-        offers = [offer for offer in self.host.tools(self.turn.session.session_id) if offer.name not in self.tools]
-        return [ModelTool(name=offer.name, description=offer.description, input_schema=offer.input_schema) for offer in offers] + own
+        own = [
+            ModelTool(name=tool.name, description=tool.description, input_schema=tool.input_schema)
+            for tool in self.tools.values()
+        ]
+        offers = [
+            offer
+            for offer in self.host.tools(self.turn.session.session_id)
+            if offer.name not in self.tools
+        ]
+        return [
+            ModelTool(
+                name=offer.name, description=offer.description, input_schema=offer.input_schema
+            )
+            for offer in offers
+        ] + own
 
     def tell(self, level: AlertLevel, message: str) -> None:
         """Show an error or a warning to the user, and tell the plugins that the user was shown it."""

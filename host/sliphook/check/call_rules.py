@@ -11,7 +11,15 @@ from sliphook.dispatch.policy import AnswerError, check_answer, read_answer
 from sliphook.plugin.manifest import PluginTool, Route
 from sliphook.quoting import quote
 from sliphook.wire import envelope
-from sliphook_sdk.protocol import CommandResult, CommandRunParams, CommandSpec, ErrorCode, Subscription, ToolCallParams, ToolResult
+from sliphook_sdk.protocol import (
+    CommandResult,
+    CommandRunParams,
+    CommandSpec,
+    ErrorCode,
+    Subscription,
+    ToolCallParams,
+    ToolResult,
+)
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
 from .child import Child
@@ -46,7 +54,11 @@ class HookRule:
         reply = await _answer(child, id, route.timeout_s, method, "answer in time; null abstains")
         if reply.error is not None:
             came = f"the error {reply.error.code}: {quote(reply.error.message)}"
-            raise Fault(method, came, "an error is a failed answer (on_failure decides); unknown fields are to be ignored, null abstains")
+            raise Fault(
+                method,
+                came,
+                "an error is a failed answer (on_failure decides); unknown fields are to be ignored, null abstains",
+            )
         assert reply.result is not None
         try:
             answer = read_answer(reply.result)
@@ -83,7 +95,11 @@ class EventRule:
         await child.tell(method, payload)
         id = child.next_id()
         await child.write(message("ping", {}, id))
-        await child.reply(id, sent=f"{method}, and a ping behind it", advice="take event/NAME for all that you subscribe to")
+        await child.reply(
+            id,
+            sent=f"{method}, and a ping behind it",
+            advice="take event/NAME for all that you subscribe to",
+        )
         return "told, and it lives on"
 
 
@@ -100,7 +116,9 @@ class ToolRule:
         shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
         id = child.next_id()
         await child.write(self.message(id, arguments))
-        note = _tool_note(await _answer(child, id, self.tool.timeout_s, shown, "answer in time"), shown)
+        note = _tool_note(
+            await _answer(child, id, self.tool.timeout_s, shown, "answer in time"), shown
+        )
         return f"{note} in {1000 * child.took_s(id):.1f} ms"
 
     async def wrong(self, bench: Bench) -> str:
@@ -110,31 +128,49 @@ class ToolRule:
         shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
         id = child.next_id()
         await child.write(self.message(id, arguments))
-        reply = await _answer(child, id, self.tool.timeout_s, shown, "answer wrong arguments with is_error or an error, and live on")
+        reply = await _answer(
+            child,
+            id,
+            self.tool.timeout_s,
+            shown,
+            "answer wrong arguments with is_error or an error, and live on",
+        )
         note = _tool_note(reply, shown)
         await child.ask("ping", {})
         return note
 
     async def cancelled(self, bench: Bench) -> str:
         """Call it and cancel the call."""
-        return await _cancel(bench, lambda id: self.message(id, arguments_for(self.tool.input_schema)), f"tool/call {self.tool.name}")
+        return await _cancel(
+            bench,
+            lambda id: self.message(id, arguments_for(self.tool.input_schema)),
+            f"tool/call {self.tool.name}",
+        )
 
     async def overlapped(self, bench: Bench) -> str:
         """While it runs, the plugin answers other requests."""
         child = await bench.pinged()
         call, other = child.next_id(), child.next_id()
         sent = f"tool/call {self.tool.name}, and a ping behind it"
-        await child.write(self.message(call, arguments_for(self.tool.input_schema)) + message("ping", {}, other))
+        await child.write(
+            self.message(call, arguments_for(self.tool.input_schema)) + message("ping", {}, other)
+        )
         await _answer(child, other, self.tool.timeout_s, sent, "answer pings while a tool runs")
         if child.took_s(other) > _BUSY_S:
             came = f"the ping was answered after {child.took_s(other):.1f} s"
-            raise Fault(sent, came, "read and answer while a tool runs: your hooks hold up the agent meanwhile")
+            raise Fault(
+                sent,
+                came,
+                "read and answer while a tool runs: your hooks hold up the agent meanwhile",
+            )
         await _answer(child, call, self.tool.timeout_s, sent, "answer in time")
         return f"ping after {1000 * child.took_s(other):.1f} ms"
 
     def message(self, id: int, arguments: object) -> bytes:
         """The request."""
-        params = sample(ToolCallParams, name=self.tool.name, timeout_s=self.tool.timeout_s, arguments=arguments)
+        params = sample(
+            ToolCallParams, name=self.tool.name, timeout_s=self.tool.timeout_s, arguments=arguments
+        )
         return message("tool/call", params, id)
 
 
@@ -148,7 +184,9 @@ class CommandRule:
         """Run it."""
         child = await bench.ready()
         sent = f"command/run {self._command.name}"
-        params = sample(CommandRunParams, name=self._command.name, timeout_s=COMMAND_TIMEOUT_S, arguments="")
+        params = sample(
+            CommandRunParams, name=self._command.name, timeout_s=COMMAND_TIMEOUT_S, arguments=""
+        )
         reply = await child.ask("command/run", params, LONGEST_S)
         if reply.error is not None:
             return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
@@ -156,7 +194,9 @@ class CommandRule:
         try:
             result = msgspec.json.decode(reply.result, type=CommandResult)
         except msgspec.DecodeError as error:
-            raise Fault(sent, quote(bytes(reply.result)), f'answer {{"text": "..."}}: {error}') from None
+            raise Fault(
+                sent, quote(bytes(reply.result)), f'answer {{"text": "..."}}: {error}'
+            ) from None
         return quote(result.text, 60)
 
 
@@ -169,7 +209,11 @@ async def unknown_tool(bench: Bench) -> str:
         assert reply.result is not None
         fields = msgspec.json.decode(reply.result)
         if not isinstance(fields, dict) or not fields.get("is_error"):  # pyright: ignore[reportUnknownMemberType]
-            raise Fault(sent, quote(bytes(reply.result)), "look at the name; answer an error for one that you do not have")
+            raise Fault(
+                sent,
+                quote(bytes(reply.result)),
+                "look at the name; answer an error for one that you do not have",
+            )
     return "refused"
 
 
@@ -178,13 +222,17 @@ async def cancelled_hook(bench: Bench, rule: HookRule) -> str:
     return await _cancel(bench, rule.message, f"hook/{rule.route.entry.name}")
 
 
-async def _answer(child: Child, id: int, timeout_s: float, sent: str, advice: str) -> envelope.Reply:
+async def _answer(
+    child: Child, id: int, timeout_s: float, sent: str, advice: str
+) -> envelope.Reply:
     """The reply to a request that may take its time; where that is more than the suite has, it is not judged."""
     try:
         return await child.reply(id, min(timeout_s, LONGEST_S), sent=sent, advice=advice)
     except Fault:
         if timeout_s > LONGEST_S and await child.ended(0) is None:
-            raise Skip(f"no answer within {LONGEST_S:g} s; it has {timeout_s:g} s, more than this suite waits") from None
+            raise Skip(
+                f"no answer within {LONGEST_S:g} s; it has {timeout_s:g} s, more than this suite waits"
+            ) from None
         raise
 
 
@@ -203,13 +251,21 @@ async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> s
 def _tool_note(reply: envelope.Reply, sent: str) -> str:
     if reply.error is not None:
         if reply.error.code == int(ErrorCode.METHOD_NOT_FOUND):
-            raise Fault(sent, f"the error {reply.error.code}: {quote(reply.error.message)}", "answer tool/call: it is in the manifest")
+            raise Fault(
+                sent,
+                f"the error {reply.error.code}: {quote(reply.error.message)}",
+                "answer tool/call: it is in the manifest",
+            )
         return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
     assert reply.result is not None
     try:
         result = msgspec.json.decode(reply.result, type=ToolResult | str)
     except msgspec.DecodeError as error:
-        raise Fault(sent, quote(bytes(reply.result)), f'answer {{"content": "..."}} or a bare string: {error}') from None
+        raise Fault(
+            sent,
+            quote(bytes(reply.result)),
+            f'answer {{"content": "..."}} or a bare string: {error}',
+        ) from None
     if isinstance(result, str):
         return quote(result, 60)
     return f"{'is_error: ' if result.is_error else ''}{quote(result.content, 60)}"

@@ -34,8 +34,13 @@ ANSWER_S: Final = 5.0
 _DYING_S: Final = 0.5
 _LEFT_LOOKS: Final = 20
 _READ_BYTES: Final = 65536
-_ANSWER_ALL: Final = "answer every request, with its id as it came; end every message with LF and flush it"
-_GRANTED: Final[dict[str, Any]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": False}}
+_ANSWER_ALL: Final = (
+    "answer every request, with its id as it came; end every message with LF and flush it"
+)
+_GRANTED: Final[dict[str, Any]] = {
+    "host/inject": {"queued": True},
+    "host/interrupt": {"interrupted": False},
+}
 
 Breach = Callable[[str, str], None]
 """Told of something that the plugin did unasked: which rule it breaks (`stdout`, `replies`, `unasked` or `left`), and what it was."""
@@ -63,7 +68,14 @@ class Child:
         self.uses: frozenset[str] = frozenset()
 
     @classmethod
-    async def start(cls, path: Path, data_dir: Path, breach: Breach, nursery: trio.Nursery, watched: Watched | None) -> Child:
+    async def start(
+        cls,
+        path: Path,
+        data_dir: Path,
+        breach: Breach,
+        nursery: trio.Nursery,
+        watched: Watched | None,
+    ) -> Child:
         """Start the executable.
 
         Raises:
@@ -96,9 +108,17 @@ class Child:
         return id
 
     async def write(self, data: bytes) -> None:
-        """Write bytes as they are. A plugin that does not read or is gone is noticed by what it fails to answer."""
-        with suppress(trio.BrokenResourceError, trio.ClosedResourceError), trio.move_on_after(ANSWER_S):
-            async with self._writing:  # the reader's task answers what the plugin asks, in the middle of anything
+        """Write bytes as they are.
+
+        A plugin that does not read or is gone is noticed by what it fails to answer.
+        """
+        with (
+            suppress(trio.BrokenResourceError, trio.ClosedResourceError),
+            trio.move_on_after(ANSWER_S),
+        ):
+            async with (
+                self._writing
+            ):  # the reader's task answers what the plugin asks, in the middle of anything
                 await self._stdin.send_all(data)
                 if self._watched is not None:
                     self._watched.wrote(data)
@@ -117,7 +137,9 @@ class Child:
         await self.write(message(method, params, id))
         return await self.reply(id, within_s, sent=method)
 
-    async def reply(self, id: int, within_s: float | None = None, *, sent: str, advice: str = "") -> envelope.Reply:
+    async def reply(
+        self, id: int, within_s: float | None = None, *, sent: str, advice: str = ""
+    ) -> envelope.Reply:
         """Wait for the reply to a request, `ANSWER_S` where nothing else is said.
 
         Raises:
@@ -129,8 +151,14 @@ class Child:
                 await self._news.park()
         if id not in self._replies:
             if not self._closed:
-                raise Fault(f"{sent} (id {id})", f"no reply within {patience_s:g} s", advice or _ANSWER_ALL)
-            raise Fault(f"{sent} (id {id})", self.how_it_ended(await self.ended(_DYING_S)), advice or "live until you are told to end")
+                raise Fault(
+                    f"{sent} (id {id})", f"no reply within {patience_s:g} s", advice or _ANSWER_ALL
+                )
+            raise Fault(
+                f"{sent} (id {id})",
+                self.how_it_ended(await self.ended(_DYING_S)),
+                advice or "live until you are told to end",
+            )
         return self._replies[id][0]
 
     def took_s(self, id: int) -> float:
@@ -143,7 +171,9 @@ class Child:
             await self._process.wait()
         status = self._process.returncode
         if status is not None and await self._group_lives():
-            self._breach("left", f"after it {describe_exit(status)}, processes that it had started lived on")
+            self._breach(
+                "left", f"after it {describe_exit(status)}, processes that it had started lived on"
+            )
             self._kill()
         return status
 
@@ -164,7 +194,9 @@ class Child:
                 await self._process.wait()
             if self._watched is not None:
                 status = self._process.returncode
-                self._watched.recorder.life("exit", note=None if status is None else describe_exit(status))
+                self._watched.recorder.life(
+                    "exit", note=None if status is None else describe_exit(status)
+                )
             for stream in (self._stdin, self._stdout, self._stderr):
                 await stream.aclose()
 
@@ -184,8 +216,14 @@ class Child:
 
     def how_it_ended(self, status: int | None) -> str:
         """In words, with its last ones on stderr."""
-        how = "it closed its output and lives on" if status is None else f"the process {describe_exit(status)}"
-        return f"{how}; its last words on stderr: {self._tail.lines[-1]}" if self._tail.lines else how
+        how = (
+            "it closed its output and lives on"
+            if status is None
+            else f"the process {describe_exit(status)}"
+        )
+        return (
+            f"{how}; its last words on stderr: {self._tail.lines[-1]}" if self._tail.lines else how
+        )
 
     async def _drain(self) -> None:
         with suppress(trio.ClosedResourceError, trio.BrokenResourceError):

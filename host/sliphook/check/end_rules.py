@@ -17,7 +17,9 @@ async def shutdown(bench: Bench) -> str:
         await child.ask("shutdown", {}, SHUTDOWN_TIMEOUT_S)
         await child.tell("exit", {})
         await child.close_input()
-        return await _ends(child, EXIT_GRACE_S, "shutdown, exit and the end of its input", "end on exit")
+        return await _ends(
+            child, EXIT_GRACE_S, "shutdown, exit and the end of its input", "end on exit"
+        )
 
 
 async def exit_alone(bench: Bench) -> str:
@@ -25,7 +27,12 @@ async def exit_alone(bench: Bench) -> str:
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         await child.tell("exit", {})
-        return await _ends(child, EXIT_GRACE_S, "exit, without shutdown", "end on exit at once, whether or not shutdown came before")
+        return await _ends(
+            child,
+            EXIT_GRACE_S,
+            "exit, without shutdown",
+            "end on exit at once, whether or not shutdown came before",
+        )
 
 
 async def end_of_input(bench: Bench) -> str:
@@ -33,7 +40,12 @@ async def end_of_input(bench: Bench) -> str:
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         await child.close_input()
-        return await _ends(child, EXIT_GRACE_S, "the end of its input", "end when your input ends: the agent is gone")
+        return await _ends(
+            child,
+            EXIT_GRACE_S,
+            "the end of its input",
+            "end when your input ends: the agent is gone",
+        )
 
 
 async def sigterm(bench: Bench) -> str:
@@ -41,14 +53,18 @@ async def sigterm(bench: Bench) -> str:
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         child.terminate()
-        return describe_exit(await _status(child, TERM_GRACE_S, "SIGTERM", "do not ignore SIGTERM: SIGKILL follows"))
+        return describe_exit(
+            await _status(child, TERM_GRACE_S, "SIGTERM", "do not ignore SIGTERM: SIGKILL follows")
+        )
 
 
 async def _ends(child: Child, within_s: float, sent: str, advice: str) -> str:
     status = await _status(child, within_s, sent, advice)
     if status != 0:
         raise Lapse(
-            sent, child.how_it_ended(status), "end with status 0 when you are told to end; another looks as if something went wrong"
+            sent,
+            child.how_it_ended(status),
+            "end with status 0 when you are told to end; another looks as if something went wrong",
         )
     return describe_exit(status)
 

@@ -7,6 +7,8 @@ from xml.etree import ElementTree
 
 import msgspec
 
+from sliphook.errors import SliphookError
+
 Verdict = Literal["passed", "warned", "failed", "skipped", "broken"]
 """`warned` holds but could be better; `skipped` does not apply; `broken` is a fault of the suite itself, not of the plugin."""
 
@@ -49,19 +51,35 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     def junit(self) -> str:
         """The same as JUnit's XML, which CI systems read."""
         words: dict[str, Verdict] = {"failures": "failed", "errors": "broken", "skipped": "skipped"}
-        counts = {"tests": str(len(self.findings)), **{word: str(self.count(verdict)) for word, verdict in words.items()}}
+        counts = {
+            "tests": str(len(self.findings)),
+            **{word: str(self.count(verdict)) for word, verdict in words.items()},
+        }
         suite = ElementTree.Element("testsuite", {"name": f"sliphook check {self.path}", **counts})
         for finding in self.findings:
-            took = {} if finding.elapsed_ms is None else {"time": f"{finding.elapsed_ms / 1000:.3f}"}
-            case = ElementTree.SubElement(suite, "testcase", {"classname": finding.section, "name": finding.name, **took})
-            word = {"failed": "failure", "broken": "error", "skipped": "skipped"}.get(finding.verdict)
+            took = (
+                {} if finding.elapsed_ms is None else {"time": f"{finding.elapsed_ms / 1000:.3f}"}
+            )
+            case = ElementTree.SubElement(
+                suite, "testcase", {"classname": finding.section, "name": finding.name, **took}
+            )
+            word = {"failed": "failure", "broken": "error", "skipped": "skipped"}.get(
+                finding.verdict
+            )
             if word is not None:
-                lines = (finding.note, f"sent: {finding.sent}", f"came: {finding.came}", finding.advice)
-                ElementTree.SubElement(case, word, {"message": finding.came or finding.note}).text = "\n".join(lines)
+                lines = (
+                    finding.note,
+                    f"sent: {finding.sent}",
+                    f"came: {finding.came}",
+                    finding.advice,
+                )
+                ElementTree.SubElement(
+                    case, word, {"message": finding.came or finding.note}
+                ).text = "\n".join(lines)
         return ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-class Fault(Exception):
+class Fault(SliphookError):
     """The plugin breaks a rule. Its author's fault.
 
     Args:
@@ -81,5 +99,5 @@ class Lapse(Fault):
     """No rule is broken, but its author would want to know. Arguments as for `Fault`."""
 
 
-class Skip(Exception):
+class Skip(SliphookError):
     """The check does not apply to this plugin; str() says why."""

@@ -1,4 +1,7 @@
-"""Pure: what a plugin is sent. Payloads from the protocol's own examples, arguments from a tool's schema."""
+"""Pure: what a plugin is sent.
+
+Payloads from the protocol's own examples, arguments from a tool's schema.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,53 @@ MISLEADING = 'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é 
 """Text that a reader may trip over: escapes, line separators, several bytes a character, and what looks like a message."""
 
 _P = TypeVar("_P", bound=Payload)
-_WRONG: dict[str, Any] = {"string": 42, "integer": "many", "number": "many", "boolean": "perhaps", "array": 42, "object": 42}
-_RIGHT: dict[str, Any] = {"string": "text", "integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}, "null": None}
+_WRONG: dict[str, Any] = {
+    "string": 42,
+    "integer": "many",
+    "number": "many",
+    "boolean": "perhaps",
+    "array": 42,
+    "object": 42,
+}
+_RIGHT: dict[str, Any] = {
+    "string": "text",
+    "integer": 1,
+    "number": 1.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+    "null": None,
+}
 _DEEPEST = 8
 
 
 def message(method: str, params: Any, id: int | None = None) -> bytes:
     """One message as the host frames it; without an id a notification."""
-    request = {"jsonrpc": "2.0", **({} if id is None else {"id": id}), "method": method, "params": params}
+    request = {
+        "jsonrpc": "2.0",
+        **({} if id is None else {"id": id}),
+        "method": method,
+        "params": params,
+    }
     return frame(envelope.encode(request))
 
 
 def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str, Any]:
     """The params of `initialize`. `more` replaces fields, or adds unknown ones."""
     params = example_of(InitializeParams)
-    return {**params, "plugin": {"name": name, "data_dir": data_dir, "config": {}}, "events": list(CATALOGUE), **more}
+    return {
+        **params,
+        "plugin": {"name": name, "data_dir": data_dir, "config": {}},
+        "events": list(CATALOGUE),
+        **more,
+    }
 
 
 def sample(struct: type[_P], **fields: Any) -> _P:
     """A payload of example values; what is absent by default stays so."""
-    absent = {info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET}
+    absent = {
+        info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET
+    }
     values = {name: value for name, value in example_of(struct).items() if name not in absent}
     return msgspec.convert({**values, **fields}, struct)
 
@@ -46,7 +76,14 @@ def sample_for(route: Route, match: Mapping[str, str | list[str] | None] | None)
     fields: dict[str, Any] = dict.fromkeys(set(route.entry.heavy) - route.include)
     for field, patterns in (match or {}).items():
         if patterns is not None:
-            fields[field] = next(_texts(route.entry.payload, field, [patterns] if isinstance(patterns, str) else patterns), None)
+            fields[field] = next(
+                _texts(
+                    route.entry.payload,
+                    field,
+                    [patterns] if isinstance(patterns, str) else patterns,
+                ),
+                None,
+            )
     try:
         payload = sample(route.entry.payload, **fields)
     except msgspec.ValidationError:
@@ -60,7 +97,12 @@ def _texts(payload: type[Payload], field: str, globs: list[str]) -> Iterator[str
     if get_origin(hint) is Literal:
         import fnmatch
 
-        return (value for value in get_args(hint) for glob in globs if fnmatch.fnmatchcase(value, glob.replace("[", "[[]")))
+        return (
+            value
+            for value in get_args(hint)
+            for glob in globs
+            if fnmatch.fnmatchcase(value, glob.replace("[", "[[]"))
+        )
     return (glob.replace("*", "").replace("?", "x") for glob in globs)
 
 
@@ -96,14 +138,19 @@ def _value(schema: Any, root: dict[str, Any], depth: int) -> Any:
             return part[several][0]
     reference = part.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        return _value(root.get("$defs", {}).get(reference.removeprefix("#/$defs/")), root, depth - 1)
+        return _value(
+            root.get("$defs", {}).get(reference.removeprefix("#/$defs/")), root, depth - 1
+        )
     for either in ("anyOf", "oneOf", "allOf"):
         if part.get(either):
             return _value(part[either][0], root, depth - 1)
     kind = _kind(part)
     if kind == "object":
         properties: dict[str, Any] = part.get("properties", {})
-        return {name: _value(properties.get(name, {}), root, depth - 1) for name in part.get("required", [])}
+        return {
+            name: _value(properties.get(name, {}), root, depth - 1)
+            for name in part.get("required", [])
+        }
     if kind in ("integer", "number"):
         return part.get("minimum", _RIGHT[kind])
     if kind == "array" and part.get("minItems"):

@@ -28,10 +28,13 @@ class Bench:
         path: the executable.
         manifest: what it declared at its first start; set by the check of the handshake.
         breaches: what it did unasked: which rule that breaks, and what it was, in order.
-        answers_ping: false once it did not; a ping is how most checks see that it lives and reads on.
+        answers_ping: false once it did not; a ping is how most checks see that it lives and reads
+            on.
     """
 
-    def __init__(self, path: Path, data_dir: Path, nursery: trio.Nursery, trace: TraceSink | None = None) -> None:
+    def __init__(
+        self, path: Path, data_dir: Path, nursery: trio.Nursery, trace: TraceSink | None = None
+    ) -> None:
         self.path = path.absolute()  # the process starts in another folder
         self.data_dir = data_dir
         self.manifest: ReadManifest | None = None
@@ -73,7 +76,11 @@ class Bench:
             Fault: it is no manifest.
         """
         if reply.error is not None:
-            raise Fault("initialize", f"the error {reply.error.code}: {quote(reply.error.message)}", "answer with the manifest")
+            raise Fault(
+                "initialize",
+                f"the error {reply.error.code}: {quote(reply.error.message)}",
+                "answer with the manifest",
+            )
         assert reply.result is not None
         try:
             manifest = read_manifest(reply.result)
@@ -118,7 +125,11 @@ class Bench:
         try:
             return await Child.start(self.path, self.data_dir, self._breach, self._nursery, watched)
         except OSError as error:
-            raise Fault("nothing", f"it cannot be started: {error.strerror or error}", "make it a program that runs here") from None
+            raise Fault(
+                "nothing",
+                f"it cannot be started: {error.strerror or error}",
+                "make it a program that runs here",
+            ) from None
 
     def _breach(self, rule: str, what: str) -> None:
         self.breaches.append((rule, what))

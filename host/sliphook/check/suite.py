@@ -56,17 +56,37 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
         "failed",
         "write messages alone to standard output; give prints and children another",
     ),
-    "replies": ("one-reply-each", "Envelope", "failed", "answer each request once, with the id that came"),
-    "unasked": ("unasked-messages", "Plugin to host", "failed", "send what the protocol has, with its params, and what `uses` lists"),
-    "left": ("no-process-left", "The process", "warned", "end what you start before you end; the host kills it otherwise"),
+    "replies": (
+        "one-reply-each",
+        "Envelope",
+        "failed",
+        "answer each request once, with the id that came",
+    ),
+    "unasked": (
+        "unasked-messages",
+        "Plugin to host",
+        "failed",
+        "send what the protocol has, with its params, and what `uses` lists",
+    ),
+    "left": (
+        "no-process-left",
+        "The process",
+        "warned",
+        "end what you start before you end; the host kills it otherwise",
+    ),
 }
 """What is watched through all checks: name, section, verdict where it was seen, advice."""
 
 
 async def check_plugin(
-    path: Path, *, on_finding: Callable[[Finding], object] = lambda finding: None, trace: TraceSink | None = None
+    path: Path,
+    *,
+    on_finding: Callable[[Finding], object] = lambda finding: None,
+    trace: TraceSink | None = None,
 ) -> Report:
-    """Run the suite against an executable. It is started several times, and its tools and commands are really called.
+    """Run the suite against an executable.
+
+    It is started several times, and its tools and commands are really called.
 
     Args:
         path: the executable.
@@ -81,9 +101,20 @@ async def check_plugin(
 
     why = why_not_startable(path)
     if why is not None:
-        found(Finding(name="starts", section="The process", verdict="failed", sent="nothing", came=why, advice="make it a program"))
+        found(
+            Finding(
+                name="starts",
+                section="The process",
+                verdict="failed",
+                sent="nothing",
+                came=why,
+                advice="make it a program",
+            )
+        )
         return Report(path=str(path), name=None, findings=tuple(findings))
-    with tempfile.TemporaryDirectory(prefix="sliphook-check-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="sliphook-check-", ignore_cleanup_errors=True
+    ) as folder:
         async with trio.open_nursery() as nursery:
             bench = Bench(path, Path(folder), nursery, trace)
             found(await _run(_START, bench))
@@ -97,7 +128,9 @@ async def check_plugin(
             for finding in _conduct(bench):
                 found(finding)
             nursery.cancel_scope.cancel()
-    return Report(path=str(path), name=manifest.name if manifest else None, findings=tuple(findings))
+    return Report(
+        path=str(path), name=manifest.name if manifest else None, findings=tuple(findings)
+    )
 
 
 def _checks(manifest: ReadManifest) -> Iterator[Check]:
@@ -106,14 +139,31 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
     if manifest.wire.disabled is not None:
         return  # it is left out, and asked for nothing
     subscriptions = manifest.wire.subscriptions or []
-    routes: list[Route] = sorted((route for found in manifest.routes.values() for route in found), key=lambda route: route.index)
-    asked = [HookRule(route, subscriptions[route.index]) for route in routes if route.mode == "hook"]
+    routes: list[Route] = sorted(
+        (route for found in manifest.routes.values() for route in found),
+        key=lambda route: route.index,
+    )
+    asked = [
+        HookRule(route, subscriptions[route.index]) for route in routes if route.mode == "hook"
+    ]
     for rule in asked:
-        yield Check(f"hook {rule.route.entry.name}{_which(rule.route, routes)}", "Answers and how they merge", rule)
+        yield Check(
+            f"hook {rule.route.entry.name}{_which(rule.route, routes)}",
+            "Answers and how they merge",
+            rule,
+        )
     for route in routes:
-        yield Check(f"event {route.entry.name}{_which(route, routes)}", "Hooks and events", EventRule(route, subscriptions[route.index]))
+        yield Check(
+            f"event {route.entry.name}{_which(route, routes)}",
+            "Hooks and events",
+            EventRule(route, subscriptions[route.index]),
+        )
     for rule in asked[:1]:
-        yield Check(f"cancel hook {rule.route.entry.name}", "Cancel and interrupt", partial(call_rules.cancelled_hook, rule=rule))
+        yield Check(
+            f"cancel hook {rule.route.entry.name}",
+            "Cancel and interrupt",
+            partial(call_rules.cancelled_hook, rule=rule),
+        )
     for tool in map(ToolRule, manifest.tools):
         name = tool.tool.name
         yield Check(f"tool {name}", "tool/call", tool)
@@ -135,10 +185,19 @@ def _which(route: Route, routes: list[Route]) -> str:
 async def _run(check: Check, bench: Bench) -> Finding:
     began = trio.current_time()
 
-    def finding(verdict: Verdict, note: str = "", sent: str = "", came: str = "", advice: str = "") -> Finding:
+    def finding(
+        verdict: Verdict, note: str = "", sent: str = "", came: str = "", advice: str = ""
+    ) -> Finding:
         took_ms = 1000 * (trio.current_time() - began)
         return Finding(
-            name=check.name, section=check.section, verdict=verdict, note=note, sent=sent, came=came, advice=advice, elapsed_ms=took_ms
+            name=check.name,
+            section=check.section,
+            verdict=verdict,
+            note=note,
+            sent=sent,
+            came=came,
+            advice=advice,
+            elapsed_ms=took_ms,
         )
 
     try:
@@ -154,7 +213,10 @@ async def _run(check: Check, bench: Bench) -> Finding:
         return finding("failed", sent=fault.sent, came=fault.came, advice=fault.advice)
     except Exception as error:  # the suite's own: the plugin is not to blame
         await bench.drop()
-        return finding("broken", f"this check failed by itself, which is a fault of sliphook check: {type(error).__name__}: {error}")
+        return finding(
+            "broken",
+            f"this check failed by itself, which is a fault of sliphook check: {type(error).__name__}: {error}",
+        )
 
 
 def _conduct(bench: Bench) -> Iterator[Finding]:
@@ -164,4 +226,11 @@ def _conduct(bench: Bench) -> Iterator[Finding]:
             yield Finding(name=name, section=section, verdict="passed", note="through all checks")
             continue
         more = f" (and {len(seen) - 1} more)" if len(seen) > 1 else ""
-        yield Finding(name=name, section=section, verdict=verdict, sent="all of the above", came=f"{seen[0]}{more}", advice=advice)
+        yield Finding(
+            name=name,
+            section=section,
+            verdict=verdict,
+            sent="all of the above",
+            came=f"{seen[0]}{more}",
+            advice=advice,
+        )

@@ -12,7 +12,9 @@ __all__ = ["Watched"]
 
 
 class Watched:
-    """Turns the bytes of a conversation into records. What a check writes on purpose wrong is recorded as it is.
+    """Turns the bytes of a conversation into records.
+
+    What a check writes on purpose wrong is recorded as it is.
 
     Args:
         sink: where the records go.
@@ -41,7 +43,11 @@ class Watched:
         elif isinstance(piece.message, envelope.InvalidMessage):
             self.recorder.oddity("refused", piece.data, piece.message.why)
         else:
-            call = self._calls.pop(piece.message.id, None) if isinstance(piece.message, envelope.Reply) else None
+            call = (
+                self._calls.pop(piece.message.id, None)
+                if isinstance(piece.message, envelope.Reply)
+                else None
+            )
             self.recorder.received(piece.data, piece.message, call)
 
     def _sent(self, body: Body) -> None:

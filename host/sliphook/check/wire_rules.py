@@ -27,7 +27,11 @@ async def handshake(bench: Bench) -> str:
     """The first start, as at an installation: the plugin is not told its name."""
     async with bench.started() as child:
         bench.manifest = manifest = await bench.initialize(child, None)
-    has = [f"{len(manifest.wire.subscriptions or ())} subscriptions", f"{len(manifest.tools)} tools", f"{len(manifest.commands)} commands"]
+    has = [
+        f"{len(manifest.wire.subscriptions or ())} subscriptions",
+        f"{len(manifest.tools)} tools",
+        f"{len(manifest.commands)} commands",
+    ]
     return f"{manifest.name}: {', '.join(has)}"
 
 
@@ -45,7 +49,11 @@ async def versions(bench: Bench) -> str:
         said = None
     if said not in PROTOCOL_VERSIONS:
         advice = "answer an error that names the versions you speak, or the manifest with your own version"
-        raise Fault(f"initialize with protocol_versions [{_OF_TOMORROW}]", f"a manifest of the version {said}", advice)
+        raise Fault(
+            f"initialize with protocol_versions [{_OF_TOMORROW}]",
+            f"a manifest of the version {said}",
+            advice,
+        )
     return f"says its own version, {said}"
 
 
@@ -53,12 +61,23 @@ async def byte_by_byte(bench: Bench) -> str:
     """All that the host writes, fed in the smallest pieces, unknown fields included."""
     async with bench.started() as child:
         id = child.next_id()
-        data = message("initialize", initialize_params(bench.declared.name, str(bench.data_dir), of_tomorrow={"a": [1]}), id)
+        data = message(
+            "initialize",
+            initialize_params(bench.declared.name, str(bench.data_dir), of_tomorrow={"a": [1]}),
+            id,
+        )
         if bench.answers_ping:
             data += message("ping", {}, child.next_id())
         for start in range(len(data)):
             await child.write(data[start : start + 1])
-        bench.accept(child, await child.reply(id, INITIALIZE_TIMEOUT_S, sent=f"initialize and ping in {len(data)} writes of one byte"))
+        bench.accept(
+            child,
+            await child.reply(
+                id,
+                INITIALIZE_TIMEOUT_S,
+                sent=f"initialize and ping in {len(data)} writes of one byte",
+            ),
+        )
         if bench.answers_ping:
             await child.reply(id + 1, sent="ping, one byte at a time")
     return f"{len(data)} bytes"
@@ -70,7 +89,11 @@ async def at_once(bench: Bench) -> str:
     ids = [child.next_id() for _ in range(_MANY)]
     await child.write(b"".join(message("ping", {}, id) for id in ids))
     for id in ids:
-        await child.reply(id, sent=f"{_MANY} pings in one write", advice="read on at the end of each message: one read may bring many")
+        await child.reply(
+            id,
+            sent=f"{_MANY} pings in one write",
+            advice="read on at the end of each message: one read may bring many",
+        )
     return f"{_MANY} requests"
 
 
@@ -90,7 +113,9 @@ async def misleading_text(bench: Bench) -> str:
     id = child.next_id()
     await child.write(message("ping", {"of_tomorrow": [MISLEADING, MISLEADING]}, id))
     advice = "count bytes, not characters; split lines at LF alone; look for the method in its place, not anywhere in the line"
-    await child.reply(id, sent=f"a ping with a field that holds {quote(MISLEADING, 60)}", advice=advice)
+    await child.reply(
+        id, sent=f"a ping with a field that holds {quote(MISLEADING, 60)}", advice=advice
+    )
     await child.ask("ping", {})
     return "one reply, and it lives on"
 
@@ -100,7 +125,11 @@ async def largest_id(bench: Bench) -> str:
     child = await bench.pinged()
     id = child.expect(_LARGEST_ID)
     await child.write(message("ping", {}, id))
-    await child.reply(id, sent="ping", advice="give the id back digit by digit: an integer of 64 bits or a double holds it, 32 bits do not")
+    await child.reply(
+        id,
+        sent="ping",
+        advice="give the id back digit by digit: an integer of 64 bits or a double holds it, 32 bits do not",
+    )
     return str(id)
 
 
@@ -120,7 +149,11 @@ async def unknown_request(bench: Bench) -> str:
     child = await bench.ready()
     reply = await child.ask("of_tomorrow/do", {"a": 1})
     if reply.error is None or reply.error.code != int(ErrorCode.METHOD_NOT_FOUND):
-        raise Fault("the request of_tomorrow/do", _shown(reply), f"answer what you do not know with {ErrorCode.METHOD_NOT_FOUND.value}")
+        raise Fault(
+            "the request of_tomorrow/do",
+            _shown(reply),
+            f"answer what you do not know with {ErrorCode.METHOD_NOT_FOUND.value}",
+        )
     return f"{ErrorCode.METHOD_NOT_FOUND.value}"
 
 

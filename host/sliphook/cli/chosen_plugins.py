@@ -33,7 +33,8 @@ class Chosen:
         tried: executables of `--plugin`.
         specs: all of them, for the host.
         installed: how many of them are installed; they come first.
-        problems: what the user should read of those that cannot be started, and of settings for plugins that are not there; a line each.
+        problems: what the user should read of those that cannot be started, and of settings for
+            plugins that are not there; a line each.
         broken: the names of those whose files cannot be read.
     """
 
@@ -56,11 +57,14 @@ def user_settings() -> Settings:
         raise Failed(str(error)) from None
 
 
-def model_of(name: str | None, base_url: str | None, settings: Settings) -> tuple[str | None, str | None]:
+def model_of(
+    name: str | None, base_url: str | None, settings: Settings
+) -> tuple[str | None, str | None]:
     """The model and the address: what the options say, else what the settings say.
 
-    The two belong together. An address of the command line is another server, so the model of the settings is not meant; a model of the
-    command line is one of the server of the settings, unless its name says where it is.
+    The two belong together. An address of the command line is another server, so the model of the
+    settings is not meant; a model of the command line is one of the server of the settings, unless
+    its name says where it is.
 
     Args:
         name: of `--model`, or None.
@@ -80,7 +84,8 @@ def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
     """Read what is installed now. A file that is broken loses its plugin alone, and is told.
 
     Args:
-        tried: executables of `--plugin`. One that is installed and enabled is not started a second time.
+        tried: executables of `--plugin`. One that is installed and enabled is not started a second
+            time.
         settings: the user's.
     """
     try:
@@ -93,11 +98,21 @@ def _what_is_installed(tried: Sequence[Path], settings: Settings) -> Chosen:
     registry = Registry()
     installed, broken = registry.specs(os.environ)
     problems = [f"plugin {says(one.name)} is left out: {one.why}" for one in broken]
-    problems += [_does_nothing(name, close) for name, close in for_nobody(settings, registry.names()).items()]
-    return replace(_with_tried(tried, settings, installed, tuple(problems)), broken=frozenset(one.name for one in broken))
+    problems += [
+        _does_nothing(name, close) for name, close in for_nobody(settings, registry.names()).items()
+    ]
+    return replace(
+        _with_tried(tried, settings, installed, tuple(problems)),
+        broken=frozenset(one.name for one in broken),
+    )
 
 
-def _with_tried(tried: Sequence[Path], settings: Settings, installed: Sequence[PluginSpec], problems: tuple[str, ...]) -> Chosen:
+def _with_tried(
+    tried: Sequence[Path],
+    settings: Settings,
+    installed: Sequence[PluginSpec],
+    problems: tuple[str, ...],
+) -> Chosen:
     there = {os.path.realpath(spec.path) for spec in installed}
     specs = [with_settings(spec, settings) for spec in installed]
     specs += [PluginSpec(path) for path in tried if os.path.realpath(path) not in there]
@@ -110,7 +125,9 @@ def _does_nothing(name: str, close: str | None) -> str:
 
 
 async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None]) -> None:
-    """Have an open host take up what has been installed, removed or changed since. What is set for all plugins is as it was at the start.
+    """Have an open host take up what has been installed, removed or changed since.
+
+    What is set for all plugins is as it was at the start.
 
     Args:
         host: runs the plugins.
@@ -118,16 +135,20 @@ async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None])
         tell: shows the user a line.
 
     Raises:
-        HostError: the user's config.toml breaks a rule, or the file of a plugin that runs is broken, and everything is as it was: a slip
-            of the keyboard must not take a guard away.
+        HostError: the user's config.toml breaks a rule, or the file of a plugin that runs is
+            broken, and everything is as it was: a slip of the keyboard must not take a guard away.
     """
     try:
-        chosen = await trio.to_thread.run_sync(lambda: _what_is_installed(before.tried, user_settings()))
+        chosen = await trio.to_thread.run_sync(
+            lambda: _what_is_installed(before.tried, user_settings())
+        )
     except (Failed, RegistryError) as error:
         raise HostError(str(error)) from None
     running = sorted(plugin.name for plugin in host.plugins if plugin.name in chosen.broken)
     if running:
-        raise HostError(f"{'; '.join(chosen.problems)}; correct it, or: sliphook uninstall {running[0]}")
+        raise HostError(
+            f"{'; '.join(chosen.problems)}; correct it, or: sliphook uninstall {running[0]}"
+        )
     for line in chosen.problems:
         tell(line)
     await host.update(chosen.specs)

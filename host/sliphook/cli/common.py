@@ -49,7 +49,9 @@ class _Seconds(click.ParamType[float]):
 
     name = "seconds"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
         try:
             return read_seconds(str(value))
         except click.UsageError as error:
@@ -69,7 +71,9 @@ def read_seconds(value: str) -> float:
     except ValueError:
         seconds = math.nan
     if not MIN_TIMEOUT_S <= seconds <= MAX_TIMEOUT_S:  # NaN is not, either
-        raise click.UsageError(f"{value!r} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds")
+        raise click.UsageError(
+            f"{value!r} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds"
+        )
     return seconds
 
 
@@ -86,7 +90,9 @@ def refuse_what_others_could_change(path: Path) -> None:
         raise Failed(f"{quote(str(path), 200)} is not started: {why}")
 
 
-def _refuse_some(_ctx: click.Context, _param: click.Parameter, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+def _refuse_some(
+    _ctx: click.Context, _param: click.Parameter, paths: tuple[Path, ...]
+) -> tuple[Path, ...]:
     for path in paths:
         refuse_what_others_could_change(path)
     return paths
@@ -102,7 +108,11 @@ plugin_option = click.option(
     help="A plugin's executable; may be given several times.",
 )
 timeout_option = click.option(
-    "--timeout", "timeout_s", type=_Seconds(), metavar="S", help="Seconds that a plugin has to answer, whatever it asks for itself."
+    "--timeout",
+    "timeout_s",
+    type=_Seconds(),
+    metavar="S",
+    help="Seconds that a plugin has to answer, whatever it asks for itself.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
@@ -142,7 +152,9 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
         try:
             data = Path(source).read_bytes()
         except OSError as error:
-            raise click.UsageError(f"{option}: cannot read {source}: {error.strerror or error}") from None
+            raise click.UsageError(
+                f"{option}: cannot read {source}: {error.strerror or error}"
+            ) from None
     try:
         value: Any = msgspec.json.decode(data)
     except DECODE_ERRORS as error:
@@ -166,7 +178,9 @@ def print_json(value: Any) -> None:
 def _readable(value: Any) -> Any:
     """Every text as UTF-8, with what is none escaped."""
     if isinstance(value, dict):
-        return {_readable(key): _readable(inner) for key, inner in cast("dict[str, Any]", value).items()}
+        return {
+            _readable(key): _readable(inner) for key, inner in cast("dict[str, Any]", value).items()
+        }
     if isinstance(value, list):
         return [_readable(inner) for inner in cast("list[object]", value)]
     return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value

@@ -1,4 +1,7 @@
-"""What a shell offers behind TAB for names. Nothing here may fail or be slow: a person is in the middle of typing."""
+"""What a shell offers behind TAB for names.
+
+Nothing here may fail or be slow: a person is in the middle of typing.
+"""
 
 from __future__ import annotations
 
@@ -16,26 +19,44 @@ __all__ = ["event_names", "installable", "plugin_names", "session_ids"]
 
 
 def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The installed plugins. By the names of their files alone, which are not opened: a broken one is to be repaired by its name too."""
+    """The installed plugins.
+
+    By the names of their files alone, which are not opened: a broken one is to be repaired by its
+    name too.
+    """
     from sliphook_sdk.protocol import NAME_PATTERNS
 
     with suppress(OSError):  # no folder, or no home at all
-        stems = sorted(file.stem for file in paths.plugin_files().glob("*.toml") if file.stem.startswith(incomplete))
-        return [stem for stem in stems if re.fullmatch(NAME_PATTERNS["plugin"], stem)]  # no command takes another
+        stems = sorted(
+            file.stem
+            for file in paths.plugin_files().glob("*.toml")
+            if file.stem.startswith(incomplete)
+        )
+        return [
+            stem for stem in stems if re.fullmatch(NAME_PATTERNS["plugin"], stem)
+        ]  # no command takes another
     return []
 
 
-def installable(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def installable(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """The plugins on PATH by their names; what looks like a path, or like none of them, is a file."""
     from click.shell_completion import CompletionItem
 
     from sliphook.registry.executables import available
 
-    names = [] if incomplete.startswith((".", "/", "~")) else [name for name in available() if name.startswith(incomplete)]
+    names = (
+        []
+        if incomplete.startswith((".", "/", "~"))
+        else [name for name in available() if name.startswith(incomplete)]
+    )
     return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
 
 
-def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def session_ids(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
     """The conversations that were recorded, the last one first, each with the words it began with."""
     from click.shell_completion import CompletionItem
 
@@ -45,8 +66,14 @@ def session_ids(_ctx: click.Context, _param: click.Parameter, incomplete: str) -
     with suppress(OSError, RuntimeError, TranscriptError):
         if default_file().exists():  # looking makes no file
             with Transcripts.open(default_file()) as transcripts:
-                rows = [row for row in transcripts.sessions() if row.session_id.startswith(incomplete)]
-            return [CompletionItem(row.session_id, help=quote(row.prompt, 60)) for row in rows if row.session_id.isprintable()]
+                rows = [
+                    row for row in transcripts.sessions() if row.session_id.startswith(incomplete)
+                ]
+            return [
+                CompletionItem(row.session_id, help=quote(row.prompt, 60))
+                for row in rows
+                if row.session_id.isprintable()
+            ]
     return []
 
 

@@ -22,10 +22,11 @@ _ABOUT_CHARS: Final = 20
 def command(as_json: bool) -> int:
     """Find what is wrong with the installed plugins, the settings and this machine, and what to do about it.
 
-    Starts every enabled plugin once, side by side, and ends it again; nothing is changed. It may run while agents run.
+    Starts every enabled plugin once, side by side, and ends it again; nothing is changed. It may
+    run while agents run.
 
-    `--json` prints {"ok", "findings": [{"area", "level", "about", "what", "do"}]}; the level is ok, note or problem.
-    Exit status: 0 there is no problem, 1 there is one.
+    `--json` prints {"ok", "findings": [{"area", "level", "about", "what", "do"}]}; the level is ok,
+    note or problem. Exit status: 0 there is no problem, 1 there is one.
     """
     from sliphook.agent.loop import RESERVED_TOOLS
     from sliphook.doctor import examine
@@ -57,7 +58,9 @@ def _page(findings: Sequence[Finding]) -> str:
         lines.append(area)
         for finding in findings:
             if finding.area == area:
-                lines.append(f"  {_WORDS[finding.level]:7}  {says(finding.about):{width}}  {says(finding.what)}")
+                lines.append(
+                    f"  {_WORDS[finding.level]:7}  {says(finding.about):{width}}  {says(finding.what)}"
+                )
                 if finding.do is not None:
                     lines.append(f"  {'':7}  {'':{width}}  do: {says(finding.do)}")
     counts = [sum(finding.level == level for finding in findings) for level in ("problem", "note")]

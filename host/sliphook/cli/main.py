@@ -28,7 +28,9 @@ class _Lazy(NamedTuple):
 
 
 _COMMANDS: Final = {
-    "demo": _Lazy("demo.command", "Ten seconds of an agent whose plugins deny, answer, hang and crash."),
+    "demo": _Lazy(
+        "demo.command", "Ten seconds of an agent whose plugins deny, answer, hang and crash."
+    ),
     "run": _Lazy("run.command", "Run an agent on one prompt."),
     "chat": _Lazy("chat.command", "Talk with an agent."),
     "sessions": _Lazy("sessions", "List, show and remove recorded conversations."),
@@ -41,12 +43,18 @@ _COMMANDS: Final = {
     "config": _Lazy("plugins.config", "See or change what is set for an installed plugin."),
     "fire": _Lazy("authoring.fire", "Fire one hook or event at plugins, and see what they answer."),
     "call": _Lazy("authoring.call", "Call one tool of a plugin."),
-    "check": _Lazy("authoring.check", "Run the conformance suite against a plugin in any language."),
+    "check": _Lazy(
+        "authoring.check", "Run the conformance suite against a plugin in any language."
+    ),
     "new": _Lazy("authoring.new", "Begin a plugin: it works, and has a test and a README."),
-    "trace": _Lazy("trace.command", "Look at a trace file, draw it, or replay it against a plugin."),
+    "trace": _Lazy(
+        "trace.command", "Look at a trace file, draw it, or replay it against a plugin."
+    ),
     "doctor": _Lazy("doctor", "Find what is wrong, and what to do about it."),
     "events": _Lazy("authoring.events", "Show the hooks and events there are."),
-    "completion": _Lazy("completion", "Make your shell complete commands and names: bash, zsh or fish."),
+    "completion": _Lazy(
+        "completion", "Make your shell complete commands and names: bash, zsh or fish."
+    ),
 }
 """A command's module is imported when it is run: `sliphook --help` must not wait for what it does not need."""
 
@@ -74,20 +82,28 @@ class _Group(click.Group):
         command: click.Command = getattr(module, _COMMANDS[cmd_name].attribute)
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             import difflib
 
             close = difflib.get_close_matches(name.lower(), list(_COMMANDS), n=1)
-            ctx.fail(f"there is no command {name!r}{f'; did you mean {close[0]!r}?' if close else ''}")
+            ctx.fail(
+                f"there is no command {name!r}{f'; did you mean {close[0]!r}?' if close else ''}"
+            )
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The commands from the table: click would import each of them for its line of help."""
         from click.shell_completion import CompletionItem
 
-        items = [CompletionItem(name, help=lazy.help) for name, lazy in _COMMANDS.items() if name.startswith(incomplete)]
+        items = [
+            CompletionItem(name, help=lazy.help)
+            for name, lazy in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
         return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -109,7 +125,14 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as it should.",
 )
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version and exit.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 @click.pass_context
 def sliphook(ctx: click.Context) -> None:
     """Plugins for LLM agents that run outside the agent and cannot hold it."""
@@ -125,9 +148,11 @@ def main(args: Sequence[str] | None = None) -> int:
         args: The arguments without the program's name; None takes the process's own.
 
     Returns:
-        The exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as it should, 130 on Ctrl+C.
+        The exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as
+            it should, 130 on Ctrl+C.
     """
-    # Whoever closed a stream before starting us wants nothing to come or go on it; in their order, so that each gets its own descriptor.
+    # Whoever closed a stream before starting us wants nothing to come or go on it; in their order,
+    # so that each gets its own descriptor.
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open to the end
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -148,7 +173,9 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _run(args: Sequence[str] | None) -> int:
     try:
-        status = sliphook.main(args=None if args is None else list(args), prog_name="sliphook", standalone_mode=False)
+        status = sliphook.main(
+            args=None if args is None else list(args), prog_name="sliphook", standalone_mode=False
+        )
         sys.stdout.flush()
         return int(status or 0)
     except click.UsageError as error:

@@ -11,7 +11,14 @@ from sliphook.quoting import quote
 if TYPE_CHECKING:
     from sliphook.plugin.spec import PluginStatus
 
-__all__ = ["AS_IT_SHOULD", "FAILED_TO_START", "in_the_report", "log_to_stderr", "says", "why_not_started"]
+__all__ = [
+    "AS_IT_SHOULD",
+    "FAILED_TO_START",
+    "in_the_report",
+    "log_to_stderr",
+    "says",
+    "why_not_started",
+]
 
 AS_IT_SHOULD: Final = frozenset({"answered", "told", "not_subscribed"})
 """How a plugin's part may end without a failure."""

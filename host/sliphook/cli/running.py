@@ -50,7 +50,8 @@ class Running:
 def run_trio(main: Callable[[Running], Awaitable[int]]) -> int:
     """Run one command's async part.
 
-    The first Ctrl+C, SIGTERM or SIGHUP cancels it, so that it leaves its blocks and the plugins end; the next one ends them by force.
+    The first Ctrl+C, SIGTERM or SIGHUP cancels it, so that it leaves its blocks and the plugins
+    end; the next one ends them by force.
 
     Args:
         main: Gets the `Running`, and tells it the host that it opens.

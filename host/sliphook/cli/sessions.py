@@ -10,7 +10,13 @@ from typing import Final
 import click
 import msgspec
 
-from sliphook.agent.transcripts.store import Line, SessionRow, TranscriptError, Transcripts, default_file
+from sliphook.agent.transcripts.store import (
+    Line,
+    SessionRow,
+    TranscriptError,
+    Transcripts,
+    default_file,
+)
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import Message
 
@@ -19,7 +25,11 @@ from .completions import session_ids
 
 _PROMPT_CHARS: Final = 60
 _LINE_CHARS: Final = 10_000
-_NOTES: Final = {"whole": "", "interrupted": ", interrupted", "abandoned": ", did not count: the model was asked again"}
+_NOTES: Final = {
+    "whole": "",
+    "interrupted": ", interrupted",
+    "abandoned": ", did not count: the model was asked again",
+}
 
 
 @click.group("sessions", invoke_without_command=True)
@@ -96,26 +106,63 @@ def _table(rows: list[SessionRow]) -> str:
     cells = [("ID", "LAST", "PLATFORM", "MODEL", "MESSAGES", "PROMPT")]
     for row in rows:
         prompt = _shown(" ".join(row.prompt.split()), _PROMPT_CHARS)
-        cells.append((_shown(row.session_id), _when(row.last_at), _shown(row.platform), _shown(row.model), str(row.messages), prompt))
+        cells.append(
+            (
+                _shown(row.session_id),
+                _when(row.last_at),
+                _shown(row.platform),
+                _shown(row.model),
+                str(row.messages),
+                prompt,
+            )
+        )
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in cells)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in cells
+    )
 
 
 def _head(row: SessionRow) -> str:
-    about = (("model", row.model), ("platform", row.platform), ("key", row.session_key), ("in", row.cwd))
-    ended = f"ended {_when(row.ended_at)} ({_shown(row.end_reason)})" if row.ended_at else "not ended"
-    return ", ".join([f"session {_shown(row.session_id)}", *(f"{word} {_shown(value)}" for word, value in about if value), ended])
+    about = (
+        ("model", row.model),
+        ("platform", row.platform),
+        ("key", row.session_key),
+        ("in", row.cwd),
+    )
+    ended = (
+        f"ended {_when(row.ended_at)} ({_shown(row.end_reason)})" if row.ended_at else "not ended"
+    )
+    return ", ".join(
+        [
+            f"session {_shown(row.session_id)}",
+            *(f"{word} {_shown(value)}" for word, value in about if value),
+            ended,
+        ]
+    )
 
 
 def _page(line: Line) -> str:
     message = line.message
-    text = [f"  {_shown(each.expandtabs(4), _LINE_CHARS)}" for each in (message.content or "").split("\n")] if message.content else []
-    calls = [f"  calls {_shown(call.name)} {_shown(msgspec.json.encode(call.arguments).decode())}" for call in message.tool_calls or ()]
+    text = (
+        [
+            f"  {_shown(each.expandtabs(4), _LINE_CHARS)}"
+            for each in (message.content or "").split("\n")
+        ]
+        if message.content
+        else []
+    )
+    calls = [
+        f"  calls {_shown(call.name)} {_shown(msgspec.json.encode(call.arguments).decode())}"
+        for call in message.tool_calls or ()
+    ]
     return "\n".join([f"{_who(message)}, {_when(line.at)}{_NOTES[line.state]}", *text, *calls])
 
 
 def _who(message: Message) -> str:
-    return f"result of {_shown(message.call_id)}" if message.role == "tool" else _shown(message.role)
+    return (
+        f"result of {_shown(message.call_id)}" if message.role == "tool" else _shown(message.role)
+    )
 
 
 def _shown(text: str | None, limit: int = 200) -> str:

@@ -32,7 +32,9 @@ class FilterType(click.ParamType["TraceFilter"]):
 
     name = "filter"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> TraceFilter:
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> TraceFilter:
         """The filter that the text means; a usage error where it means none."""
         from sliphook.trace.filter import FilterError, parse_filter
 
@@ -74,11 +76,13 @@ class Tracing:
 
     @contextlib.contextmanager
     def open(self, write: Callable[[str], object] | None = None) -> Generator[TraceSink | None]:
-        """The sink for the host, or None where no trace was asked for. At the end it tells on stderr what was lost.
+        """The sink for the host, or None where no trace was asked for.
+
+        At the end it tells on stderr what was lost.
 
         Args:
-            write: takes what is shown, whole lines, from a thread of the trace's own; None: it goes to stderr. For a program that
-                draws on the terminal itself.
+            write: takes what is shown, whole lines, from a thread of the trace's own; None: it goes
+                to stderr. For a program that draws on the terminal itself.
 
         Raises:
             Failed: the file cannot be written.
@@ -95,7 +99,9 @@ class Tracing:
             try:
                 sinks.append(FileTrace(self.file, max_bytes=self.file_bytes))
             except OSError as error:
-                raise Failed(f"cannot write the trace to {self.file}: {error.strerror or error}") from None
+                raise Failed(
+                    f"cannot write the trace to {self.file}: {error.strerror or error}"
+                ) from None
         if self.live:
             sinks.append(LiveTrace(sys.stderr, write=write, bodies=self.bodies, wanted=self.wanted))
         try:
@@ -122,11 +128,20 @@ def trace_options(command: _F) -> _F:
         **others: Any,
     ) -> Any:
         live = trace or verbose or trace_filter is not None
-        return command(*args, tracing=Tracing(live, verbose, trace_filter, trace_file, trace_file_size), **others)
+        return command(
+            *args,
+            tracing=Tracing(live, verbose, trace_filter, trace_file, trace_file_size),
+            **others,
+        )
 
     options = (
         click.option("--trace", is_flag=True, help="Show every message on stderr as it passes."),
-        click.option("--verbose", "-v", is_flag=True, help="The trace with the messages' bodies, and with what no plugin heard of."),
+        click.option(
+            "--verbose",
+            "-v",
+            is_flag=True,
+            help="The trace with the messages' bodies, and with what no plugin heard of.",
+        ),
         click.option(
             "--trace-filter",
             type=FilterType(),

@@ -32,7 +32,9 @@ class Listeners(msgspec.Struct, frozen=True):
     connections: list[Connection]
 
 
-def listeners_among(subscribers: Iterable[Subscriber], plugins: Mapping[str, Plugin]) -> Sequence[Listeners]:
+def listeners_among(
+    subscribers: Iterable[Subscriber], plugins: Mapping[str, Plugin]
+) -> Sequence[Listeners]:
     """Those who are there to be told, by what they wish to hear."""
     found: dict[object, Listeners] = {}
     for subscriber in subscribers:
@@ -47,7 +49,10 @@ def listeners_among(subscribers: Iterable[Subscriber], plugins: Mapping[str, Plu
 
 def _wishes(subscriber: Subscriber) -> object:
     """All on which it depends whether and what a plugin is told."""
-    return tuple((route.subagents, route.include, *((one.field, one.texts) for one in route.patterns)) for route in subscriber.routes)
+    return tuple(
+        (route.subagents, route.include, *((one.field, one.texts) for one in route.patterns))
+        for route in subscriber.routes
+    )
 
 
 def tell(
@@ -101,6 +106,11 @@ class Broadcast:
             _log.warning("%s; it is lost", error)
             item = None
         else:
-            item = Item(frame, f"event/{self._entry.name}", session_id=self._payload.session_id, droppable=not self._entry.urgent)
+            item = Item(
+                frame,
+                f"event/{self._entry.name}",
+                session_id=self._payload.session_id,
+                droppable=not self._entry.urgent,
+            )
         self._items[include] = item
         return item

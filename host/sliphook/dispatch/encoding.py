@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.wire import envelope
 from sliphook.wire.rpc import Rpc
 from sliphook_sdk.protocol import Entry, Payload
@@ -13,7 +14,7 @@ _ENVELOPE_BYTES = 256
 """Room for the header, the method and the id around the params."""
 
 
-class PayloadTooLarge(Exception):
+class PayloadTooLarge(SliphookError):
     """The message would be over the protocol's size even without its heavy fields."""
 
 
@@ -32,7 +33,9 @@ class Delivery:
         self._forms: dict[tuple[frozenset[str], float | None], msgspec.Raw] = {}
         self._events: dict[frozenset[str], bytes] = {}
 
-    def params(self, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
+    def params(
+        self, payload: Payload, include: frozenset[str], timeout_s: float | None
+    ) -> msgspec.Raw:
         """The params for a plugin.
 
         Args:
@@ -58,11 +61,15 @@ class Delivery:
         params = self.params(payload, include, None)
         frame = self._events.get(include)
         if frame is None:
-            frame = self._events[include] = Rpc.notify(f"event/{self._entry.name}", params, self._traceparent)
+            frame = self._events[include] = Rpc.notify(
+                f"event/{self._entry.name}", params, self._traceparent
+            )
         return frame
 
 
-def encode_params(entry: Entry, payload: Payload, include: frozenset[str], timeout_s: float | None) -> msgspec.Raw:
+def encode_params(
+    entry: Entry, payload: Payload, include: frozenset[str], timeout_s: float | None
+) -> msgspec.Raw:
     """The params for a plugin; arguments and errors are those of `Delivery.params`."""
     changes: dict[str, object] = {name: None for name in entry.heavy if name not in include}
     if timeout_s is not None:

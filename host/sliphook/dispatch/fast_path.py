@@ -1,16 +1,21 @@
-"""The fast path: a hook that one plugin is asked, which replaces nothing. Most hooks of most agents, on every tool and model call.
+"""The fast path: a hook that one plugin is asked, which replaces nothing.
 
-It is `Fire` without all that only several plugins need: rounds, shared bytes, a timer for the whole. The rules are the same code
-(`first_match`, `encode_params`, `merge_one`), and so are the request, its timeout and its end (`Call`, `Connection`). What makes it
-fast:
+Most hooks of most agents, on every tool and model call.
 
-- the task that asks reads the plugin's pipe itself, so the answer costs one pass of trio's scheduler, not two;
+It is `Fire` without all that only several plugins need: rounds, shared bytes, a timer for the
+whole. The rules are the same code (`first_match`, `encode_params`, `merge_one`), and so are the
+request, its timeout and its end (`Call`, `Connection`). What makes it fast:
+
+- the task that asks reads the plugin's pipe itself, so the answer costs one pass of trio's
+  scheduler, not two;
 - the reader's task is not woken for that, nor directly after it (see `PipeReader`);
 - the request goes past the JSON-RPC engine's future, which nobody would wait for (see `Rpc.ask`);
-- what was read is usually one whole message, and is not put into a buffer first (see `FrameReader.whole`).
+- what was read is usually one whole message, and is not put into a buffer first (see
+  `FrameReader.whole`).
 
-Who has to wait for anything but the answer gets a `Fire`: a plugin that starts, a replacer, a second subscriber, a budget, an entry
-whose content must not be lost. Where others ask the same plugin at the same time, the reader's task reads for all of them.
+Who has to wait for anything but the answer gets a `Fire`: a plugin that starts, a replacer, a
+second subscriber, a budget, an entry whose content must not be lost. Where others ask the same
+plugin at the same time, the reader's task reads for all of them.
 """
 
 from __future__ import annotations
@@ -32,7 +37,9 @@ from .outcome import Outcome, cancelled_outcome
 from .policy import Audience, Result, Subscriber, first_match, merge_one
 
 
-def asked_single(entry: Entry, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin]) -> tuple[Subscriber, Connection] | None:
+def asked_single(
+    entry: Entry, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin]
+) -> tuple[Subscriber, Connection] | None:
     """Who is asked and over what, where a `SingleFire` can do it; else None."""
     if entry.urgent or not isinstance(subscribers, Audience) or not subscribers.is_one_asked:
         return None
@@ -105,20 +112,30 @@ class SingleFire:
         except PayloadTooLarge as error:
             self._answered(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
             return
-        # not before its bytes are there: the timeout is the plugin's, and a large payload takes its time
+        # not before its bytes are there: the timeout is the plugin's, and a large payload takes its
+        # time
         payload = self._payload
-        self._call = call = Call(self._entry.method, route.timeout_s, self._settled, session_id=payload.session_id, turn_id=payload.turn_id)
+        self._call = call = Call(
+            self._entry.method,
+            route.timeout_s,
+            self._settled,
+            session_id=payload.session_id,
+            turn_id=payload.turn_id,
+        )
         if self._record is not None:
             call.traceparent = self._record.asked(self._subscriber.plugin)
         self._reads = self._connection.ask(call, params)
         if call.status is None:
-            call.start_clock(self._deadlines)  # it counts from the call's making; the plugin works meanwhile
+            call.start_clock(
+                self._deadlines
+            )  # it counts from the call's making; the plugin works meanwhile
 
     async def wait(self) -> Outcome:
         """Wait for the outcome.
 
         Raises:
-            trio.Cancelled: the caller was cancelled, which withdraws the call, or its turn was interrupted and it runs inside of it.
+            trio.Cancelled: the caller was cancelled, which withdraws the call, or its turn was
+            interrupted and it runs inside of it.
         """
         try:
             if self._reads:
@@ -134,7 +151,10 @@ class SingleFire:
         return self.outcome
 
     def abandon(self) -> None:
-        """The turn has ended: from now on the outcome is `cancelled`, whatever comes. The call is the caller's to settle."""
+        """The turn has ended: from now on the outcome is `cancelled`, whatever comes.
+
+        The call is the caller's to settle.
+        """
         if self.outcome is None:
             self._finish(cancelled_outcome(self._payload))
 

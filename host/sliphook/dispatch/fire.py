@@ -1,7 +1,9 @@
-"""One hook or event put to all who subscribed. The policy is `dispatch`'s; this drives it with calls, and never waits itself.
+"""One hook or event put to all who subscribed.
 
-A `Fire` moves on whenever the last call of a round is settled, inside whatever settled it: an answer, a timeout, a death, an
-interrupt. A task that wants the outcome is merely woken.
+The policy is `dispatch`'s; this drives it with calls, and never waits itself.
+
+A `Fire` moves on whenever the last call of a round is settled, inside whatever settled it: an
+answer, a timeout, a death, an interrupt. A task that wants the outcome is merely woken.
 """
 
 from __future__ import annotations
@@ -30,7 +32,11 @@ def result_of(call: Call) -> Result:
     if call.status == "answered":
         return Result(status="answered", raw=call.result, elapsed_ms=call.elapsed_ms)
     if call.status is None or call.status == "error":
-        why = f"it answered an error: {quote(call.error.message, 300)} ({call.error.code})" if call.error is not None else call.why
+        why = (
+            f"it answered an error: {quote(call.error.message, 300)} ({call.error.code})"
+            if call.error is not None
+            else call.why
+        )
         return Result(status="refused_answer", error=why, elapsed_ms=call.elapsed_ms)
     return Result(status=call.status, error=call.why, elapsed_ms=call.elapsed_ms)
 
@@ -45,7 +51,8 @@ class Fire:
         plugins: the plugins by name.
         deadlines: the host's deadlines.
         turn_id: the turn it belongs to, or None.
-        budget_s: the most that all of it may take; None: the largest timeout among the subscriptions.
+        budget_s: the most that all of it may take; None: the largest timeout among the
+            subscriptions.
         record: what is recorded of it, or None.
     """
 
@@ -94,12 +101,19 @@ class Fire:
         self._advance(None)
 
     def abandon(self) -> None:
-        """The turn has ended: from now on the outcome is `cancelled`, whatever comes. The calls are the caller's to settle."""
+        """The turn has ended: from now on the outcome is `cancelled`, whatever comes.
+
+        The calls are the caller's to settle.
+        """
         if self.outcome is None:
             self._finish(cancelled_outcome(self._payload))
             if self.entry.urgent:
                 # what it says may not be lost: those whose turn to be asked had not come are told
-                rest = [subscriber for subscriber in self._subscribers if subscriber.plugin not in self._heard]
+                rest = [
+                    subscriber
+                    for subscriber in self._subscribers
+                    if subscriber.plugin not in self._heard
+                ]
                 self._tell(rest, self._payload)
 
     async def wait(self, *, owned: bool = True) -> Outcome:
@@ -109,7 +123,8 @@ class Fire:
             owned: the caller's cancellation withdraws the calls; False where others wait too.
 
         Raises:
-            trio.Cancelled: the caller was cancelled, or its turn was interrupted and the caller runs inside of it.
+            trio.Cancelled: the caller was cancelled, or its turn was interrupted and the caller
+            runs inside of it.
         """
         try:
             await self._read_for_it()
@@ -128,7 +143,11 @@ class Fire:
         """Where one answer is all that is missing, read that plugin's pipe in this task."""
         if self._reading is not None:
             return  # another one who waits does so
-        while self.outcome is None and (call := self._only_call()) is not None and call.connection is not None:
+        while (
+            self.outcome is None
+            and (call := self._only_call()) is not None
+            and call.connection is not None
+        ):
             self._reading = call.connection
             try:
                 await call.connection.read_for(call)
@@ -197,7 +216,10 @@ class Fire:
             if timeout_s <= 0:
                 if self.entry.urgent:
                     self._tell((ask.subscriber,), ask.payload)
-                self._note(index, Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0))
+                self._note(
+                    index,
+                    Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0),
+                )
                 return
         try:
             params = self._delivery.params(ask.payload, ask.route.include, timeout_s)
@@ -206,7 +228,10 @@ class Fire:
             return
         plugin = self._plugins.get(ask.subscriber.plugin)
         if plugin is None:
-            self._note(index, Result(status="failed_to_start", error="it was left out meanwhile", elapsed_ms=0.0))
+            self._note(
+                index,
+                Result(status="failed_to_start", error="it was left out meanwhile", elapsed_ms=0.0),
+            )
             return
         call = Call(
             f"hook/{self.entry.name}",

@@ -1,4 +1,7 @@
-"""What looks on while hooks are fired. Where nobody does, the host has None instead of an `HookRecorder` and pays nothing."""
+"""What looks on while hooks are fired.
+
+Where nobody does, the host has None instead of an `HookRecorder` and pays nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class HookSpans(Protocol):
 
 
 class Spans(Protocol):
-    """Makes spans of what happens (see `trace.otel`). Called from the host's own loop: no method may wait or raise."""
+    """Makes spans of what happens (see `sliphook.otel`).
+
+    Called from the host's own loop: no method may wait or raise.
+    """
 
     def hook(self, name: str, payload: Payload) -> HookSpans:
         """A hook is about to be put to the plugins."""
@@ -63,7 +69,9 @@ class HookRecord:
 
     __slots__ = ("_began_s", "_name", "_payload", "_spans", "_trace")
 
-    def __init__(self, name: str, payload: Payload, trace: TraceSink | None, spans: HookSpans | None) -> None:
+    def __init__(
+        self, name: str, payload: Payload, trace: TraceSink | None, spans: HookSpans | None
+    ) -> None:
         self._name = name
         self._payload = payload
         self._trace = trace
@@ -105,7 +113,12 @@ class HookRecorder:
 
     def hook(self, name: str, payload: Payload) -> HookRecord:
         """A hook is about to be put to the plugins."""
-        return HookRecord(name, payload, self._trace, self._spans.hook(name, payload) if self._spans is not None else None)
+        return HookRecord(
+            name,
+            payload,
+            self._trace,
+            self._spans.hook(name, payload) if self._spans is not None else None,
+        )
 
     def told(self, name: str, payload: Payload) -> str | None:
         """An event, or a hook that nobody may answer any more, is about to be told; returns the span that it belongs to."""
@@ -127,7 +140,11 @@ def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
     method = f"{entry.kind}/{name}"
     try:
         body = envelope.encode(
-            {"jsonrpc": "2.0", "method": method, "params": msgspec.structs.replace(payload, **dict.fromkeys(entry.heavy))}
+            {
+                "jsonrpc": "2.0",
+                "method": method,
+                "params": msgspec.structs.replace(payload, **dict.fromkeys(entry.heavy)),
+            }
         )
     except TypeError:  # what the agent put in has no form in JSON
         body = None
@@ -146,7 +163,9 @@ def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
     )
 
 
-def _record_outcome(trace: TraceSink, name: str, payload: Payload, outcome: Outcome, began_s: float) -> None:
+def _record_outcome(
+    trace: TraceSink, name: str, payload: Payload, outcome: Outcome, began_s: float
+) -> None:
     trace.record(
         TraceRecord(
             kind="outcome",
@@ -176,5 +195,10 @@ def _body(outcome: Outcome) -> OutcomeBody:
 
 def _part(part: Part) -> PartBody:
     return PartBody(
-        plugin=part.plugin, status=part.status, decision=part.decision, reason=part.reason, elapsed_ms=part.elapsed_ms, error=part.error
+        plugin=part.plugin,
+        status=part.status,
+        decision=part.decision,
+        reason=part.reason,
+        elapsed_ms=part.elapsed_ms,
+        error=part.error,
     )

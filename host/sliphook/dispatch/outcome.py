@@ -100,4 +100,6 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 def cancelled_outcome(payload: Payload) -> Outcome:
     """The outcome of a fire whose turn has ended: never permissive."""
-    return Outcome(payload=payload, decision="deny", reasons=(Reason("host", "cancelled"),), cancelled=True)
+    return Outcome(
+        payload=payload, decision="deny", reasons=(Reason("host", "cancelled"),), cancelled=True
+    )

@@ -1,7 +1,8 @@
 """Pure: which plugin is asked in what order, and how the answers merge.
 
-`dispatch` is a generator. It yields a `Round` (whom to ask at the same time, whom to tell), is sent the results in the order of
-the asks, and returns the `Outcome`. As it sees a round only when the round is complete, the outcome cannot depend on who answered first.
+`dispatch` is a generator. It yields a `Round` (whom to ask at the same time, whom to tell), is sent
+the results in the order of the asks, and returns the `Outcome`. As it sees a round only when the
+round is complete, the outcome cannot depend on who answered first.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.plugin.manifest import Route
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
@@ -42,7 +44,9 @@ class Audience(tuple[Subscriber, ...]):
     def in_turn(self) -> tuple[tuple[Route, Subscriber], ...]:
         """Every subscription, by priority, then the order of installation, then the manifest's."""
         pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
-        return tuple(sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index)))
+        return tuple(
+            sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index))
+        )
 
     @cached_property
     def has_sequence(self) -> bool:
@@ -52,12 +56,16 @@ class Audience(tuple[Subscriber, ...]):
     @cached_property
     def is_one_asked(self) -> bool:
         """There is one subscription, it is asked, and it replaces nothing."""
-        return len(self.in_turn) == 1 and not self.has_sequence and self.in_turn[0][0].mode == "hook"
+        return (
+            len(self.in_turn) == 1 and not self.has_sequence and self.in_turn[0][0].mode == "hook"
+        )
 
     @cached_property
     def longest_s(self) -> float:
         """The largest timeout of those who are asked."""
-        return max((route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0)
+        return max(
+            (route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0
+        )
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -95,7 +103,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 Policy = Generator[Round, Sequence[Result], Outcome]
 
 
-class AnswerError(Exception):
+class AnswerError(SliphookError):
     """The answer is not acceptable here. The plugin's author is at fault; str() is one line."""
 
 
@@ -107,15 +115,20 @@ _NULL = msgspec.Raw(b"null")
 def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) -> Policy:
     """The two phases of a fire.
 
-    Phase 1 asks the subscriptions that replace, one after the other by priority and order of installation, each on the last
-    payload. Phase 2 asks all others at the same time on the final payload. A plugin takes part once, by the first of its
-    subscriptions that matches the payload at its turn.
+    Phase 1 asks the subscriptions that replace, one after the other by priority and order of
+    installation, each on the last payload. Phase 2 asks all others at the same time on the final
+    payload. A plugin takes part once, by the first of its subscriptions that matches the payload at
+    its turn.
     """
     audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
     merge = _Merge(entry, payload)
     done: set[str] = set()
     for route, subscriber in audience.in_turn if audience.has_sequence else ():
-        if not route.replaces or subscriber.plugin in done or first_match(subscriber, merge.payload) is not route:
+        if (
+            not route.replaces
+            or subscriber.plugin in done
+            or first_match(subscriber, merge.payload) is not route
+        ):
             continue
         done.add(subscriber.plugin)
         results = yield Round((Ask(subscriber, route, merge.payload),))
@@ -141,7 +154,9 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     return merge.outcome()
 
 
-def merge_one(entry: Entry, payload: Payload, subscriber: Subscriber, route: Route, result: Result) -> Outcome:
+def merge_one(
+    entry: Entry, payload: Payload, subscriber: Subscriber, route: Route, result: Result
+) -> Outcome:
     """The outcome where one plugin was asked, by a subscription that does not replace: what `dispatch` makes of it."""
     if result.raw == _NULL:
         return Outcome(payload=payload, parts=(_abstained(subscriber, result),))
@@ -217,7 +232,9 @@ class _Merge:
             )
         )
 
-    def _fail(self, subscriber: Subscriber, route: Route, result: Result, status: Status, error: str) -> None:
+    def _fail(
+        self, subscriber: Subscriber, route: Route, result: Result, status: Status, error: str
+    ) -> None:
         closed = route.on_failure == "closed"
         if closed:
             self._count("deny")
@@ -280,7 +297,9 @@ def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
     return f"the answer does not fit: {quote(error, 200)}"
 
 
-def check_answer(entry: Entry, answer: Answer, *, replacing: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def check_answer(
+    entry: Entry, answer: Answer, *, replacing: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Check that the catalogue allows the answer here; returns what it replaces and what it substitutes, typed.
 
     Args:
@@ -289,7 +308,8 @@ def check_answer(entry: Entry, answer: Answer, *, replacing: bool) -> tuple[dict
         replacing: it was asked in the first phase, where answers may replace and substitute.
 
     Raises:
-        AnswerError: a field, a decision or a value is not allowed; the message names those that are.
+        AnswerError: a field, a decision or a value is not allowed; the message names those that
+            are.
     """
     if answer.decision is not None and answer.decision not in entry.decisions:
         raise AnswerError(f"{entry.name} takes no decision '{answer.decision}'; {_allowed(entry)}")
@@ -299,12 +319,19 @@ def check_answer(entry: Entry, answer: Answer, *, replacing: bool) -> tuple[dict
         raise AnswerError(f"{entry.name} takes no continue_with; {_allowed(entry)}")
     return (
         _check_values(entry, "replace", answer.replace, entry.replace, replacing=replacing),
-        _check_values(entry, "substitute", answer.substitute, entry.substitute, replacing=replacing),
+        _check_values(
+            entry, "substitute", answer.substitute, entry.substitute, replacing=replacing
+        ),
     )
 
 
 def _check_values(
-    entry: Entry, word: Literal["replace", "substitute"], values: dict[str, Any] | None, names: tuple[str, ...], *, replacing: bool
+    entry: Entry,
+    word: Literal["replace", "substitute"],
+    values: dict[str, Any] | None,
+    names: tuple[str, ...],
+    *,
+    replacing: bool,
 ) -> dict[str, Any]:
     if not values:
         return {}
@@ -312,10 +339,18 @@ def _check_values(
         raise AnswerError(f"{entry.name} takes no {word}; {_allowed(entry)}")
     for name in values:
         if name not in names:
-            raise AnswerError(f"{word}.{quote(name, 40)} is not allowed in {entry.name}; there is {', '.join(names)}")
+            raise AnswerError(
+                f"{word}.{quote(name, 40)} is not allowed in {entry.name}; there is {', '.join(names)}"
+            )
     if not replacing:
-        raise AnswerError(f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before")
-    return {name: _typed(entry, word, name, value) for name, value in values.items() if value is not None}
+        raise AnswerError(
+            f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before"
+        )
+    return {
+        name: _typed(entry, word, name, value)
+        for name, value in values.items()
+        if value is not None
+    }
 
 
 def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, value: Any) -> Any:
@@ -324,7 +359,9 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
         if shape is ToolResult and isinstance(value, str):
             return ToolResult(content=value)
     else:
-        shape = next(field.type for field in msgspec.structs.fields(entry.payload) if field.name == name)
+        shape = next(
+            field.type for field in msgspec.structs.fields(entry.payload) if field.name == name
+        )
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
@@ -332,7 +369,10 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
 
 
 def _allowed(entry: Entry) -> str:
-    fields = [f"decision ({', '.join(entry.decisions)})" if name == "decision" else name for name in entry.answer_fields]
+    fields = [
+        f"decision ({', '.join(entry.decisions)})" if name == "decision" else name
+        for name in entry.answer_fields
+    ]
     return f"allowed are {', '.join(fields)}" if fields else "nothing is"
 
 
@@ -346,5 +386,7 @@ def cut_context(plugin: str, texts: Sequence[str]) -> list[Context]:
             kept.append(Context(plugin, text[:left]))
         left = max(0, left - len(text))
     if total > MAX_CONTEXT_CHARS:
-        kept[-1] = Context(plugin, f"{kept[-1].text} [cut: {total - MAX_CONTEXT_CHARS:,} of {total:,} characters]")
+        kept[-1] = Context(
+            plugin, f"{kept[-1].text} [cut: {total - MAX_CONTEXT_CHARS:,} of {total:,} characters]"
+        )
     return kept

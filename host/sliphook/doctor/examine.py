@@ -28,7 +28,9 @@ async def examine(
     agent_tools: Collection[str] = (),
     opened: Callable[[PluginHost], None] = lambda host: None,
 ) -> list[Finding]:
-    """Look at everything that `sliphook doctor` looks at. Starts each enabled plugin once; changes nothing.
+    """Look at everything that `sliphook doctor` looks at.
+
+    Starts each enabled plugin once; changes nothing.
 
     Args:
         agent_tools: names of the tools that the agent itself has.
@@ -53,9 +55,20 @@ async def examine(
     about_the_machine: list[Finding] = []
     async with trio.open_nursery() as nursery:
         nursery.start_soon(_look, scene, about_the_machine)
-        specs = [with_settings(plugin.spec(os.environ), settings) for plugin in scene.plugins if plugin.enabled]
-        scene = replace(scene, started=await start_all(specs, timeout_cap_s=settings.timeout_cap_s, opened=opened))
-    return [*(finding for rule in rules.RULES for finding in rule(scene)), *findings, *about_the_machine]
+        specs = [
+            with_settings(plugin.spec(os.environ), settings)
+            for plugin in scene.plugins
+            if plugin.enabled
+        ]
+        scene = replace(
+            scene,
+            started=await start_all(specs, timeout_cap_s=settings.timeout_cap_s, opened=opened),
+        )
+    return [
+        *(finding for rule in rules.RULES for finding in rule(scene)),
+        *findings,
+        *about_the_machine,
+    ]
 
 
 async def _look(scene: Scene, findings: list[Finding]) -> None:
@@ -73,7 +86,13 @@ def _settings() -> tuple[Settings, list[Finding]]:
         settings = read_settings()
     except TomlError as error:
         do = "correct it; until then sliphook run and chat do not start"
-        return Settings(), [Finding(area="settings", level="problem", about=about, what=str(error), do=do)]
+        return Settings(), [
+            Finding(area="settings", level="problem", about=about, what=str(error), do=do)
+        ]
     where = settings_file()
-    what = f"{where} has no unknown key and no wrong value" if where.exists() else f"there is none, which is fine; it would be {where}"
+    what = (
+        f"{where} has no unknown key and no wrong value"
+        if where.exists()
+        else f"there is none, which is fine; it would be {where}"
+    )
     return settings, [Finding(area="settings", level="ok", about=about, what=what)]

@@ -28,21 +28,39 @@ def executables(scene: Scene) -> Iterator[Finding]:
         try:
             changed = sha256_of(plugin.path) != plugin.sha256
         except Unreadable as error:
-            yield Finding(area="files", level="note", about=plugin.name, what=f"{error}; it could not be enabled")
+            yield Finding(
+                area="files",
+                level="note",
+                about=plugin.name,
+                what=f"{error}; it could not be enabled",
+            )
             continue
         if changed:
             what = f"{quote(str(plugin.path))} has changed since it was approved; enabled, it would be refused"
-            yield Finding(area="files", level="note", about=plugin.name, what=what, do=f"sliphook trust {plugin.name}")
+            yield Finding(
+                area="files",
+                level="note",
+                about=plugin.name,
+                what=what,
+                do=f"sliphook trust {plugin.name}",
+            )
         if (why := why_unsafe(plugin.path)) is not None:
             yield Finding(area="files", level="problem", about=plugin.name, what=why)
 
 
 def data_of_nobody(scene: Scene) -> Iterator[Finding]:
-    """Data directories of plugins that are not installed. An empty one, as a plugin leaves that was only tried, is nothing to speak of."""
+    """Data directories of plugins that are not installed.
+
+    An empty one, as a plugin leaves that was only tried, is nothing to speak of.
+    """
     known = {plugin.name for plugin in scene.plugins} | {broken.name for broken in scene.broken}
     home = paths.plugin_data()
     try:
-        stale = sorted(path for path in home.iterdir() if path.name not in known and path.is_dir() and _holds_something(path))
+        stale = sorted(
+            path
+            for path in home.iterdir()
+            if path.name not in known and path.is_dir() and _holds_something(path)
+        )
     except OSError:
         return  # there is none yet
     for path in stale:
@@ -70,7 +88,11 @@ def _runs_in_another(plugin: Registered) -> str | None:
 
 
 def _without_links_above(program: str) -> str:
-    """A path to compare. Its own link stays: those of virtual environments lead to one program, which finds other modules by each."""
+    """A path to compare.
+
+    Its own link stays: those of virtual environments lead to one program, which finds other modules
+    by each.
+    """
     return os.path.join(os.path.realpath(os.path.dirname(program)), os.path.basename(program))
 
 

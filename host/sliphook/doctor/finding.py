@@ -74,7 +74,11 @@ class Scene:
         for plugin in self.plugins:
             if plugin.enabled:
                 started = self.started.get(plugin.name)
-                declared = started.status.manifest if started is not None and started.status.manifest is not None else plugin.manifest
+                declared = (
+                    started.status.manifest
+                    if started is not None and started.status.manifest is not None
+                    else plugin.manifest
+                )
                 try:
                     yield plugin, read_manifest(msgspec.json.encode(declared))
                 except ManifestError:

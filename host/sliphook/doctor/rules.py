@@ -23,7 +23,11 @@ def broken_files(scene: Scene) -> Iterator[Finding]:
     """Files of installed plugins that cannot be read."""
     for broken in scene.broken:
         is_name = re.fullmatch(NAME_PATTERNS["plugin"], broken.name)
-        do = f"correct it, or remove the plugin: sliphook uninstall {broken.name}" if is_name else None
+        do = (
+            f"correct it, or remove the plugin: sliphook uninstall {broken.name}"
+            if is_name
+            else None
+        )
         yield Finding(area="plugins", level="problem", about=broken.name, what=broken.why, do=do)
 
 
@@ -32,12 +36,23 @@ def starts(scene: Scene) -> Iterator[Finding]:
     for plugin in scene.plugins:
         started = scene.started.get(plugin.name)
         if not plugin.enabled:
-            yield Finding(area="plugins", level="ok", about=plugin.name, what="disabled: it is not started, and guards nothing")
+            yield Finding(
+                area="plugins",
+                level="ok",
+                about=plugin.name,
+                what="disabled: it is not started, and guards nothing",
+            )
         elif started is None or started.status.state != "ready":
             yield _not_started(plugin, scene)
         elif started.start_ms is not None and started.start_ms > SLOW_START_MS:
             what = f"ready after {started.start_ms / 1000:.1f} s; every agent waits for it when it opens"
-            yield Finding(area="plugins", level="note", about=plugin.name, what=what, do="load heavy things when they are first needed")
+            yield Finding(
+                area="plugins",
+                level="note",
+                about=plugin.name,
+                what=what,
+                do="load heavy things when they are first needed",
+            )
         else:
             took = "" if started.start_ms is None else f" after {started.start_ms:.0f} ms"
             yield Finding(area="plugins", level="ok", about=plugin.name, what=f"ready{took}")
@@ -46,17 +61,27 @@ def starts(scene: Scene) -> Iterator[Finding]:
 def _not_started(plugin: Registered, scene: Scene) -> Finding:
     started = scene.started.get(plugin.name)
     state = "not started" if started is None else started.status.state
-    why = "its start was given up" if started is None or started.status.why is None else started.status.why
+    why = (
+        "its start was given up"
+        if started is None or started.status.why is None
+        else started.status.why
+    )
     if state == "self_disabled":
-        return Finding(area="plugins", level="note", about=plugin.name, what=f"leaves itself out: {why}")
-    closed = sum(subscription.on_failure == "closed" for subscription in plugin.manifest.subscriptions or ())
+        return Finding(
+            area="plugins", level="note", about=plugin.name, what=f"leaves itself out: {why}"
+        )
+    closed = sum(
+        subscription.on_failure == "closed" for subscription in plugin.manifest.subscriptions or ()
+    )
     guards = "; its closed hooks deny as long as it is not there" if closed else ""
     do = (
         None
         if "sliphook " in why
         else f"once it is put right: sliphook check {shlex.quote(str(plugin.path))}; or: sliphook disable {plugin.name}"
     )
-    return Finding(area="plugins", level="problem", about=plugin.name, what=f"{state}: {why}{guards}", do=do)
+    return Finding(
+        area="plugins", level="problem", about=plugin.name, what=f"{state}: {why}{guards}", do=do
+    )
 
 
 def environment(scene: Scene) -> Iterator[Finding]:
@@ -75,14 +100,22 @@ def environment(scene: Scene) -> Iterator[Finding]:
                 yield Finding(area="plugins", level="problem", about=plugin.name, what=what, do=do)
             elif want.required and want.name not in scene.environ:
                 what = f"it needs the variable {want.name}, which is not set here"
-                yield Finding(area="plugins", level="problem", about=plugin.name, what=what, do=f"export {want.name}=…")
+                yield Finding(
+                    area="plugins",
+                    level="problem",
+                    about=plugin.name,
+                    what=what,
+                    do=f"export {want.name}=…",
+                )
 
 
 def matches(scene: Scene) -> Iterator[Finding]:
     """Subscriptions that no payload will ever match."""
     plugins = [manifest for _, manifest in scene.enabled()]
     known = {
-        "tool_name": scene.agent_tools.union(tool.name for manifest in plugins for tool in manifest.tools),
+        "tool_name": scene.agent_tools.union(
+            tool.name for manifest in plugins for tool in manifest.tools
+        ),
         "origin": {"agent", *(plugin.name for plugin, _ in scene.enabled())},
     }
     if any("tools" in manifest.uses for manifest in plugins):
@@ -114,7 +147,11 @@ def _only_values(route: Route, field: str) -> tuple[str, ...] | None:
 def _why_covered(route: Route, routes: tuple[Route, ...]) -> str | None:
     """A fire reaches a plugin once, by the first of its subscriptions that matches."""
     for earlier in routes:
-        if earlier.index < route.index and not earlier.patterns and (earlier.subagents or not route.subagents):
+        if (
+            earlier.index < route.index
+            and not earlier.patterns
+            and (earlier.subagents or not route.subagents)
+        ):
             return f"the subscription {earlier.index + 1} before it takes them all"
     return None
 
@@ -131,12 +168,17 @@ def unknown_events(scene: Scene) -> Iterator[Finding]:
 def timeouts(scene: Scene) -> Iterator[Finding]:
     """Answers that are given less time than the plugin asks for."""
     for plugin, manifest in scene.enabled():
-        caps = [with_settings(plugin.spec({}), scene.settings).timeout_cap_s, scene.settings.timeout_cap_s]
+        caps = [
+            with_settings(plugin.spec({}), scene.settings).timeout_cap_s,
+            scene.settings.timeout_cap_s,
+        ]
         cap_s = min((cap for cap in caps if cap is not None), default=None)
         if cap_s is None:
             continue
         for name, routes in manifest.routes.items():
-            longest_s = max((route.timeout_s for route in routes if route.mode == "hook"), default=0.0)
+            longest_s = max(
+                (route.timeout_s for route in routes if route.mode == "hook"), default=0.0
+            )
             if longest_s > cap_s:
                 what = f"it asks for {longest_s:g} s to answer {name}, and gets {cap_s:g} s, the cap in your settings"
                 yield Finding(area="plugins", level="note", about=plugin.name, what=what)
@@ -149,7 +191,13 @@ def settings_for_nobody(scene: Scene) -> Iterator[Finding]:
         hint = f"did you mean {close}?" if close else "sliphook list shows what is installed"
         what = f"plugins.{quote(name, 64)}: no plugin of that name is installed"
         # one letter off, it may be about a guard that now is not as the user wants it
-        yield Finding(area="settings", level="problem" if close else "note", about="config.toml", what=what, do=hint)
+        yield Finding(
+            area="settings",
+            level="problem" if close else "note",
+            about="config.toml",
+            what=what,
+            do=hint,
+        )
     for plugin, manifest in scene.enabled():
         own = scene.settings.plugins.get(plugin.name)
         for event in dict.fromkeys([*plugin.overrides, *(own.hooks if own is not None else ())]):
@@ -162,4 +210,12 @@ def _heard(manifest: ReadManifest) -> set[str]:
     return {subscription.event for subscription in manifest.wire.subscriptions or ()}
 
 
-RULES: Final[tuple[Rule, ...]] = (broken_files, starts, environment, matches, unknown_events, timeouts, settings_for_nobody)
+RULES: Final[tuple[Rule, ...]] = (
+    broken_files,
+    starts,
+    environment,
+    matches,
+    unknown_events,
+    timeouts,
+    settings_for_nobody,
+)

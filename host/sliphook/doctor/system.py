@@ -28,11 +28,20 @@ def reaper(_: Scene) -> Iterator[Finding]:
     except (OSError, subprocess.TimeoutExpired) as error:
         why = str(error)
     if why is None:
-        yield Finding(area="system", level="ok", about="reaper", what="plugins and what they start end with a killed agent")
+        yield Finding(
+            area="system",
+            level="ok",
+            about="reaper",
+            what="plugins and what they start end with a killed agent",
+        )
     else:
         what = f"plugins may outlive a killed agent: {why}"
         yield Finding(
-            area="system", level="problem", about="reaper", what=what, do="end the agent with Ctrl+C or SIGTERM, not with kill -9"
+            area="system",
+            level="problem",
+            about="reaper",
+            what=what,
+            do="end the agent with Ctrl+C or SIGTERM, not with kill -9",
         )
 
 
@@ -40,12 +49,22 @@ def _why_nothing_is_kept() -> str | None:
     """Runs the reaper on a group of our own."""
     reads, writes = os.pipe()
     # both hold the pipe's end: it is read to its end when both are gone
-    victim = subprocess.Popen(["/bin/sh", "-c", "sleep 60 & wait"], stdout=writes, stdin=subprocess.DEVNULL, start_new_session=True)
+    victim = subprocess.Popen(
+        ["/bin/sh", "-c", "sleep 60 & wait"],
+        stdout=writes,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     os.close(writes)
     try:
         command = [sys.executable, "-I", "-S", str(SCRIPT)]
         said = subprocess.run(
-            command, input=b"+%d\n" % victim.pid, capture_output=True, timeout=KEEPER_S, check=False, start_new_session=True
+            command,
+            input=b"+%d\n" % victim.pid,
+            capture_output=True,
+            timeout=KEEPER_S,
+            check=False,
+            start_new_session=True,
         )
         if said.returncode != 0:
             return f"the reaper ended with status {said.returncode}"
@@ -67,10 +86,18 @@ def sandbox(scene: Scene) -> Iterator[Finding]:
     wanted = [plugin.name for plugin in scene.plugins if plugin.sandbox and plugin.enabled]
     if why is None:
         yield Finding(
-            area="system", level="ok", about="sandbox", what="plugins can be put in a sandbox, by: sliphook config NAME --sandbox"
+            area="system",
+            level="ok",
+            about="sandbox",
+            what="plugins can be put in a sandbox, by: sliphook config NAME --sandbox",
         )
     elif wanted:
         what = f"no plugin can be put in a sandbox, and {', '.join(wanted)} must be: {why}"
         yield Finding(area="system", level="problem", about="sandbox", what=what)
     else:
-        yield Finding(area="system", level="note", about="sandbox", what=f"no plugin can be put in a sandbox: {why}")
+        yield Finding(
+            area="system",
+            level="note",
+            about="sandbox",
+            what=f"no plugin can be put in a sandbox: {why}",
+        )

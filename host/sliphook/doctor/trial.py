@@ -23,7 +23,11 @@ class _StartTimes:
 
     def record(self, record: TraceRecord) -> None:
         """See `TraceSink`."""
-        if record.method == "initialize" and record.direction == "from_plugin" and record.elapsed_ms is not None:
+        if (
+            record.method == "initialize"
+            and record.direction == "from_plugin"
+            and record.elapsed_ms is not None
+        ):
             self.by_plugin[record.plugin] = record.elapsed_ms
 
     def hide(self, secrets: Iterable[str]) -> None:
@@ -31,9 +35,14 @@ class _StartTimes:
 
 
 async def start_all(
-    specs: Sequence[PluginSpec], *, timeout_cap_s: float | None, opened: Callable[[PluginHost], None]
+    specs: Sequence[PluginSpec],
+    *,
+    timeout_cap_s: float | None,
+    opened: Callable[[PluginHost], None],
 ) -> dict[str, Started]:
-    """Start all of them and end them again. Takes at most the ten seconds of a start and the six of an end.
+    """Start all of them and end them again.
+
+    Takes at most the ten seconds of a start and the six of an end.
 
     Args:
         specs: the installed plugins, in order.
@@ -45,7 +54,13 @@ async def start_all(
     """
     times = _StartTimes()
     host = PluginHost(
-        specs, on_log=_quiet, on_problem=_quiet, on_notify=_quiet, on_progress=_no_progress, timeout_cap_s=timeout_cap_s, trace=times
+        specs,
+        on_log=_quiet,
+        on_problem=_quiet,
+        on_notify=_quiet,
+        on_progress=_no_progress,
+        timeout_cap_s=timeout_cap_s,
+        trace=times,
     )
     opened(host)
     async with host:

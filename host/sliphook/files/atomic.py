@@ -12,6 +12,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
+from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 
 LOCK_WAIT_S: Final = 5.0
@@ -21,7 +22,7 @@ _LOOK_S: Final = 0.02
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 
 
-class Busy(Exception):
+class Busy(SliphookError):
     """Another program changes the files and does not get done. str() is one line."""
 
 
@@ -31,7 +32,9 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; the old one is as it was.
     """
-    descriptor, temporary = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)  # 0600 from the start
+    descriptor, temporary = tempfile.mkstemp(
+        _UNFINISHED, f".{path.name}.", path.parent
+    )  # 0600 from the start
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -59,21 +62,28 @@ def _sync_folder(folder: Path) -> None:
 def locked(folder: Path, wait_s: float = LOCK_WAIT_S) -> Generator[None]:
     """Keep other programs from changing the files in `folder`; it is made, for the user alone, where it is not there yet.
 
-    The lock is the system's own on a file `.lock` there, so a program that dies lets go of it. Readers need none.
+    The lock is the system's own on a file `.lock` there, so a program that dies lets go of it.
+    Readers need none.
 
     Raises:
         Busy: somebody else has had the lock for `wait_s`.
         OSError: the folder cannot be made or written to.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(
+        folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+    )
     try:
         give_up = time.monotonic() + wait_s
         while not _takes(descriptor):
             if time.monotonic() >= give_up:
-                raise Busy(f"another program has been changing {quote(str(folder))} for {wait_s:g} s; try again when it is done")
+                raise Busy(
+                    f"another program has been changing {quote(str(folder))} for {wait_s:g} s; try again when it is done"
+                )
             time.sleep(_LOOK_S)
-        for left in folder.glob(f".*{_UNFINISHED}"):  # its writer was killed, else it would have the lock
+        for left in folder.glob(
+            f".*{_UNFINISHED}"
+        ):  # its writer was killed, else it would have the lock
             left.unlink(missing_ok=True)
         yield
     finally:

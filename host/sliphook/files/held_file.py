@@ -10,21 +10,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 
 _PIECE: Final = 1024 * 1024
 
 
-class Abandoned(Exception):
+class Abandoned(SliphookError):
     """Nobody wants the hash any more."""
 
 
-class Unreadable(Exception):
+class Unreadable(SliphookError):
     """The file cannot be hashed. str() is one line."""
 
 
 class Seal(NamedTuple):
-    """What tells that a file is another one, or was written to, without reading it. No program can set the time of the last change."""
+    """What tells that a file is another one, or was written to, without reading it.
+
+    No program can set the time of the last change.
+    """
 
     device: int
     inode: int
@@ -70,7 +74,9 @@ class HeldFile:
             self.seal = seal_of(info)
             self.sha256, self._head = self._read(give_up)
             if seal_of(os.fstat(self._descriptor)) != self.seal:
-                raise Unreadable(f"{quote(str(path))} is being written to; try again when that is done")
+                raise Unreadable(
+                    f"{quote(str(path))} is being written to; try again when that is done"
+                )
         except OSError as error:
             self.close()
             raise Unreadable(f"{quote(str(path))} cannot be read: {error.strerror}") from None
@@ -93,7 +99,8 @@ class HeldFile:
     def by_descriptor(self) -> str | None:
         """A path that executes these very bytes, whatever `path` has become; None where the system cannot.
 
-        Scripts are left out: their interpreter would be told this path, and they could not find what lies beside them.
+        Scripts are left out: their interpreter would be told this path, and they could not find
+        what lies beside them.
         """
         path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
         usable = sys.platform == "linux" and self._head == b"\x7fELF" and os.access(path, os.X_OK)

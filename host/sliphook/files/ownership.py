@@ -37,8 +37,9 @@ class Step(NamedTuple):
 def why_others_could_change(steps: Sequence[Step], user: int) -> str | None:
     """What is wrong with the first step that somebody else could change, in a line that says what to do; None: nothing is. Pure.
 
-    Each step must belong to the user or to root. None may be writable for others: for everybody, or for a group in which there is
-    somebody else. A folder with the sticky bit may, as there everybody can only change their own.
+    Each step must belong to the user or to root. None may be writable for others: for everybody, or
+    for a group in which there is somebody else. A folder with the sticky bit may, as there
+    everybody can only change their own.
     """
     for step in steps:
         shown = quote(step.path, 200)
@@ -47,14 +48,19 @@ def why_others_could_change(steps: Sequence[Step], user: int) -> str | None:
         if stat.S_ISLNK(step.mode) or (stat.S_ISDIR(step.mode) and step.mode & stat.S_ISVTX):
             continue
         if step.mode & stat.S_IWOTH:
-            return f"everybody may change {shown} ({stat.filemode(step.mode)}); run: chmod o-w {shown}"
+            return (
+                f"everybody may change {shown} ({stat.filemode(step.mode)}); run: chmod o-w {shown}"
+            )
         if step.mode & stat.S_IWGRP and step.shared:
             return f"others may change {shown} ({stat.filemode(step.mode)}, its group has other members); run: chmod g-w {shown}"
     return None
 
 
 def why_unsafe(path: Path) -> str | None:
-    """`why_others_could_change` for a file of this system. A path that leads nowhere is told by whoever opens it."""
+    """`why_others_could_change` for a file of this system.
+
+    A path that leads nowhere is told by whoever opens it.
+    """
     try:
         return why_others_could_change(list(steps_to(path)), os.geteuid())
     except (OSError, ValueError):
@@ -92,7 +98,12 @@ def steps_to(path: Path) -> Iterator[Step]:
 
 def _step(path: str) -> Step:
     info = os.lstat(path)
-    return Step(path, info.st_mode, info.st_uid, bool(info.st_mode & stat.S_IWGRP) and _is_shared(info.st_gid, os.geteuid()))
+    return Step(
+        path,
+        info.st_mode,
+        info.st_uid,
+        bool(info.st_mode & stat.S_IWGRP) and _is_shared(info.st_gid, os.geteuid()),
+    )
 
 
 @cache

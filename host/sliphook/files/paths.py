@@ -34,7 +34,8 @@ def config_home() -> Path:
 
 def _home(variable: str, default: str) -> Path:
     set_to = os.environ.get(variable, "")
-    # a relative path is to be ignored, says the specification: the files would move with the current folder
+    # a relative path is to be ignored, says the specification: the files would move with the
+    # current folder
     return (Path(set_to) if os.path.isabs(set_to) else _user_home() / default) / "sliphook"
 
 
@@ -46,5 +47,7 @@ def _user_home() -> Path:
     """
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
-        raise FileNotFoundError(errno.ENOENT, "your home folder is not known; set HOME to its absolute path")
+        raise FileNotFoundError(
+            errno.ENOENT, "your home folder is not known; set HOME to its absolute path"
+        )
     return Path(home)

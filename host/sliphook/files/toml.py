@@ -1,6 +1,7 @@
 """TOML files that people edit too: read strictly by a typed table of their keys, and changed without losing a comment.
 
-The table of keys is a Struct whose fields are described by `doc(...)`; the page that lists them is made from the same Struct.
+The table of keys is a Struct whose fields are described by `doc(...)`; the page that lists them is
+made from the same Struct.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_orig
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import nearest
 
@@ -27,15 +29,22 @@ T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
 _MAX_INTEGER: Final = 2**63
-_SCALARS: Final[Mapping[object, str]] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
+_SCALARS: Final[Mapping[object, str]] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text in quotes",
+}
 
 
-class TomlError(Exception):
+class TomlError(SliphookError):
     """The file cannot be used as it is. str() is one line: the file, the line, the key, and what would be right."""
 
 
-class BadKey(Exception):
-    """What stands under some key cannot be. Raised by the checks that are given to `read_toml`, which adds the file and the line.
+class BadKey(SliphookError):
+    """What stands under some key cannot be.
+
+    Raised by the checks that are given to `read_toml`, which adds the file and the line.
 
     Args:
         keys: where, from the outermost table.
@@ -100,8 +109,12 @@ def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None]
     return read
 
 
-def change_toml(path: Path, old: str | None, wanted: Mapping[str, Any], *, heading: str = "") -> None:
-    """Write `wanted` to the file. What was there already and stays keeps its place, its looks and its comments.
+def change_toml(
+    path: Path, old: str | None, wanted: Mapping[str, Any], *, heading: str = ""
+) -> None:
+    """Write `wanted` to the file.
+
+    What was there already and stays keeps its place, its looks and its comments.
 
     Args:
         path: the file.
@@ -124,7 +137,9 @@ def change_toml(path: Path, old: str | None, wanted: Mapping[str, Any], *, headi
     except (tomlkit.exceptions.TOMLKitError, tomllib.TOMLDecodeError):
         same, text = False, ""
     if not same:
-        raise TomlError(f"{quote(str(path), 200)} is laid out so that a program cannot change it; change it by hand")
+        raise TomlError(
+            f"{quote(str(path), 200)} is laid out so that a program cannot change it; change it by hand"
+        )
     write_atomically(path, text)
 
 
@@ -148,7 +163,9 @@ def text_of(path: Path) -> str:
     if len(data) > MAX_FILE_BYTES:
         raise TomlError(f"{shown} is over {MAX_FILE_BYTES // (1024 * 1024)} MiB")
     try:
-        return data.removeprefix(codecs.BOM_UTF8).decode()  # some editors put a mark there, which TOML does not have
+        return data.removeprefix(
+            codecs.BOM_UTF8
+        ).decode()  # some editors put a mark there, which TOML does not have
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise TomlError(f"{shown}, line {line}: it is no UTF-8") from None
@@ -170,7 +187,8 @@ def _where_it_breaks(error: str) -> str:
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
     """The line on which the innermost of `keys` stands, from 1; None where it does not.
 
-    tomlkit keeps no positions but writes every byte as it was, so a mark before the item shows where it is.
+    tomlkit keeps no positions but writes every byte as it was, so a mark before the item shows
+    where it is.
     """
     import tomlkit
 
@@ -200,10 +218,13 @@ def _find(body: Iterable[tuple[Any, Any]], keys: tuple[str, ...]) -> Any:
     return None
 
 
-# -- what may stand where ------------------------------------------------------------------------------------------
+# -- what may stand where
+# ------------------------------------------------------------------------------------------
 
 
-def _check_table(table: Mapping[str, Any], shape: type[msgspec.Struct], above: tuple[str, ...]) -> None:
+def _check_table(
+    table: Mapping[str, Any], shape: type[msgspec.Struct], above: tuple[str, ...]
+) -> None:
     fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
     for key, value in table.items():
         field = fields.get(key)
@@ -242,7 +263,10 @@ def _check_scalar(value: Any, kind: Any, keys: tuple[str, ...]) -> None:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         wanted = _SCALARS.get(kind)
-        raise BadKey(keys, f"it must be {wanted}, and is {_words(value)}" if wanted else quote(str(error), 200)) from None
+        raise BadKey(
+            keys,
+            f"it must be {wanted}, and is {_words(value)}" if wanted else quote(str(error), 200),
+        ) from None
 
 
 def _hint(given: Any, right: list[str]) -> str:
@@ -310,7 +334,13 @@ def _item(value: Any) -> Any:
 
     if _is_table(value):
         return {key: _item(inner) for key, inner in value.items()}
-    if isinstance(value, str) and '"' in value and value.isprintable() and "'''" not in value and not value.endswith("'"):
+    if (
+        isinstance(value, str)
+        and '"' in value
+        and value.isprintable()
+        and "'''" not in value
+        and not value.endswith("'")
+    ):
         return tomlkit.string(value, literal=True, multiline="'" in value)
     return value
 

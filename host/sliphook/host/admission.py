@@ -38,14 +38,20 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
         manifest: what `plugin` has declared.
     """
     same_name = name_of(plugin, manifest) == other.name
-    other_approved = other.recorded is not None and (same_name or _shared(manifest, other.recorded) is not None)
+    other_approved = other.recorded is not None and (
+        same_name or _shared(manifest, other.recorded) is not None
+    )
     approved = plugin.recorded is not None and clash(plugin, plugin.recorded, other) is not None
     return other_approved if other_approved != approved else other.order < plugin.order
 
 
 def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
     """Which variables the plugin cannot work without and has not, in words that follow its name; None: it has all."""
-    lacks = [want.name for want in manifest.env if want.required and want.name not in plugin.spec.env and not is_given_to_all(want.name)]
+    lacks = [
+        want.name
+        for want in manifest.env
+        if want.required and want.name not in plugin.spec.env and not is_given_to_all(want.name)
+    ]
     if not lacks:
         return None
     shown = [quote(name, 80) for name in lacks]
@@ -55,8 +61,19 @@ def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
 
 def holder_by_manifest(tool: str, plugins: Iterable[Plugin], *, besides: Plugin) -> str | None:
     """Which plugin has the tool's name by its manifest, be it there or not."""
-    known = ((other, other.manifest) for other in plugins if other is not besides and other.state is not State.DISABLED)
-    return next((other.name for other, theirs in known if theirs is not None and any(own.name == tool for own in theirs.tools)), None)
+    known = (
+        (other, other.manifest)
+        for other in plugins
+        if other is not besides and other.state is not State.DISABLED
+    )
+    return next(
+        (
+            other.name
+            for other, theirs in known
+            if theirs is not None and any(own.name == tool for own in theirs.tools)
+        ),
+        None,
+    )
 
 
 def _shared(manifest: ReadManifest, theirs: ReadManifest) -> str | None:
@@ -82,11 +99,18 @@ def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, Audience]:
     found: dict[str, list[Subscriber]] = {}
     for plugin in plugins:
         for name, routes in plugin.routes().items():
-            found.setdefault(name, []).append(Subscriber(plugin=plugin.name, order=plugin.order, routes=routes))
-    return {name: Audience(sorted(subscribers, key=lambda one: one.order)) for name, subscribers in found.items()}
+            found.setdefault(name, []).append(
+                Subscriber(plugin=plugin.name, order=plugin.order, routes=routes)
+            )
+    return {
+        name: Audience(sorted(subscribers, key=lambda one: one.order))
+        for name, subscribers in found.items()
+    }
 
 
 def with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:
     """The same subscriptions, each with another timeout."""
-    routes = tuple(msgspec.structs.replace(route, timeout_s=timeout_s) for route in subscriber.routes)
+    routes = tuple(
+        msgspec.structs.replace(route, timeout_s=timeout_s) for route in subscriber.routes
+    )
     return msgspec.structs.replace(subscriber, routes=routes)

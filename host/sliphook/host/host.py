@@ -33,9 +33,13 @@ from .state import Callbacks, HostState
 
 
 class PluginHost:
-    """Runs plugins beside the agent. Opening starts all of them side by side and waits until each is ready or has failed, 10 s at most.
+    """Runs plugins beside the agent.
 
-    A plugin that fails is reported (`on_problem`, `plugins`) and left out; nothing that a plugin does raises here.
+    Opening starts all of them side by side and waits until each is ready or has failed, 10 s at
+    most.
+
+    A plugin that fails is reported (`on_problem`, `plugins`) and left out; nothing that a plugin
+    does raises here.
 
     Args:
         plugins: executables, or specs of installed ones, in the order of installation.
@@ -43,15 +47,20 @@ class PluginHost:
         approver: asks a person where a plugin answers `ask`; without it `ask` is deny.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
-        on_log: takes the plugins' log lines and stderr: plugin, level, message; by default they go to `logging`.
-        on_problem: takes one line for people when a plugin fails, crashes or is left out: plugin, message.
+        on_log: takes the plugins' log lines and stderr: plugin, level, message; by default they go
+            to `logging`.
+        on_problem: takes one line for people when a plugin fails, crashes or is left out: plugin,
+            message.
         reserved_tools: names of tools that are the agent's own.
         reserved_commands: names of commands that are the agent's own, besides the protocol's.
-        timeout_cap_s: the longest that an answer of any plugin may take, whatever its subscriptions ask for; None: no cap.
+        timeout_cap_s: the longest that an answer of any plugin may take, whatever its subscriptions
+            ask for; None: no cap.
         trace: where the messages are recorded, or None.
-        spans: makes spans of sessions, turns, model calls, hooks and tool calls (see `sliphook.trace.otel`), or None.
+        spans: makes spans of sessions, turns, model calls, hooks and tool calls (see
+            `sliphook.otel`), or None.
         data_home: where the plugins' folders are; by default `$XDG_DATA_HOME/sliphook/data`.
-        log_dir: where the plugins' log files are, one a plugin; by default `$XDG_STATE_HOME/sliphook/logs`.
+        log_dir: where the plugins' log files are, one a plugin; by default
+            `$XDG_STATE_HOME/sliphook/logs`.
     """
 
     def __init__(
@@ -72,7 +81,9 @@ class PluginHost:
         data_home: Path | None = None,
         log_dir: Path | None = None,
     ) -> None:
-        self._specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
+        self._specs = [
+            spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins
+        ]
         self._state = HostState(
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem),
@@ -95,7 +106,8 @@ class PluginHost:
         self._nursery: trio.Nursery | None = None
         self._supervision = trio.CancelScope(shield=True)
 
-    # -- the scope -------------------------------------------------------------------------------------------------
+    # -- the scope
+    # -------------------------------------------------------------------------------------------------
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> PluginHost:
@@ -104,7 +116,9 @@ class PluginHost:
         nursery: trio.Nursery = await self._open_nursery.__aenter__()
         self._nursery = nursery
         try:
-            self._plugins = [Plugin(spec, order, self._state) for order, spec in enumerate(self._specs)]
+            self._plugins = [
+                Plugin(spec, order, self._state) for order, spec in enumerate(self._specs)
+            ]
             self._state.expect(self._plugins)
             nursery.start_soon(self._supervise)
             await self._supervised.wait()
@@ -117,12 +131,20 @@ class PluginHost:
         return self
 
     @trio.lowlevel.enable_ki_protection
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         await self._close()
 
     @trio.lowlevel.enable_ki_protection
     async def _supervise(self) -> None:
-        """All that runs beside the agent. A cancellation from outside does not reach it: the plugins are told of the end first."""
+        """All that runs beside the agent.
+
+        A cancellation from outside does not reach it: the plugins are told of the end first.
+        """
         with self._supervision:
             async with trio.open_nursery() as nursery:
                 self._crew = nursery
@@ -150,7 +172,10 @@ class PluginHost:
 
     @trio.lowlevel.enable_ki_protection
     async def _close(self) -> None:
-        """End the sessions, then all plugins at the same time. Shielded: it takes at most as long as the slowest, under six seconds."""
+        """End the sessions, then all plugins at the same time.
+
+        Shielded: it takes at most as long as the slowest, under six seconds.
+        """
         impatience: KeyboardInterrupt | None = None
         with trio.CancelScope(shield=True):
             for session in list(self._state.sessions.values()):
@@ -164,7 +189,8 @@ class PluginHost:
                     except KeyboardInterrupt as error:
                         impatience = error
                         self.kill()
-        # an exception of the agent's leaves as it is, not wrapped in a group: the nursery does not hear of it
+        # an exception of the agent's leaves as it is, not wrapped in a group: the nursery does not
+        # hear of it
         assert self._nursery is not None
         self._nursery.cancel_scope.shield = True
         self._supervision.cancel()
@@ -176,11 +202,15 @@ class PluginHost:
 
     @trio.lowlevel.enable_ki_protection
     def kill(self) -> None:
-        """The user is in a hurry: end every plugin now, without asking. Leaving the block is quick afterwards."""
+        """The user is in a hurry: end every plugin now, without asking.
+
+        Leaving the block is quick afterwards.
+        """
         for plugin in [*self._plugins, *self._leaving]:
             plugin.kill()
 
-    # -- the agent's face --------------------------------------------------------------------------------------------
+    # -- the agent's face
+    # --------------------------------------------------------------------------------------------
 
     @property
     def plugins(self) -> list[PluginStatus]:
@@ -212,14 +242,17 @@ class PluginHost:
         return await self._order(name, Plugin.disable)
 
     @trio.lowlevel.enable_ki_protection
-    async def update(self, plugins: Iterable[PluginSpec | str | os.PathLike[str]]) -> list[PluginStatus]:
+    async def update(
+        self, plugins: Iterable[PluginSpec | str | os.PathLike[str]]
+    ) -> list[PluginStatus]:
         """Take up other plugins while the host runs, sessions and all; returns when each is ready or has failed.
 
-        A plugin is known by its name, one that is only tried by its path. Those that are new are started, those that are not named any
-        more are ended, those whose spec is another are ended and started anew, and so are those that had failed or were refused. The
-        others are left alone. What is recorded of a new one guards from now on, the hooks of one that is ended are lifted now: both
-        before this waits for anything. A plugin that starts is told of the living sessions, as after a restart. Of several calls at
-        the same time the last one counts.
+        A plugin is known by its name, one that is only tried by its path. Those that are new are
+        started, those that are not named any more are ended, those whose spec is another are ended
+        and started anew, and so are those that had failed or were refused. The others are left
+        alone. What is recorded of a new one guards from now on, the hooks of one that is ended are
+        lifted now: both before this waits for anything. A plugin that starts is told of the living
+        sessions, as after a restart. Of several calls at the same time the last one counts.
 
         Args:
             plugins: all of them, in the order of installation.
@@ -227,7 +260,9 @@ class PluginHost:
         Raises:
             HostError: the host is not open.
         """
-        specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
+        specs = [
+            spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins
+        ]
         if self._crew is None or self._supervision.cancel_called:
             raise HostError("the host is not open")
         going, plan, coming = list(self._plugins), list[Plugin](), list[Plugin]()
@@ -299,26 +334,35 @@ class PluginHost:
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
         """The plugins' tools that a session may offer to its model, in the plugins' order, whichever was ready first."""
-        return sorted(self._state.tool_host.table.offers(session_id), key=place_among(self._plugins))
+        return sorted(
+            self._state.tool_host.table.offers(session_id), key=place_among(self._plugins)
+        )
 
     def commands(self) -> list[CommandOffer]:
         """The plugins' slash commands, in the plugins' order."""
         return sorted(self._state.tool_host.commands(), key=place_among(self._plugins))
 
     def interrupt_from_thread(
-        self, session_id: str, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+        self,
+        session_id: str,
+        reason: InterruptReason = "user_stop",
+        invalidation_reason: str = "host_interrupt",
     ) -> None:
         """Interrupt a session's turn from any thread; returns at once, the loop does it next."""
         assert self._token is not None, "the host is not open"
         self._token.run_sync_soon(self._interrupt, session_id, reason, invalidation_reason)
 
-    def _interrupt(self, session_id: str, reason: InterruptReason, invalidation_reason: str) -> None:
+    def _interrupt(
+        self, session_id: str, reason: InterruptReason, invalidation_reason: str
+    ) -> None:
         if (session := self._state.sessions.get(session_id)) is not None:
             session.interrupt(reason, invalidation_reason)
 
     @trio.lowlevel.enable_ki_protection
     async def fire(self, name: str, payload: Payload, *, timeout_s: float | None = None) -> Outcome:
-        """Put one whole payload to all plugins, outside of any session. For tools that try plugins, not for agents.
+        """Put one whole payload to all plugins, outside of any session.
+
+        For tools that try plugins, not for agents.
 
         Args:
             name: the hook or event.
@@ -326,18 +370,27 @@ class PluginHost:
             timeout_s: instead of the subscriptions' own.
         """
         state, entry = self._state, CATALOGUE[name]
-        subscribers = [with_timeout(one, timeout_s) if timeout_s is not None else one for one in state.subscribers(name)]
+        subscribers = [
+            with_timeout(one, timeout_s) if timeout_s is not None else one
+            for one in state.subscribers(name)
+        ]
         if entry.kind == "event":
             told = tell(entry, payload, listeners_among(subscribers, state.plugins_by_name))
-            return Outcome(payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told))
+            return Outcome(
+                payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told)
+            )
         record = state.recorder.hook(name, payload) if state.recorder is not None else None
-        fire = Fire(entry, payload, subscribers, state.plugins_by_name, state.deadlines, record=record)
+        fire = Fire(
+            entry, payload, subscribers, state.plugins_by_name, state.deadlines, record=record
+        )
         fire.begin()
         return await fire.wait()
 
     @trio.lowlevel.enable_ki_protection
     async def call_plugin_tool(self, name: str, params: ToolCallParams) -> ToolAnswer:
-        """Call one tool outside of any session, without hooks. For tools that try plugins, not for agents.
+        """Call one tool outside of any session, without hooks.
+
+        For tools that try plugins, not for agents.
 
         Raises:
             HostError: no plugin has the tool.

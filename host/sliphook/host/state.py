@@ -27,7 +27,14 @@ from sliphook.transport.deadlines import Deadlines
 from sliphook.wire.rpc import Handler
 from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 
-from .admission import clash, holder_by_manifest, keeps_its_names, lacks_in_environment, name_of, subscribers_by_name
+from .admission import (
+    clash,
+    holder_by_manifest,
+    keeps_its_names,
+    lacks_in_environment,
+    name_of,
+    subscribers_by_name,
+)
 
 if TYPE_CHECKING:
     from sliphook.dispatch.outcome import Outcome
@@ -43,7 +50,10 @@ _UNNOTICED = frozenset({"timed_out", "refused_answer", "queue_full", "payload_to
 
 @dataclass(frozen=True)
 class Callbacks:
-    """What the agent wants to be told (see `PluginHost`). One that raises is logged and harms nobody."""
+    """What the agent wants to be told (see `PluginHost`).
+
+    One that raises is logged and harms nobody.
+    """
 
     on_notify: Callable[[str, str, str], None] | None
     on_progress: Callable[[Progress], None] | None
@@ -80,7 +90,9 @@ class HostState:
     ) -> None:
         self.trace = trace
         self.secrets = Redactor()
-        self.recorder = HookRecorder(trace, spans) if trace is not None or spans is not None else None
+        self.recorder = (
+            HookRecorder(trace, spans) if trace is not None or spans is not None else None
+        )
         self.timeout_cap_s = timeout_cap_s
         self.deadlines = Deadlines()
         self.reaper = OrphanReaper()
@@ -94,9 +106,12 @@ class HostState:
         self._parted: list[Plugin] = []
         self._subscribers: dict[str, Audience] = {}
         self._listeners: dict[str, Sequence[Listeners]] = {}
-        self.tool_host = PluginCalls(self._by_name, ToolTable(reserved_tools), approver, self.recorder)
+        self.tool_host = PluginCalls(
+            self._by_name, ToolTable(reserved_tools), approver, self.recorder
+        )
 
-    # -- for sessions (see SessionHost) ------------------------------------------------------------------------------
+    # -- for sessions (see SessionHost)
+    # ------------------------------------------------------------------------------
 
     @property
     def plugins_by_name(self) -> Mapping[str, Plugin]:
@@ -105,14 +120,20 @@ class HostState:
 
     def everybody(self) -> Sequence[Plugin]:
         """Those, and the ones that were removed and are still being ended."""
-        return [*self._by_name.values(), *(plugin for plugin in self._parted if not plugin.gone.is_set())]
+        return [
+            *self._by_name.values(),
+            *(plugin for plugin in self._parted if not plugin.gone.is_set()),
+        ]
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
         """Who hears a hook or event now; a closed guard that is not there is among them, and fails."""
         return self._subscribers.get(name, ())
 
     def listeners(self, name: str) -> Sequence[Listeners]:
-        """Those of them who are there to be told. Found once, until the state of a plugin changes."""
+        """Those of them who are there to be told.
+
+        Found once, until the state of a plugin changes.
+        """
         found = self._listeners.get(name)
         if found is None:
             found = self._listeners[name] = listeners_among(self.subscribers(name), self._by_name)
@@ -135,7 +156,8 @@ class HostState:
         self.sessions.pop(session.session_id, None)
         self.tool_host.table.end_session(session.session_id)
 
-    # -- for plugins (see Supervisor and CalledHost) -------------------------------------------------------------------
+    # -- for plugins (see Supervisor and CalledHost)
+    # -------------------------------------------------------------------
 
     def expect(self, plugins: Iterable[Plugin]) -> None:
         """Plugins that will start: what is recorded of them counts from now on."""
@@ -156,8 +178,14 @@ class HostState:
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
         """The params of `initialize`."""
-        told = PluginInfo(name=plugin.spec.name, data_dir=str(self.data_dir(plugin)), config=dict(plugin.spec.config))
-        return introduction(told, host=self._name, sessions=[session.info() for session in self.sessions.values()])
+        told = PluginInfo(
+            name=plugin.spec.name,
+            data_dir=str(self.data_dir(plugin)),
+            config=dict(plugin.spec.config),
+        )
+        return introduction(
+            told, host=self._name, sessions=[session.info() for session in self.sessions.values()]
+        )
 
     def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
         """What the plugin may call."""
@@ -166,11 +194,15 @@ class HostState:
     def data_dir(self, plugin: Plugin) -> Path:
         """A folder that is the plugin's own."""
         home = self._data_home or plugin_data()
-        # a plugin that is only tried says its name when it starts; the folder must not move with that
+        # a plugin that is only tried says its name when it starts; the folder must not move with
+        # that
         return home / safe_name(plugin.spec.name or plugin.spec.path.stem)
 
     def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
-        """Take the plugin's hooks, tools and commands in, or say who has a name of theirs. Of two, the one installed first keeps it."""
+        """Take the plugin's hooks, tools and commands in, or say who has a name of theirs.
+
+        Of two, the one installed first keeps it.
+        """
         rivals: dict[Plugin, str] = {}
         for other in self._by_name.values():
             taken = clash(plugin, manifest, other) if other is not plugin else None
@@ -178,14 +210,24 @@ class HostState:
                 if keeps_its_names(other, plugin, manifest):
                     return f"{taken} is taken by the plugin {other.name} ({other.spec.path})"
                 rivals[other] = taken
-        own = next((tool.name for tool in manifest.tools if self.tool_host.table.is_reserved(tool.name)), None)
+        own = next(
+            (tool.name for tool in manifest.tools if self.tool_host.table.is_reserved(tool.name)),
+            None,
+        )
         if own is not None:
             return f"the tool {own} is taken by the agent"
         for tool in manifest.tools:
             holder = self.tool_host.table.holder(tool.name, besides=plugin.name)
             if holder is not None and all(holder != other.name for other in rivals):
                 return f"the tool {tool.name} is taken by {holder}"  # which took it while it ran
-        own = next((command.name for command in manifest.commands if command.name in self._reserved_commands), None)
+        own = next(
+            (
+                command.name
+                for command in manifest.commands
+                if command.name in self._reserved_commands
+            ),
+            None,
+        )
         if own is not None:
             return f"the command /{own} is taken by the agent"
         for other, taken in rivals.items():
@@ -199,7 +241,9 @@ class HostState:
         if lacks is not None and not plugin.has_worked:
             self.problem(plugin, f"{plugin.name} {lacks}")
         self._by_name[name_of(plugin, manifest)] = plugin
-        self.tool_host.table.remove(plugin.name)  # what an earlier process of it had offered for a session too
+        self.tool_host.table.remove(
+            plugin.name
+        )  # what an earlier process of it had offered for a session too
         self.tool_host.table.replace(plugin.name, None, manifest.tools)
         return None
 
@@ -209,10 +253,15 @@ class HostState:
         if not plugin.ready and not plugin.state.waits:
             self.tool_host.table.remove(plugin.name)
         if plugin.state is State.READY:
-            own = listeners_among([one for one in self.subscribers("session_start") if one.plugin == plugin.name], self._by_name)
+            own = listeners_among(
+                [one for one in self.subscribers("session_start") if one.plugin == plugin.name],
+                self._by_name,
+            )
             for session in self.sessions.values():
                 first = plugin.waiting.first_of(session.session_id)
-                if first is None or first[0] != "hook/session_start":  # else it is told of the session all the same
+                if (
+                    first is None or first[0] != "hook/session_start"
+                ):  # else it is told of the session all the same
                     payload = session.reload_payload(before=first[1] if first is not None else None)
                     span = self.recorder.span_of(payload) if self.recorder is not None else None
                     tell(CATALOGUE["session_start"], payload, own, traceparent=span)
@@ -224,7 +273,10 @@ class HostState:
                 continue
             plugin = self._by_name.get(part.plugin)
             if plugin is not None:
-                self.problem(plugin, f"{part.plugin} did not answer {name}: {part.error}; it counts as no opinion")
+                self.problem(
+                    plugin,
+                    f"{part.plugin} did not answer {name}: {part.error}; it counts as no opinion",
+                )
 
     def hide(self, secrets: Sequence[str]) -> None:
         """From now on traces and logs may not show these."""
@@ -233,7 +285,10 @@ class HostState:
             self.trace.hide(secrets)
 
     def problem(self, plugin: Plugin, message: str) -> None:
-        """Something that the user should read. The log gets the last lines on stderr with it, whatever the rate limit left out before."""
+        """Something that the user should read.
+
+        The log gets the last lines on stderr with it, whatever the rate limit left out before.
+        """
         message = self.secrets.text(message)
         self._write_log(plugin, "error", message)
         for line in plugin.status().stderr_tail:
@@ -246,7 +301,12 @@ class HostState:
         message = self.secrets.text(message)
         self._write_log(plugin, level, message)
         if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
-            levels = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+            levels = {
+                "debug": logging.DEBUG,
+                "info": logging.INFO,
+                "warning": logging.WARNING,
+                "error": logging.ERROR,
+            }
             _log.log(levels.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
 
     def _write_log(self, plugin: Plugin, level: str, message: str) -> None:
@@ -262,18 +322,24 @@ class HostState:
     def show_progress(self, progress: Progress) -> None:
         """How far a request has come."""
         if progress.message is not None:
-            progress = msgspec.structs.replace(progress, message=self.secrets.text(progress.message))
+            progress = msgspec.structs.replace(
+                progress, message=self.secrets.text(progress.message)
+            )
         self._callbacks.call(self._callbacks.on_progress, progress)
 
     def session_by_id(self, session_id: str) -> Session | None:
         """The living session."""
         return self.sessions.get(session_id)
 
-    def replace_tools(self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]) -> str | None:
+    def replace_tools(
+        self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]
+    ) -> str | None:
         """Replace the plugin's tools of a scope, all or nothing; returns why not, or None."""
         table = self.tool_host.table
         for tool in tools:
-            holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(tool.name, self._by_name.values(), besides=plugin)
+            holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(
+                tool.name, self._by_name.values(), besides=plugin
+            )
             if holder is not None:
                 return f"the tool {tool.name} is taken by {holder}"
         table.replace(plugin.name, session_id, tools)

@@ -10,22 +10,39 @@ from .manifest import ReadManifest, Route
 def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
     """Every way in which `declared` wants more than `approved`, each in a few words for people; empty where it is content with less.
 
-    More are tools, `uses`, environment variables, and answers that replace where none did. A guard that fails closed and was approved
-    must be there still, and for everything that it was there for. Where that cannot be told from the patterns, it is taken for less.
+    More are tools, `uses`, environment variables, and answers that replace where none did. A guard
+    that fails closed and was approved must be there still, and for everything that it was there
+    for. Where that cannot be told from the patterns, it is taken for less.
     """
     return [
-        *(f"the tool {name}" for name in _new((tool.name for tool in declared.tools), (tool.name for tool in approved.tools))),
+        *(
+            f"the tool {name}"
+            for name in _new(
+                (tool.name for tool in declared.tools), (tool.name for tool in approved.tools)
+            )
+        ),
         *(f"the use of {name}" for name in _new(sorted(declared.uses), approved.uses)),
-        *(f"the variable {name}" for name in _new((want.name for want in declared.env), (want.name for want in approved.env))),
+        *(
+            f"the variable {name}"
+            for name in _new(
+                (want.name for want in declared.env), (want.name for want in approved.env)
+            )
+        ),
         *(
             f"to replace in {name}"
             for name, routes in declared.routes.items()
-            if any(route.replaces and not _may_replace(route, approved.routes.get(name, ())) for route in routes)
+            if any(
+                route.replaces and not _may_replace(route, approved.routes.get(name, ()))
+                for route in routes
+            )
         ),
         *(
             f"not to guard {name} as before"
             for name, routes in approved.routes.items()
-            if any(_is_guard(route) and not _still_guards(route, routes, declared.routes.get(name, ())) for route in routes)
+            if any(
+                _is_guard(route) and not _still_guards(route, routes, declared.routes.get(name, ()))
+                for route in routes
+            )
         ),
     ]
 
@@ -71,6 +88,9 @@ def _is_within(inner: Route, outer: Route) -> bool:
         return False
     texts = {pattern.field: pattern.texts for pattern in inner.patterns}
     return all(
-        pattern.field in texts and ("*" in pattern.texts or texts[pattern.field] <= pattern.texts)  # "*" matches all but null
+        pattern.field in texts
+        and (
+            "*" in pattern.texts or texts[pattern.field] <= pattern.texts
+        )  # "*" matches all but null
         for pattern in outer.patterns
     )

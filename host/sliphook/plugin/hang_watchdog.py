@@ -22,7 +22,13 @@ class HangWatchdog:
         hangs: called when the plugin is found hanging.
     """
 
-    def __init__(self, deadlines: Deadlines, busy: Callable[[], bool], ping: Callable[[], None], hangs: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        deadlines: Deadlines,
+        busy: Callable[[], bool],
+        ping: Callable[[], None],
+        hangs: Callable[[], None],
+    ) -> None:
         self._deadlines = deadlines
         self._busy = busy
         self._ping = ping

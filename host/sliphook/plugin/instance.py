@@ -1,4 +1,7 @@
-"""One process of a plugin, from its first message to its burial. The plugin's history outlives it (see `Plugin`)."""
+"""One process of a plugin, from its first message to its burial.
+
+The plugin's history outlives it (see `Plugin`).
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,9 @@ class InstanceOwner(Protocol):
 
 
 class Instance:
-    """One living process. `run` returns when it is dead and buried; then `why` says of what it died.
+    """One living process.
+
+    `run` returns when it is dead and buried; then `why` says of what it died.
 
     Attributes:
         ready_since: `trio.current_time()` when its manifest was accepted, or None.
@@ -72,13 +77,17 @@ class Instance:
         self.ready_since: float | None = None
         self.stopped = False
         self.why: str | None = None
-        self.connection = Connection(process.stdin, process.stdout, handlers, deadlines, self, recorder)
+        self.connection = Connection(
+            process.stdin, process.stdout, handlers, deadlines, self, recorder
+        )
         self._process = process
         self._owner = owner
         self._deadlines = deadlines
         self._stderr = stderr
         self._recorder = recorder
-        self._hang = HangWatchdog(deadlines, lambda: self.connection.is_owed, self._ping, self._hangs)
+        self._hang = HangWatchdog(
+            deadlines, lambda: self.connection.is_owed, self._ping, self._hangs
+        )
         self._over = trio.Event()
         self._hurry = trio.Event()
         self._accepted = trio.Event()
@@ -87,7 +96,8 @@ class Instance:
         self._unlogged = 0
         self._warnings = RateLimit(MAX_LOG_PER_SECOND, 1.0)
 
-    # -- its end -------------------------------------------------------------------------------------------------
+    # -- its end
+    # -------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Begin to end it politely."""
@@ -106,7 +116,8 @@ class Instance:
             self._status, self.why = status, why
         self._over.set()
 
-    # -- its life ------------------------------------------------------------------------------------------------
+    # -- its life
+    # ------------------------------------------------------------------------------------------------
 
     async def run(self, initialize: msgspec.Raw) -> None:
         """Shake hands, then live until something ends it.
@@ -146,7 +157,9 @@ class Instance:
         if call.status == "error" and call.error is not None:
             self.condemn("failed_to_start", f"refused to start: {quote(call.error.message, 300)}")
         elif call.status == "timed_out":
-            self.condemn("failed_to_start", f"did not answer initialize within {INITIALIZE_TIMEOUT_S:g} s")
+            self.condemn(
+                "failed_to_start", f"did not answer initialize within {INITIALIZE_TIMEOUT_S:g} s"
+            )
         elif call.status != "answered" or call.result is None:
             self.condemn("failed_to_start", call.why or "did not answer initialize")
         elif self._owner.accepts(call.result):
@@ -208,7 +221,9 @@ class Instance:
     async def _bury(self) -> None:
         """It has ended or has to: its group is killed, it is reaped, and what it left in the pipes is read."""
         by_itself = self.why is None and not self.stopped
-        returncode = await bury(self._process, self._owner.name, grace_s=DYING_S if by_itself else 0.0)
+        returncode = await bury(
+            self._process, self._owner.name, grace_s=DYING_S if by_itself else 0.0
+        )
         self.connection.read_rest()
         drain(self._process.stderr, self._read_stderr)
         self._hang.stop()
@@ -220,7 +235,9 @@ class Instance:
             cut_short = self.connection.cut_short
             if cut_short is not None:
                 self.why += f"; {cut_short}"
-                self._status = "crashed" if returncode is None or returncode < 0 else "protocol_error"
+                self._status = (
+                    "crashed" if returncode is None or returncode < 0 else "protocol_error"
+                )
         if self._last_words is not None and not self.stopped:
             advice = advice_for(self._last_words)
             self.why = f"{self.why}; its last line on stderr: {self._last_words}{f' ({advice})' if advice is not None else ''}"
@@ -234,16 +251,22 @@ class Instance:
         self.connection.call(call, NO_PARAMS)
 
     def _hangs(self) -> None:
-        self.condemn("crashed", f"hangs: it owes an answer and has given no sign of life for {HANG_S:g} s")
+        self.condemn(
+            "crashed", f"hangs: it owes an answer and has given no sign of life for {HANG_S:g} s"
+        )
 
     def _say_warning(self, message: str) -> None:
         if self._warnings.allows():
             left_out = self._warnings.take_left_out()
             if left_out:
-                self._owner.log_line("warning", f"{left_out:,} warnings were left out: more than {MAX_LOG_PER_SECOND} in a second")
+                self._owner.log_line(
+                    "warning",
+                    f"{left_out:,} warnings were left out: more than {MAX_LOG_PER_SECOND} in a second",
+                )
             self._owner.log_line("warning", message)
 
-    # -- what its connection tells (see ConnectionOwner) -----------------------------------------------------------
+    # -- what its connection tells (see ConnectionOwner)
+    # -----------------------------------------------------------
 
     def heard(self) -> None:
         """A message came."""
@@ -274,7 +297,11 @@ class Instance:
 
     def agent_blocked(self, late_s: float) -> None:
         """The agent held the loop."""
-        _log.warning("the agent blocked its own loop for %.2f s; a timeout of the plugin %s was noticed late", late_s, self._owner.name)
+        _log.warning(
+            "the agent blocked its own loop for %.2f s; a timeout of the plugin %s was noticed late",
+            late_s,
+            self._owner.name,
+        )
 
 
 def _ignore(_: Call) -> None:

@@ -1,8 +1,9 @@
 """Whether a tool's arguments fit its JSON Schema, by the library `jsonschema`, which is only loaded when a tool is called.
 
-The schema is the plugin's and must not hold the agent. So no regular expression of it is tried (`pattern` and what depends on
-`patternProperties`: the plugin sees to these itself), nothing is fetched, a part of it cannot choose another draft with other rules,
-references are followed a bounded number of times, and all of it takes a bounded time.
+The schema is the plugin's and must not hold the agent. So no regular expression of it is tried
+(`pattern` and what depends on `patternProperties`: the plugin sees to these itself), nothing is
+fetched, a part of it cannot choose another draft with other rules, references are followed a
+bounded number of times, and all of it takes a bounded time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,13 @@ MAX_CPU_S = 0.5
 
 _REFERENCES = ("$ref", "$recursiveRef")
 # the last ones follow references of their own, or search the whole schema for each
-_NOT_CHECKED = ("pattern", "patternProperties", "unevaluatedProperties", "unevaluatedItems", "$dynamicRef")
+_NOT_CHECKED = (
+    "pattern",
+    "patternProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "$dynamicRef",
+)
 
 _Keyword = Callable[[Any, Any, Any, Any], Any]
 
@@ -36,8 +43,12 @@ class _Budget(NamedTuple):
 _budget: ContextVar[_Budget] = ContextVar("_budget")
 
 
-def why_arguments_do_not_fit(arguments: Any, schema: dict[str, Any], what: str = "the tool's input_schema") -> str | None:
-    """One line that the model can act on, or None where the arguments fit. A schema that is itself broken is said to be so.
+def why_arguments_do_not_fit(
+    arguments: Any, schema: dict[str, Any], what: str = "the tool's input_schema"
+) -> str | None:
+    """One line that the model can act on, or None where the arguments fit.
+
+    A schema that is itself broken is said to be so.
 
     Args:
         arguments: what is checked.
@@ -51,15 +62,23 @@ def why_arguments_do_not_fit(arguments: Any, schema: dict[str, Any], what: str =
     _budget.set(_Budget(iter(range(MAX_REFERENCES)), thread_time() + MAX_CPU_S))
     try:
         draft = library.validators.validator_for(schema, default=library.Draft202012Validator)
-        broken = next(_careful(draft)(draft.META_SCHEMA, registry=registry).iter_errors(schema), None)
+        broken = next(
+            _careful(draft)(draft.META_SCHEMA, registry=registry).iter_errors(schema), None
+        )
         if broken is not None:
             return f"{what} is broken: {quote(broken.message, 200)}"
-        error = library.exceptions.best_match(_careful(draft)(schema, registry=registry).iter_errors(arguments))
-    except Exception as broken:  # references that lead nowhere or too far: the schema is the plugin's
+        error = library.exceptions.best_match(
+            _careful(draft)(schema, registry=registry).iter_errors(arguments)
+        )
+    except (
+        Exception
+    ) as broken:  # references that lead nowhere or too far: the schema is the plugin's
         return f"{what} cannot be used: {quote(str(broken), 200)}"
     if error is None:
         return None
-    where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path).lstrip(".")
+    where = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.absolute_path
+    ).lstrip(".")
     return quote(f"{where}: {error.message}" if where else error.message, 400)
 
 
@@ -68,14 +87,25 @@ def _careful(draft: Any) -> Any:
     """The validator of a draft of JSON Schema, without what could hold the agent."""
     validators: Any = import_module("jsonschema.validators")
     known: dict[str, _Keyword] = draft.VALIDATORS
-    changed = {**known, **{name: _counted(check) for name, check in known.items() if name in _REFERENCES}}
+    changed = {
+        **known,
+        **{name: _counted(check) for name, check in known.items() if name in _REFERENCES},
+    }
     changed.update(dict.fromkeys(_NOT_CHECKED, _unchecked))
     changed["additionalProperties"] = _without_patterns(known["additionalProperties"])
     careful = validators.extend(draft, {name: _timed(check) for name, check in changed.items()})
 
     def evolve(self: Any, **changes: Any) -> Any:
-        """For a part of the schema. The library would go by the part's own `$schema`, and take its own validator for it."""
-        same = {"schema": self.schema, "format_checker": self.format_checker, "registry": self._registry, "_resolver": self._resolver}
+        """For a part of the schema.
+
+        The library would go by the part's own `$schema`, and take its own validator for it.
+        """
+        same = {
+            "schema": self.schema,
+            "format_checker": self.format_checker,
+            "registry": self._registry,
+            "_resolver": self._resolver,
+        }
         return careful(**{**same, **changes})
 
     careful.evolve = evolve

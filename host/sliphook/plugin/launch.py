@@ -35,7 +35,14 @@ async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Proc
         return await spec.start()
     env = plugin_environment(os.environ, spec.env)
     try:
-        return await spawn(spec.path, cwd=data_dir, env=env, reaper=reaper, sandbox=spec.sandbox, sha256=spec.sha256)
+        return await spawn(
+            spec.path,
+            cwd=data_dir,
+            env=env,
+            reaper=reaper,
+            sandbox=spec.sandbox,
+            sha256=spec.sha256,
+        )
     except Changed as error:
         raise Refused(with_advice(str(error), spec) + error.hashes) from None
 
@@ -45,7 +52,9 @@ def with_advice(why: str, spec: PluginSpec) -> str:
     return f"{why}; if that is right, run: sliphook trust {spec.name}"
 
 
-def introduction(plugin: PluginInfo, *, host: str = "sliphook", sessions: Sequence[SessionInfo] = ()) -> msgspec.Raw:
+def introduction(
+    plugin: PluginInfo, *, host: str = "sliphook", sessions: Sequence[SessionInfo] = ()
+) -> msgspec.Raw:
     """The params of `initialize`.
 
     Args:

@@ -76,7 +76,10 @@ TABLE: Final = MappingProxyType(
         (_S.DISABLED, _H.ENABLE): _S.STOPPED,
     }
 )
-"""Every move there is. What is not in the table cannot happen, and asking for it is a fault of the host."""
+"""Every move there is.
+
+What is not in the table cannot happen, and asking for it is a fault of the host.
+"""
 
 
 def move(state: State, happening: Happening) -> State:
@@ -112,7 +115,8 @@ class RestartPolicy:
             jitter: 0 to 1, random; spreads the restarts of several plugins.
 
         Returns:
-            Seconds to wait before the next start, or None: it has died five times in a minute and stays down.
+            Seconds to wait before the next start, or None: it has died five times in a minute and
+                stays down.
         """
         if ready_for_s >= HEALTHY_S:
             self._in_a_row = 0

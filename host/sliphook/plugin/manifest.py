@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
@@ -45,8 +46,11 @@ from sliphook_sdk.protocol.limits import (
 )
 
 
-class ManifestError(Exception):
-    """The manifest is not acceptable. The plugin's author is at fault; str() is one line that says what and where."""
+class ManifestError(SliphookError):
+    """The manifest is not acceptable.
+
+    The plugin's author is at fault; str() is one line that says what and where.
+    """
 
 
 class _Version(msgspec.Struct):
@@ -115,7 +119,8 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         wire: what the plugin sent.
-        routes: its subscriptions, by the entry's name, in the manifest's order; optional unknown ones are left out.
+        routes: its subscriptions, by the entry's name, in the manifest's order; optional unknown
+            ones are left out.
     """
 
     wire: Manifest
@@ -131,7 +136,9 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
         return self.wire.name
 
 
-def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CATALOGUE)) -> ReadManifest:
+def read_manifest(
+    raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CATALOGUE)
+) -> ReadManifest:
     """Read the result of `initialize`.
 
     Args:
@@ -139,13 +146,16 @@ def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CA
         fires: the hooks and events that this host fires.
 
     Raises:
-        ManifestError: it is no manifest, or declares what cannot be; the message names the nearest right word.
+        ManifestError: it is no manifest, or declares what cannot be; the message names the nearest
+            right word.
     """
     try:
         version = msgspec.json.decode(raw, type=_Version).protocol_version
         if version not in PROTOCOL_VERSIONS:
             ours = ", ".join(map(str, PROTOCOL_VERSIONS))
-            raise ManifestError(f"it speaks version {version} of the protocol, this host speaks {ours}")
+            raise ManifestError(
+                f"it speaks version {version} of the protocol, this host speaks {ours}"
+            )
         wire = msgspec.json.decode(raw, type=Manifest)
     except DECODE_ERRORS as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
@@ -160,10 +170,14 @@ def read_manifest(raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CA
     for command in commands:
         check_name("command", command.name)
         if command.name in RESERVED_COMMANDS:
-            raise ManifestError(f"the command /{command.name} is the agent's own; give it another name")
+            raise ManifestError(
+                f"the command /{command.name} is the agent's own; give it another name"
+            )
     _refuse_doubles("command", (command.name for command in commands))
     if len(wire.env or ()) > MAX_VARIABLES:
-        raise ManifestError(f"it wants {len(wire.env or ()):,} environment variables; at most {MAX_VARIABLES} are allowed")
+        raise ManifestError(
+            f"it wants {len(wire.env or ()):,} environment variables; at most {MAX_VARIABLES} are allowed"
+        )
     for want in wire.env or ():
         if (why := why_not_granted(want.name)) is not None:
             raise ManifestError(f"env: {why}")
@@ -192,14 +206,18 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
             raise ManifestError(f"the input_schema of the tool {spec.name} must describe an object")
         size = len(msgspec.json.encode(spec.input_schema))
         if size > MAX_SCHEMA_BYTES:
-            raise ManifestError(f"the input_schema of the tool {spec.name} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}")
+            raise ManifestError(
+                f"the input_schema of the tool {spec.name} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}"
+            )
     _refuse_doubles("tool", (spec.name for spec in specs))
     return tuple(
         PluginTool(
             name=spec.name,
             description=spec.description or "",
             input_schema={"type": "object", **(spec.input_schema or {})},
-            timeout_s=TOOL_TIMEOUT_S if spec.timeout_s is None else check_timeout(spec.timeout_s, f"the tool {spec.name}"),
+            timeout_s=TOOL_TIMEOUT_S
+            if spec.timeout_s is None
+            else check_timeout(spec.timeout_s, f"the tool {spec.name}"),
         )
         for spec in specs
     )
@@ -212,7 +230,9 @@ def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
         ManifestError: it does not.
     """
     if re.fullmatch(NAME_PATTERNS[what], name) is None:
-        raise ManifestError(f"the {what}'s name '{quote(name, 40)}' does not fit {NAME_PATTERNS[what]}")
+        raise ManifestError(
+            f"the {what}'s name '{quote(name, 40)}' does not fit {NAME_PATTERNS[what]}"
+        )
 
 
 def check_timeout(timeout_s: float, where: str, *, field: str = "timeout_s") -> float:
@@ -222,7 +242,9 @@ def check_timeout(timeout_s: float, where: str, *, field: str = "timeout_s") -> 
         ManifestError: zero, negative, no number, too short or too long.
     """
     if math.isnan(timeout_s) or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
-        raise ManifestError(f"{field} of {where} is {timeout_s}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}")
+        raise ManifestError(
+            f"{field} of {where} is {timeout_s}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}"
+        )
     return timeout_s
 
 
@@ -238,21 +260,37 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
         raise ManifestError(f"{where}: this host fires no such hook or event{hint}")
     mode: Kind = subscription.mode or entry.kind
     if mode == "hook" and entry.kind == "event":
-        raise ManifestError(f"{where}: {name} is an event, it is told and cannot be asked; leave out mode")
+        raise ManifestError(
+            f"{where}: {name} is an event, it is told and cannot be asked; leave out mode"
+        )
     on_failure: OnFailure = subscription.on_failure or entry.on_failure or "open"
     if on_failure == "closed" and "deny" not in entry.decisions:
-        raise ManifestError(f"{where}: on_failure closed needs a hook that can deny, and {name} cannot")
+        raise ManifestError(
+            f"{where}: on_failure closed needs a hook that can deny, and {name} cannot"
+        )
     if subscription.replaces and (mode == "event" or not (entry.replace or entry.substitute)):
-        raise ManifestError(f"{where}: replaces needs a hook whose answer may replace, and {name} as {mode} may not")
+        raise ManifestError(
+            f"{where}: replaces needs a hook whose answer may replace, and {name} as {mode} may not"
+        )
     for field in subscription.include or ():
         if field not in entry.heavy:
             known = ", ".join(entry.heavy) or "none"
-            raise ManifestError(f"{where}: include names '{quote(field, 40)}'; heavy fields there: {known}")
-    timeout_s = HOOK_TIMEOUT_S if subscription.timeout_s is None else check_timeout(subscription.timeout_s, where)
+            raise ManifestError(
+                f"{where}: include names '{quote(field, 40)}'; heavy fields there: {known}"
+            )
+    timeout_s = (
+        HOOK_TIMEOUT_S
+        if subscription.timeout_s is None
+        else check_timeout(subscription.timeout_s, where)
+    )
     return Route(
         entry=entry,
         mode=mode,
-        patterns=tuple(_pattern(entry, field, globs, where) for field, globs in (subscription.match or {}).items() if globs is not None),
+        patterns=tuple(
+            _pattern(entry, field, globs, where)
+            for field, globs in (subscription.match or {}).items()
+            if globs is not None
+        ),
         timeout_s=timeout_s,
         on_failure=on_failure,
         priority=subscription.priority or 0,
@@ -267,14 +305,24 @@ def _check_counts(wire: Manifest) -> None:
     """Refuse a manifest that would hold the agent only by being read, and every fire after."""
     subscriptions = wire.subscriptions or ()
     if len(subscriptions) > MAX_SUBSCRIPTIONS:
-        raise ManifestError(f"it has {len(subscriptions):,} subscriptions; at most {MAX_SUBSCRIPTIONS} are allowed")
-    matches = [globs for one in subscriptions for globs in (one.match or {}).values() if globs is not None]
-    patterns = [glob for globs in matches for glob in ([globs] if isinstance(globs, str) else globs)]
+        raise ManifestError(
+            f"it has {len(subscriptions):,} subscriptions; at most {MAX_SUBSCRIPTIONS} are allowed"
+        )
+    matches = [
+        globs for one in subscriptions for globs in (one.match or {}).values() if globs is not None
+    ]
+    patterns = [
+        glob for globs in matches for glob in ([globs] if isinstance(globs, str) else globs)
+    ]
     if len(patterns) > MAX_PATTERNS:
-        raise ManifestError(f"its subscriptions match by {len(patterns):,} patterns; at most {MAX_PATTERNS:,} are allowed")
+        raise ManifestError(
+            f"its subscriptions match by {len(patterns):,} patterns; at most {MAX_PATTERNS:,} are allowed"
+        )
     chars = sum(map(len, patterns))
     if chars > MAX_PATTERN_CHARS:
-        raise ManifestError(f"the patterns of its subscriptions have {chars:,} characters; at most {MAX_PATTERN_CHARS:,} are allowed")
+        raise ManifestError(
+            f"the patterns of its subscriptions have {chars:,} characters; at most {MAX_PATTERN_CHARS:,} are allowed"
+        )
 
 
 def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pattern:
@@ -282,10 +330,14 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
     if field not in known:
         close = nearest(field, list(known))
         hint = f"; did you mean {close}?" if close else f"; there are {', '.join(known)}"
-        raise ManifestError(f"{where}: match names '{quote(field, 40)}', which is no string field of {entry.name}{hint}")
+        raise ManifestError(
+            f"{where}: match names '{quote(field, 40)}', which is no string field of {entry.name}{hint}"
+        )
     alternatives = [globs] if isinstance(globs, str) else globs
     if not alternatives:
-        raise ManifestError(f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern")
+        raise ManifestError(
+            f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern"
+        )
     return Pattern(field, Globs(alternatives), frozenset(alternatives))
 
 
@@ -303,7 +355,9 @@ _WORDS: Final = {"mode": get_args(Kind), "on_failure": get_args(OnFailure), "use
 def _explain(error: str) -> str:
     hint = ""
     if unknown := re.search(r"unknown field `([^`]*)`", error):
-        close = nearest(unknown[1], [field.encode_name for field in msgspec.structs.fields(Subscription)])
+        close = nearest(
+            unknown[1], [field.encode_name for field in msgspec.structs.fields(Subscription)]
+        )
         hint = f"; did you mean {close}?" if close else ""
     elif error.startswith("Invalid enum value"):
         field = error.rpartition(".")[2].partition("[")[0].rstrip("`")

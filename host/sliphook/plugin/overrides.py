@@ -19,7 +19,9 @@ class AsksForMore(ManifestError):
     """The plugin declares more than the user has approved."""
 
 
-def read_declared(raw: bytes, spec: PluginSpec, *, timeout_cap_s: float | None = None) -> ReadManifest:
+def read_declared(
+    raw: bytes, spec: PluginSpec, *, timeout_cap_s: float | None = None
+) -> ReadManifest:
     """Read what a plugin declares, hold it against what was approved, and apply the user's word to it.
 
     Args:
@@ -40,7 +42,9 @@ def read_declared(raw: bytes, spec: PluginSpec, *, timeout_cap_s: float | None =
     return applied
 
 
-def apply_overrides(manifest: ReadManifest, spec: PluginSpec, *, timeout_cap_s: float | None = None) -> ReadManifest:
+def apply_overrides(
+    manifest: ReadManifest, spec: PluginSpec, *, timeout_cap_s: float | None = None
+) -> ReadManifest:
     """The manifest with the user's word over the plugin's.
 
     Args:
@@ -54,7 +58,10 @@ def apply_overrides(manifest: ReadManifest, spec: PluginSpec, *, timeout_cap_s: 
     _check_overrides(spec.overrides)
     caps = [
         check_timeout(cap_s, where, field="timeout_cap_s")
-        for cap_s, where in ((timeout_cap_s, "the host's settings"), (spec.timeout_cap_s, "the plugin's settings"))
+        for cap_s, where in (
+            (timeout_cap_s, "the host's settings"),
+            (spec.timeout_cap_s, "the plugin's settings"),
+        )
         if cap_s is not None
     ]
     routes = {
@@ -65,10 +72,13 @@ def apply_overrides(manifest: ReadManifest, spec: PluginSpec, *, timeout_cap_s: 
     return msgspec.structs.replace(manifest, routes=routes)
 
 
-def recorded_manifest(spec: PluginSpec, *, timeout_cap_s: float | None = None) -> tuple[ReadManifest | None, str | None]:
+def recorded_manifest(
+    spec: PluginSpec, *, timeout_cap_s: float | None = None
+) -> tuple[ReadManifest | None, str | None]:
     """The manifest that counts before the plugin has declared itself, with the user's word over it; None: nothing is recorded.
 
-    A fault in the user's configuration leaves the recorded guards as they were approved: it is told when the plugin starts.
+    A fault in the user's configuration leaves the recorded guards as they were approved: it is told
+    when the plugin starts.
 
     Returns:
         The manifest, and why the record cannot be used, one line, or None.
@@ -103,6 +113,10 @@ def _check_overrides(overrides: Mapping[str, Override]) -> None:
         if entry is None:
             close = nearest(name, list(CATALOGUE))
             hint = f"; did you mean {close}?" if close else "; `sliphook events` lists them"
-            raise ManifestError(f"the user's settings name '{quote(name, 40)}', which is no hook or event{hint}")
+            raise ManifestError(
+                f"the user's settings name '{quote(name, 40)}', which is no hook or event{hint}"
+            )
         if override.on_failure == "closed" and "deny" not in entry.decisions:
-            raise ManifestError(f"the user's settings set on_failure closed for {name}, which cannot deny")
+            raise ManifestError(
+                f"the user's settings set on_failure closed for {name}, which cannot deny"
+            )

@@ -21,14 +21,19 @@ class PendingRequests:
     def add(self, call: Call, params: msgspec.Raw) -> None:
         """Let a request wait; settled at once where too much waits already."""
         if self._is_full(params):
-            self._waiting = {other: kept for other, kept in self._waiting.items() if other.status is None}
+            self._waiting = {
+                other: kept for other, kept in self._waiting.items() if other.status is None
+            }
         if self._is_full(params):
             call.settle("queue_full", "too many requests wait for the plugin to start")
         else:
             self._waiting[call] = params
 
     def _is_full(self, params: msgspec.Raw) -> bool:
-        return len(self._waiting) >= QUEUE_MESSAGES or sum(map(len, self._waiting.values())) + len(params) > QUEUE_BYTES
+        return (
+            len(self._waiting) >= QUEUE_MESSAGES
+            or sum(map(len, self._waiting.values())) + len(params) > QUEUE_BYTES
+        )
 
     def __len__(self) -> int:
         return len(self._waiting)

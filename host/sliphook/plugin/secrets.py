@@ -27,7 +27,11 @@ _INDEX_DIGITS: Final = 6
 
 def is_secret(schema: Mapping[str, Any]) -> bool:
     """True where a schema says that its value is a secret: `"secret": true`, `"writeOnly": true` or `"format": "password"`."""
-    return schema.get("secret") is True or schema.get("writeOnly") is True or schema.get("format") == "password"
+    return (
+        schema.get("secret") is True
+        or schema.get("writeOnly") is True
+        or schema.get("format") == "password"
+    )
 
 
 def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:
@@ -35,7 +39,8 @@ def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:
 
     Args:
         spec: the plugin, with the environment that was granted and its settings.
-        manifest: what it declares, or None where that is not known yet: then all of the environment is secret.
+        manifest: what it declares, or None where that is not known yet: then all of the environment
+            is secret.
     """
     wants = (manifest.env or []) if manifest is not None else []
     open_ones = {want.name for want in wants if want.secret is False}
@@ -95,7 +100,12 @@ def _target(reference: str, root: Mapping[str, Any]) -> Any:
     for step in steps:
         if isinstance(target, dict):
             target = cast("dict[str, Any]", target).get(step.replace("~1", "/").replace("~0", "~"))
-        elif isinstance(target, list) and step.isascii() and step.isdigit() and len(step) < _INDEX_DIGITS:
+        elif (
+            isinstance(target, list)
+            and step.isascii()
+            and step.isdigit()
+            and len(step) < _INDEX_DIGITS
+        ):
             several = cast("Sequence[Any]", target)
             target = several[int(step)] if int(step) < len(several) else None
         else:
@@ -126,7 +136,11 @@ def _of_item(schema: Mapping[str, Any], index: int) -> Iterator[Any]:
 
 
 def _found(pattern: str, name: str) -> bool:
-    """Whether the pattern fits. One that could take for ever, as groups and many repetitions can, and one that is none, fits all."""
+    """Whether the pattern fits.
+
+    One that could take for ever, as groups and many repetitions can, and one that is none, fits
+    all.
+    """
     if "(" in pattern or len(_REPEATS.findall(pattern)) > _MAX_REPEATS:
         return True
     try:
@@ -140,7 +154,10 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from {str(value), msgspec.json.encode(value).decode()}  # 1e+20 and 1e20 are one number
+        yield from {
+            str(value),
+            msgspec.json.encode(value).decode(),
+        }  # 1e+20 and 1e20 are one number
     elif isinstance(value, dict):
         for inner in cast("dict[str, Any]", value).values():
             yield from _texts(inner)

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Override:
-    """What the user's configuration says of a plugin's subscriptions to one hook or event. None leaves what the plugin declared.
+    """What the user's configuration says of a plugin's subscriptions to one hook or event.
+
+    None leaves what the plugin declared.
 
     Attributes:
         priority: high is asked first.
-        on_failure: what a failed answer counts as; the user may weaken a guard, a plugin's update may not.
+        on_failure: what a failed answer counts as; the user may weaken a guard, a plugin's update
+            may not.
         off: the plugin is neither asked nor told.
     """
 
@@ -34,19 +37,25 @@ class PluginSpec:
 
     Attributes:
         path: the executable.
-        name: the name it is installed under; None for one that is only tried: its own name counts then.
+        name: the name it is installed under; None for one that is only tried: its own name counts
+            then.
         config: the user's settings for it.
         env: environment variables that the user granted, with their values.
         grants: what it may ask of the host; None: all that its manifest lists.
-        timeout_cap_s: the longest that an answer of its may take, whatever its subscriptions ask for; None: no cap.
+        timeout_cap_s: the longest that an answer of its may take, whatever its subscriptions ask
+            for; None: no cap.
         overrides: by the name of a hook or event, what the user has decided about it.
-        recorded: the manifest that was approved when it was installed. Whenever the plugin is not there (starting, failed,
-            refused, self-disabled), the closed subscriptions in it count and fail, and its names are taken; None: nothing is
-            known of the plugin before it has started.
-        sandbox: no network, and a file system that it can only read but for its data directory; where that cannot be had it is refused.
-        sha256: of the executable that was approved: another file under its path is refused at every start, and one that others than the
-            user could change; None: whatever is there is started.
-        start: starts it otherwise than as an executable; tests put an in-memory plugin there (see `sliphook.testing`).
+        recorded: the manifest that was approved when it was installed. Whenever the plugin is not
+            there (starting, failed, refused, self-disabled), the closed subscriptions in it count
+            and fail, and its names are taken; None: nothing is known of the plugin before it has
+            started.
+        sandbox: no network, and a file system that it can only read but for its data directory;
+            where that cannot be had it is refused.
+        sha256: of the executable that was approved: another file under its path is refused at every
+            start, and one that others than the user could change; None: whatever is there is
+            started.
+        start: starts it otherwise than as an executable; tests put an in-memory plugin there (see
+            `sliphook.testing`).
     """
 
     path: Path
@@ -69,7 +78,8 @@ class PluginStatus:
     Attributes:
         name: its name.
         path: its executable.
-        state: stopped, starting, ready, stopping, restarting, failed, refused, self_disabled or disabled.
+        state: stopped, starting, ready, stopping, restarting, failed, refused, self_disabled or
+            disabled.
         why: what led to the state, for people; None where nothing did.
         pid: the living process, or None.
         restarts: how often it was started again.

@@ -1,7 +1,7 @@
 """One plugin of the host, through all its processes: its state, its restarts, and what is asked of it while it is not there.
 
-Everything that goes wrong with a plugin ends here. Nothing in this module raises into the agent: a fault of our own marks the
-plugin `failed` and is logged with its traceback.
+Everything that goes wrong with a plugin ends here. Nothing in this module raises into the agent: a
+fault of our own marks the plugin `failed` and is logged with its traceback.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Plugin:
         state: where it is.
         why: what led there, or None.
         recorded: the manifest that was approved at installation, or None.
-        manifest: the last one that was accepted, before the first the recorded one; it stays when the process is gone.
+        manifest: the last one that was accepted, before the first the recorded one; it stays when
+            the process is gone.
         waiting: requests that wait for it to become ready.
         settled: set while it is known whether the plugin is there.
         has_worked: it has been ready before, in another process.
@@ -65,8 +66,12 @@ class Plugin:
     def __init__(self, spec: PluginSpec, order: int, host: Supervisor) -> None:
         self.spec = spec
         self.order = order
-        self.recorded, self._broken_record = recorded_manifest(spec, timeout_cap_s=host.timeout_cap_s)
-        self.name = spec.name or (self.recorded.name if self.recorded is not None else quote(spec.path.stem, 64))
+        self.recorded, self._broken_record = recorded_manifest(
+            spec, timeout_cap_s=host.timeout_cap_s
+        )
+        self.name = spec.name or (
+            self.recorded.name if self.recorded is not None else quote(spec.path.stem, 64)
+        )
         self.state = State.STOPPED
         self.why: str | None = None
         self.since = trio.current_time()
@@ -82,10 +87,13 @@ class Plugin:
         self._instance: Instance | None = None
         self.waiting = PendingRequests()
         self._stderr = StderrTail(host.secrets.data)
-        self._recorder = TransportRecorder(host.trace, self.name) if host.trace is not None else None
+        self._recorder = (
+            TransportRecorder(host.trace, self.name) if host.trace is not None else None
+        )
         self.has_worked = False
 
-    # -- what the host asks of it ----------------------------------------------------------------------------------
+    # -- what the host asks of it
+    # ----------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
@@ -95,7 +103,11 @@ class Plugin:
     @property
     def connection(self) -> Connection | None:
         """The conversation with the living process, once its manifest has been accepted."""
-        return self._instance.connection if self.state is State.READY and self._instance is not None else None
+        return (
+            self._instance.connection
+            if self.state is State.READY and self._instance is not None
+            else None
+        )
 
     @property
     def open_connection(self) -> Connection | None:
@@ -108,7 +120,10 @@ class Plugin:
             return {}
         if self.ready or self.state.waits:
             return self.manifest.routes
-        closed = {name: tuple(route for route in routes if route.on_failure == "closed") for name, routes in self.manifest.routes.items()}
+        closed = {
+            name: tuple(route for route in routes if route.on_failure == "closed")
+            for name, routes in self.manifest.routes.items()
+        }
         return {name: routes for name, routes in closed.items() if routes}
 
     def status(self) -> PluginStatus:
@@ -126,7 +141,10 @@ class Plugin:
         )
 
     def ask(self, call: Call, params: msgspec.Raw) -> None:
-        """Send a request; while the plugin is starting it waits, with its timeout running. Settled at once where that is hopeless."""
+        """Send a request; while the plugin is starting it waits, with its timeout running.
+
+        Settled at once where that is hopeless.
+        """
         call.start_clock(self._host.deadlines)
         if self.state.waits:
             self.waiting.add(call, params)
@@ -140,10 +158,14 @@ class Plugin:
         else:
             self.waiting.cancel(call)
 
-    # -- orders; none of them waits ----------------------------------------------------------------------------------
+    # -- orders; none of them waits
+    # ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start it, or start it anew: by hand, so what it did before is forgotten. `settled` is set when the outcome is known."""
+        """Start it, or start it anew: by hand, so what it did before is forgotten.
+
+        `settled` is set when the outcome is known.
+        """
         self._policy.reset()
         self._start_asked = True
         self._give(_Order.RUN)
@@ -181,11 +203,15 @@ class Plugin:
             self._instance.stop()
         self._nudge.set()
 
-    # -- supervision -----------------------------------------------------------------------------------------------
+    # -- supervision
+    # -----------------------------------------------------------------------------------------------
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
-        """Obey orders and keep it alive until it is stopped for good. Raises nothing but trio's Cancelled."""
+        """Obey orders and keep it alive until it is stopped for good.
+
+        Raises nothing but trio's Cancelled.
+        """
         try:
             while not (self._order is _Order.CLOSE and not self.state.waits):
                 self._nudge = trio.Event()
@@ -228,11 +254,21 @@ class Plugin:
         try:
             process = await self._spawn()
         except CannotStart as error:
-            self._fail(Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START, str(error))
+            self._fail(
+                Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START,
+                str(error),
+            )
             return
         if self._recorder is not None:
             self._recorder.conceals_config = self.manifest is None
-        instance = Instance(process, self, self._host.deadlines, self._host.handlers(self), self._stderr, self._recorder)
+        instance = Instance(
+            process,
+            self,
+            self._host.deadlines,
+            self._host.handlers(self),
+            self._stderr,
+            self._recorder,
+        )
         self._instance = instance
         if self._recorder is not None:
             self._recorder.life("spawn", note=f"pid {process.pid}: {self.spec.path}")
@@ -254,27 +290,38 @@ class Plugin:
     async def _spawn(self) -> Process:
         if self._broken_record is not None:
             raise CannotStart(self._broken_record)
-        self._host.hide(secret_values(self.spec, self.manifest.wire if self.manifest is not None else None))
+        self._host.hide(
+            secret_values(self.spec, self.manifest.wire if self.manifest is not None else None)
+        )
         return await launch(self.spec, self._host.data_dir(self), self._host.reaper)
 
     async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"
         if instance.ready_since is None and not self.has_worked:
-            # it has never worked: that is no crash to recover from, and trying again would only hide why
+            # it has never worked: that is no crash to recover from, and trying again would only
+            # hide why
             self._fail(Happening.CANNOT_START, why)
             return
         self._change(Happening.DIED, why)
         now = trio.current_time()
-        delay_s = self._policy.died(now, 0.0 if instance.ready_since is None else now - instance.ready_since, random.random())
+        delay_s = self._policy.died(
+            now,
+            0.0 if instance.ready_since is None else now - instance.ready_since,
+            random.random(),
+        )
         if delay_s is None:
             self._fail(Happening.BROKE, f"it died too often, the last time it {why}")
             return
-        self._host.problem(self, f"{self.name} {why}; it is started again{f' in {delay_s:.1f} s' if delay_s else ''}")
+        self._host.problem(
+            self,
+            f"{self.name} {why}; it is started again{f' in {delay_s:.1f} s' if delay_s else ''}",
+        )
         with trio.move_on_after(delay_s):
             await self._nudge.wait()
         self._start_asked = True
 
-    # -- what its process tells (see InstanceOwner) ------------------------------------------------------------------
+    # -- what its process tells (see InstanceOwner)
+    # ------------------------------------------------------------------
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """The plugin has declared itself."""

@@ -21,12 +21,20 @@ class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     def openai(self) -> dict[str, Any]:
         """The tool in the shape of OpenAI's chat completions."""
-        function = {"name": self.name, "description": self.description, "parameters": self.input_schema}
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.input_schema,
+        }
         return {"type": "function", "function": function}
 
     def anthropic(self) -> dict[str, Any]:
         """The tool in the shape of Anthropic's messages."""
-        return {"name": self.name, "description": self.description, "input_schema": self.input_schema}
+        return {
+            "name": self.name,
+            "description": self.description,
+            "input_schema": self.input_schema,
+        }
 
 
 class CommandOffer(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,12 +74,17 @@ class ToolTable:
         if name in self._reserved:
             return "the agent"
         for plugin, scopes in self._tools.items():
-            if plugin != besides and any(tool.name == name for tools in scopes.values() for tool in tools):
+            if plugin != besides and any(
+                tool.name == name for tools in scopes.values() for tool in tools
+            ):
                 return plugin
         return None
 
     def offers(self, session_id: str | None) -> list[ToolOffer]:
-        """The tools of a session: its own and those of every session. Of one name the session's own counts."""
+        """The tools of a session: its own and those of every session.
+
+        Of one name the session's own counts.
+        """
         found: dict[str, ToolOffer] = {}
         for plugin, scopes in self._tools.items():
             for scope in dict.fromkeys((None, session_id)):

@@ -14,7 +14,9 @@ T = TypeVar("T")
 
 
 class Block(Generic[T]):
-    """An `async with` block that is open in a task of the loop, from `enter` to `leave`. Calls that belong to it run inside of it.
+    """An `async with` block that is open in a task of the loop, from `enter` to `leave`.
+
+    Calls that belong to it run inside of it.
 
     Args:
         portal: the loop.
@@ -49,14 +51,24 @@ class Block(Generic[T]):
 
     async def enter(self) -> T:
         """In the loop, in a call of the parent's: enter it."""
-        home = self.parent.nursery if self.parent is not None else trio.lowlevel.current_task().parent_nursery
+        home = (
+            self.parent.nursery
+            if self.parent is not None
+            else trio.lowlevel.current_task().parent_nursery
+        )
         if home is None:
-            raise self.parent.why_over() if self.parent is not None else HostClosed("the host was closed")
+            raise (
+                self.parent.why_over()
+                if self.parent is not None
+                else HostClosed("the host was closed")
+            )
         value: T = await home.start(self._hold)
         return value
 
     async def leave(self, error: BaseException | None = None, *, cancel: bool = False) -> None:
-        """In the loop: leave it, as the caller's own block is left, and wait until that is done. Does nothing if it was never entered.
+        """In the loop: leave it, as the caller's own block is left, and wait until that is done.
+
+        Does nothing if it was never entered.
 
         Args:
             error: what left the caller's block, or None.
@@ -84,7 +96,11 @@ class Block(Generic[T]):
 
     def why_over(self) -> BaseException:
         """Why no call can run in it."""
-        return Interrupted("the turn was interrupted") if self.cancelled else HostClosed("its block is not open")
+        return (
+            Interrupted("the turn was interrupted")
+            if self.cancelled
+            else HostClosed("its block is not open")
+        )
 
     async def _hold(self, *, task_status: trio.TaskStatus[T]) -> None:
         with self._scope:
@@ -111,7 +127,9 @@ class Block(Generic[T]):
                     self.nursery = None
                     self.cancelled = not self._leave.is_set()
                 nursery.cancel_scope.cancel()
-        except BaseException as error:  # trio's Cancelled, one or a group: calls keep what they raise to themselves
+        except (
+            BaseException
+        ) as error:  # trio's Cancelled, one or a group: calls keep what they raise to themselves
             cancelled = error
             if self.cancelled and self._on_cancelled is not None:
                 self._on_cancelled()
@@ -119,7 +137,9 @@ class Block(Generic[T]):
                 await self._leave.wait()
         why = self._error or cancelled
         try:
-            swallowed = await self._manager.__aexit__(type(why) if why is not None else None, why, None)
+            swallowed = await self._manager.__aexit__(
+                type(why) if why is not None else None, why, None
+            )
         except trio.Cancelled:
             raise
         except BaseException as raised:

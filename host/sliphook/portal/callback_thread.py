@@ -41,7 +41,10 @@ class CallbackThread:
         if threading.current_thread() is not self._thread:
             self._thread.join(JOIN_S)
         if self._lost:
-            _log.warning("%d calls of the agent's callbacks were left out: the callbacks are too slow", self._lost)
+            _log.warning(
+                "%d calls of the agent's callbacks were left out: the callbacks are too slow",
+                self._lost,
+            )
 
     def _run(self) -> None:
         while (function := self._waiting.get()) is not None:

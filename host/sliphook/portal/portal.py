@@ -1,7 +1,8 @@
 """A trio loop in a thread of its own, and the ways in: something at once, or a call that takes time. Blocks: see `openblock`.
 
-`sliphook.blocking` and `sliphook.aio` are two faces of the host over this. Who calls from outside is a `Caller`: a thread that waits,
-or an asyncio task. What the loop needs of the agent (its own tools, its approver) is handed to the caller whose call it belongs to.
+`sliphook.blocking` and `sliphook.aio` are two faces of the host over this. Who calls from outside
+is a `Caller`: a thread that waits, or an asyncio task. What the loop needs of the agent (its own
+tools, its approver) is handed to the caller whose call it belongs to.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ R = TypeVar("R")
 
 
 class Interrupted(BaseException):
-    """The turn was interrupted while a call of its was under way, or before it began. Stops at the end of the turn's block.
+    """The turn was interrupted while a call of its was under way, or before it began.
 
-    Like trio's Cancelled it is no `Exception`: an agent that catches every error of a tool does not catch this.
+    Stops at the end of the turn's block.
+
+    Like trio's Cancelled it is no `Exception`: an agent that catches every error of a tool does not
+    catch this.
     """
 
 
@@ -116,12 +120,19 @@ class Portal:
         self._nursery: trio.Nursery | None = None
         self._stop = trio.Event()
         self._calls: set[Call[Any]] = set()
-        self._lock = threading.RLock()  # a signal's handler may interrupt a turn while its thread is here
+        self._lock = (
+            threading.RLock()
+        )  # a signal's handler may interrupt a turn while its thread is here
 
     def start(self) -> None:
-        """Start the thread. It is a daemon: a program that never leaves the host's block can still end."""
+        """Start the thread.
+
+        It is a daemon: a program that never leaves the host's block can still end.
+        """
         started = threading.Event()
-        self._thread = threading.Thread(target=trio.run, args=(self._main, started), name="sliphook", daemon=True)
+        self._thread = threading.Thread(
+            target=trio.run, args=(self._main, started), name="sliphook", daemon=True
+        )
         self._thread.start()
         started.wait()
 
@@ -217,7 +228,9 @@ class Portal:
         nursery = self._nursery if block is None else block.nursery
         if nursery is None:
             self._forget(call)
-            call.refuse(block.why_over() if block is not None else HostClosed("the host was closed"))
+            call.refuse(
+                block.why_over() if block is not None else HostClosed("the host was closed")
+            )
         else:
             nursery.start_soon(self._follow, call)
 

@@ -1,7 +1,7 @@
 """What `sliphook.blocking` and `sliphook.aio` have in common: all that returns at once, whoever calls it.
 
-Both are faces of the same objects in a trio loop of its own (see `portal`). Every method is the trio one, named once: what it takes,
-returns and says of itself is taken over from there.
+Both are faces of the same objects in a trio loop of its own (see `portal`). Every method is the
+trio one, named once: what it takes, returns and says of itself is taken over from there.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class HostSettings(TypedDict, total=False):
     log_dir: Path | None
 
 
-def delivered(settings: HostSettings, deliver: Callable[[Callable[[], None]], None]) -> HostSettings:
+def delivered(
+    settings: HostSettings, deliver: Callable[[Callable[[], None]], None]
+) -> HostSettings:
     """The same settings, with callbacks that hand each call over instead of making it in the loop's thread."""
     changed = cast("dict[str, Any]", settings.copy())
     for name in ("on_notify", "on_progress", "on_log", "on_problem"):
@@ -56,7 +58,9 @@ def delivered(settings: HostSettings, deliver: Callable[[Callable[[], None]], No
     return cast("HostSettings", changed)
 
 
-def _hand_over(deliver: Callable[[Callable[[], None]], None], callback: Callable[..., None], *args: Any) -> None:
+def _hand_over(
+    deliver: Callable[[Callable[[], None]], None], callback: Callable[..., None], *args: Any
+) -> None:
     deliver(partial(callback, *args))
 
 
@@ -97,7 +101,9 @@ class AtOnce(Generic[T, P, R]):
 class Opens(Generic[T, P, M, F]):
     """A method of the trio face that makes something to be entered: here it gives that thing's face."""
 
-    def __init__(self, method: Callable[Concatenate[T, P], M], face: Callable[[Face[Any], M], F]) -> None:
+    def __init__(
+        self, method: Callable[Concatenate[T, P], M], face: Callable[[Face[Any], M], F]
+    ) -> None:
         self._method = method
         self._face = face
         self.__doc__ = method.__doc__
@@ -133,10 +139,13 @@ class SessionFace(Face[Session]):
     notification = AtOnce(Session.notification)
     take_injected = AtOnce(Session.take_injected)
 
-    def interrupt(self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt") -> bool:
+    def interrupt(
+        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+    ) -> bool:
         """Abandon the open turn, here and now; may be called from any thread, from a signal's handler too.
 
-        When this returns all is done that `Session.interrupt` of the trio face does. Calls of the turn that wait are being woken.
+        When this returns all is done that `Session.interrupt` of the trio face does. Calls of the
+        turn that wait are being woken.
 
         Returns:
             False where no turn is open.
@@ -193,7 +202,10 @@ class TurnFace(Face[Turn]):
 
     @property
     def interrupted(self) -> bool:
-        """The turn was abandoned. True as soon as `interrupt` has returned, while the block is still open."""
+        """The turn was abandoned.
+
+        True as soon as `interrupt` has returned, while the block is still open.
+        """
         return self.inner.interrupted
 
     @property

@@ -1,7 +1,7 @@
 """One child process: spawned in a session of its own, watched without being reaped, ended as a group, reaped last.
 
-The order matters. While a dead leader is not reaped, its process id and thus its group's id cannot be given to a stranger, so
-the group can be signalled safely; after reaping no signal is ever sent.
+The order matters. While a dead leader is not reaped, its process id and thus its group's id cannot
+be given to a stranger, so the group can be signalled safely; after reaping no signal is ever sent.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Protocol
 
 import trio
 
+from sliphook.errors import SliphookError
 from sliphook.files.held_file import Abandoned, HeldFile, Seal, Unreadable, is_there
 from sliphook.files.ownership import why_unsafe
 from sliphook.quoting import quote
@@ -35,13 +36,15 @@ TEXT_BUSY_S = 2.0
 POLL_S = 0.05
 """How often a process is looked at that cannot be waited for."""
 
-_CHANGED_MEANWHILE = "its file {path} was changed while it was started; what runs may not be what was approved"
+_CHANGED_MEANWHILE = (
+    "its file {path} was changed while it was started; what runs may not be what was approved"
+)
 
 _spawns = trio.CapacityLimiter(8)
 _waits = trio.CapacityLimiter(math.inf)
 
 
-class CannotStart(Exception):
+class CannotStart(SliphookError):
     """The program could not be started; trying again will not help. str() is one line that says what to do."""
 
 
@@ -68,8 +71,8 @@ class Process(Protocol):
     Attributes:
         pid: of the process and its group.
         stdin, stdout, stderr: our ends, taken by `pipes.take`; whoever takes one closes it.
-        why_changed: tells what became of the approved file since it was looked at, in a line, or None. Waits for the disk, so it is called
-            in a thread. None where no file was approved.
+        why_changed: tells what became of the approved file since it was looked at, in a line, or
+            None. Waits for the disk, so it is called in a thread. None where no file was approved.
     """
 
     pid: int
@@ -92,10 +95,18 @@ class Process(Protocol):
 
 
 class ChildProcess:
-    """A living or dead child. `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it."""
+    """A living or dead child.
+
+    `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it.
+    """
 
     def __init__(
-        self, popen: subprocess.Popen[bytes], reaper: OrphanReaper, *, sandboxed: bool = False, approved: tuple[Path, Seal] | None = None
+        self,
+        popen: subprocess.Popen[bytes],
+        reaper: OrphanReaper,
+        *,
+        sandboxed: bool = False,
+        approved: tuple[Path, Seal] | None = None,
     ) -> None:
         assert popen.stdin is not None
         assert popen.stdout is not None
@@ -103,7 +114,9 @@ class ChildProcess:
         self._popen = popen
         self._reaper = reaper
         self._sandboxed = sandboxed
-        self.why_changed: Callable[[], str | None] | None = partial(_why_changed, *approved) if approved is not None else None
+        self.why_changed: Callable[[], str | None] | None = (
+            partial(_why_changed, *approved) if approved is not None else None
+        )
         self.pid = popen.pid
         self.returncode: int | None = None
         # duplicates: Popen's own file objects would close them again when they are collected
@@ -143,7 +156,10 @@ class ChildProcess:
                 await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
 
     def _has_ended(self) -> bool:
-        return self.returncode is not None or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        return (
+            self.returncode is not None
+            or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        )
 
     def signal_group(self, number: int) -> None:
         """Signal the whole group; does nothing once the leader has been reaped."""
@@ -211,7 +227,9 @@ class _Handover:
 
     def take(self) -> ChildProcess:
         assert self._popen is not None
-        return ChildProcess(self._popen, self._reaper, sandboxed=self._sandboxed, approved=self.approved)
+        return ChildProcess(
+            self._popen, self._reaper, sandboxed=self._sandboxed, approved=self.approved
+        )
 
 
 def _destroy(popen: subprocess.Popen[bytes], reaper: OrphanReaper) -> None:
@@ -224,27 +242,40 @@ def _destroy(popen: subprocess.Popen[bytes], reaper: OrphanReaper) -> None:
 
 
 async def spawn(
-    path: Path, *, cwd: Path, env: Mapping[str, str], reaper: OrphanReaper, sandbox: bool = False, sha256: str | None = None
+    path: Path,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    reaper: OrphanReaper,
+    sandbox: bool = False,
+    sha256: str | None = None,
 ) -> ChildProcess:
-    """Start `path` without arguments and without a shell. Runs in a thread; if the caller is cancelled, what was started is killed.
+    """Start `path` without arguments and without a shell.
+
+    Runs in a thread; if the caller is cancelled, what was started is killed.
 
     Args:
         path: the executable.
         cwd: its folder; it is made where it is missing.
         env: its whole environment.
         reaper: is told of its process group.
-        sandbox: start it without a network and with `cwd` alone to write to (see `sandbox`), or not at all.
+        sandbox: start it without a network and with `cwd` alone to write to (see `sandbox`), or not
+            at all.
         sha256: of the file that was approved; None: whatever is there is started.
 
     Raises:
         Changed: it is another file than the approved one, or became another while it was started.
-        Refused: it cannot have the sandbox that it is to be in; others than the user could change the file that was approved.
-        CannotStart: with the reason; a file that is being written is waited for, at most `TEXT_BUSY_S`.
+        Refused: it cannot have the sandbox that it is to be in; others than the user could change
+            the file that was approved.
+        CannotStart: with the reason; a file that is being written is waited for, at most
+            `TEXT_BUSY_S`.
     """
     handover = _Handover(reaper, sandbox)
     try:
         await trio.to_thread.run_sync(
-            partial(_spawn, path, cwd, dict(env), handover, sandbox, sha256), abandon_on_cancel=True, limiter=_spawns
+            partial(_spawn, path, cwd, dict(env), handover, sandbox, sha256),
+            abandon_on_cancel=True,
+            limiter=_spawns,
         )
     except BaseException:
         handover.abandon()
@@ -256,14 +287,23 @@ async def spawn(
         raise CannotStart(explain_spawn_error(path, error)) from None
 
 
-def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover, sandbox: bool, sha256: str | None) -> None:
+def _spawn(
+    path: Path,
+    cwd: Path,
+    env: dict[str, str],
+    handover: _Handover,
+    sandbox: bool,
+    sha256: str | None,
+) -> None:
     why = why_not_startable(path)
     if why is not None:
         raise CannotStart(why)
     try:
         cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise CannotStart(f"its data folder {quote(str(cwd))} cannot be made: {error.strerror}") from None
+        raise CannotStart(
+            f"its data folder {quote(str(cwd))} cannot be made: {error.strerror}"
+        ) from None
     if sandbox and (why := why_no_sandbox(cwd)) is not None:
         raise Refused(f"it is to run in a sandbox: {why}")
     command = command_for(path, cwd) if sandbox else [str(path.absolute())]
@@ -271,7 +311,9 @@ def _spawn(path: Path, cwd: Path, env: dict[str, str], handover: _Handover, sand
         _popen(path, command, None, cwd, env, handover)
         return
     if cwd.is_symlink():
-        raise Refused(f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere; put a folder there")
+        raise Refused(
+            f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere; put a folder there"
+        )
     held = _held(path, sha256, handover)
     try:
         handover.approved = path, held.seal
@@ -290,16 +332,28 @@ def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
     try:
         held = HeldFile(path, lambda: handover.abandoned)
     except Unreadable as error:
-        raise Refused(f"{error}; what cannot be read cannot be compared with what was approved") from None
+        raise Refused(
+            f"{error}; what cannot be read cannot be compared with what was approved"
+        ) from None
     except Abandoned:
         raise CannotStart("it is not wanted any more") from None
     if held.sha256 != sha256:
         held.close()
-        raise Changed(f"its file {quote(str(path))} has changed", f" (approved was sha256 {sha256}, now it is {held.sha256})")
+        raise Changed(
+            f"its file {quote(str(path))} has changed",
+            f" (approved was sha256 {sha256}, now it is {held.sha256})",
+        )
     return held
 
 
-def _popen(path: Path, command: list[str], executable: str | None, cwd: Path, env: dict[str, str], handover: _Handover) -> None:
+def _popen(
+    path: Path,
+    command: list[str],
+    executable: str | None,
+    cwd: Path,
+    env: dict[str, str],
+    handover: _Handover,
+) -> None:
     give_up = time.monotonic() + TEXT_BUSY_S
     while not handover.abandoned:
         try:

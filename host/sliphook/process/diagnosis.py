@@ -12,12 +12,23 @@ from pathlib import Path
 from sliphook.quoting import quote
 
 _SHEBANG_BYTES = 256
-_ELF_MACHINES = {0x03: "i386", 0x28: "arm", 0x3E: "x86_64", 0xB7: "aarch64", 0xF3: "riscv64", 0x16: "s390x", 0x15: "ppc64le"}
+_ELF_MACHINES = {
+    0x03: "i386",
+    0x28: "arm",
+    0x3E: "x86_64",
+    0xB7: "aarch64",
+    0xF3: "riscv64",
+    0x16: "s390x",
+    0x15: "ppc64le",
+}
 _MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
 
 
 def why_not_startable(path: Path) -> str | None:
-    """What stands in the way of executing `path`: one line that says what to do, or None. Reads at most a few bytes of the file."""
+    """What stands in the way of executing `path`: one line that says what to do, or None.
+
+    Reads at most a few bytes of the file.
+    """
     shown = quote(str(path))
     try:
         info = path.stat()

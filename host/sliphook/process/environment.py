@@ -8,7 +8,17 @@ from typing import Final
 
 from sliphook.quoting import quote
 
-ALLOWED_ENVIRONMENT: Final = ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME", "SHELL")
+ALLOWED_ENVIRONMENT: Final = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "TZ",
+    "TMPDIR",
+    "TERM",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+)
 _NEVER_GRANTED: Final = ("LD_", "DYLD_", "PYTHONPATH", "NODE_OPTIONS")
 _ADDED: Final = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -17,7 +27,9 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -> dict[str, str]:
     """The environment of a plugin: an allow-list of the agent's, what the user granted, and UTF-8 without buffering for Python."""
     kept = {name: value for name, value in environ.items() if is_given_to_all(name)}
-    kept.update({name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)})
+    kept.update(
+        {name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)}
+    )
     return {**kept, **_ADDED}
 
 

@@ -22,7 +22,13 @@ MAX_WAITING: Final = 10_000
 CLOSE_S: Final = 0.5
 """How long `close` waits for the disk."""
 
-_LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR, "stderr": logging.INFO}
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "stderr": logging.INFO,
+}
 
 
 def default_folder() -> Path:
@@ -32,11 +38,18 @@ def default_folder() -> Path:
 
 def safe_name(plugin: str) -> str:
     """The plugin's name as a name of a file, whatever the plugin calls itself."""
-    return "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in plugin) or "_"
+    return (
+        "".join(
+            char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in plugin
+        )
+        or "_"
+    )
 
 
 class PluginLogs:
-    """`NAME.log` for each plugin, mode 0600, rotated. What cannot be written is lost and counted; nothing here waits or raises.
+    """`NAME.log` for each plugin, mode 0600, rotated.
+
+    What cannot be written is lost and counted; nothing here waits or raises.
 
     Args:
         folder: where the files are; it is made with the first line, for the user alone.
@@ -62,7 +75,9 @@ class PluginLogs:
         if self._closing.is_set():
             self._refused += 1
             return
-        record = logging.LogRecord(safe_name(plugin), _LEVELS.get(level, logging.INFO), "", 0, message, None, None)
+        record = logging.LogRecord(
+            safe_name(plugin), _LEVELS.get(level, logging.INFO), "", 0, message, None, None
+        )
         record.levelname = level
         try:
             if self._thread is None:
@@ -108,15 +123,34 @@ class PluginLogs:
 
 
 class _File(RotatingFileHandler):
-    """One file. Unlike its parent it raises where it cannot write, and says how many lines are missing when it can again."""
+    """One file.
+
+    Unlike its parent it raises where it cannot write, and says how many lines are missing when it
+    can again.
+    """
 
     def __init__(self, path: Path) -> None:
         self.missing = 0
-        super().__init__(path, maxBytes=FILE_BYTES, backupCount=OLD_FILES, encoding="utf-8", errors="backslashreplace")
-        self.setFormatter(logging.Formatter("%(asctime)s.%(msecs)03d %(process)d %(levelname)s: %(message)s", "%Y-%m-%dT%H:%M:%S"))
+        super().__init__(
+            path,
+            maxBytes=FILE_BYTES,
+            backupCount=OLD_FILES,
+            encoding="utf-8",
+            errors="backslashreplace",
+        )
+        self.setFormatter(
+            logging.Formatter(
+                "%(asctime)s.%(msecs)03d %(process)d %(levelname)s: %(message)s",
+                "%Y-%m-%dT%H:%M:%S",
+            )
+        )
 
     def _open(self) -> io.TextIOWrapper:
-        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(
+            self.baseFilename,
+            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
+            0o600,
+        )
         return open(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def emit(self, record: logging.LogRecord) -> None:

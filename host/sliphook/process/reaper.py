@@ -18,10 +18,12 @@ SCRIPT = Path(__file__).with_name("reaper_main.py")
 
 
 class OrphanReaper:
-    """One small process beside a host. It is told which process groups live, and acts only when the host is dead.
+    """One small process beside a host.
 
-    Without it (it cannot be started, or was killed) plugins work all the same; only `kill -9` of the host may then leave some behind.
-    Used from several threads.
+    It is told which process groups live, and acts only when the host is dead.
+
+    Without it (it cannot be started, or was killed) plugins work all the same; only `kill -9` of
+    the host may then leave some behind. Used from several threads.
     """
 
     def __init__(self) -> None:
@@ -42,7 +44,9 @@ class OrphanReaper:
                     start_new_session=True,
                 )
             except OSError as error:
-                _log.warning("the reaper cannot be started (%s); plugins may outlive a killed agent", error)
+                _log.warning(
+                    "the reaper cannot be started (%s); plugins may outlive a killed agent", error
+                )
                 return
             assert self._process.stdin is not None
             self._pipe = os.dup(self._process.stdin.fileno())

@@ -1,8 +1,9 @@
 """The reaper: a process that outlives the host by two seconds at most, and takes the plugins with it.
 
-Run as a script, with nothing but the standard library. It reads lines from its standard input: `+ID` for a process group that lives,
-`-ID` for one that does not any more. When the pipe breaks, or its parent is another one, the host is dead: the groups have a
-moment to end by themselves, as their own pipes have broken too; what is left is killed.
+Run as a script, with nothing but the standard library. It reads lines from its standard input:
+`+ID` for a process group that lives, `-ID` for one that does not any more. When the pipe breaks, or
+its parent is another one, the host is dead: the groups have a moment to end by themselves, as their
+own pipes have broken too; what is left is killed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ GRACE_S = 1.0
 
 
 def keep() -> None:
-    """Wait for the host's end, then see to it that nothing is left. Ends at once where nothing is to be kept."""
+    """Wait for the host's end, then see to it that nothing is left.
+
+    Ends at once where nothing is to be kept.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)
     groups = _watch(os.getppid())
@@ -56,8 +60,9 @@ def _watch(parent: int) -> set[int]:
 def _lives(group: int) -> bool:
     """Somebody is in the group, and its id has not been given to a stranger.
 
-    An id cannot be given away while its group has members. So where the leader is gone and members are left, it is still theirs;
-    where a process has the id now, it must be the leader of a session of its own, as our plugins are.
+    An id cannot be given away while its group has members. So where the leader is gone and members
+    are left, it is still theirs; where a process has the id now, it must be the leader of a session
+    of its own, as our plugins are.
     """
     try:
         if os.getsid(group) != group or os.getpgid(group) != group:

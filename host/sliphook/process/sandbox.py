@@ -1,12 +1,17 @@
-"""A plugin's process without a network and with a file system that it can only read, by bubblewrap. Linux only.
+"""A plugin's process without a network and with a file system that it can only read, by bubblewrap.
 
-`sandbox_command` is the whole of it: what is started in the place of the plugin. bubblewrap stays as the leader of the process group
-and ends with the plugin's status, so all that the host does with a plugin's group it can do with this one. Two things are special:
+Linux only.
 
-- bubblewrap would die of the SIGTERM that asks its group to end, and take with it the plugin's time to do so. So it is started with the
-  signal ignored, by a shell, and inside a few lines of Python give the plugin the default back.
-- `--die-with-parent` is left out: it is bound to the thread that starts the process, and ours retire while the plugin lives. The reaper
-  does it; and where bubblewrap's second process dies, which is the first one inside, the system ends all that is inside.
+`sandbox_command` is the whole of it: what is started in the place of the plugin. bubblewrap stays
+as the leader of the process group and ends with the plugin's status, so all that the host does with
+a plugin's group it can do with this one. Two things are special:
+
+- bubblewrap would die of the SIGTERM that asks its group to end, and take with it the plugin's time
+  to do so. So it is started with the signal ignored, by a shell, and inside a few lines of Python
+  give the plugin the default back.
+- `--die-with-parent` is left out: it is bound to the thread that starts the process, and ours
+  retire while the plugin lives. The reaper does it; and where bubblewrap's second process dies,
+  which is the first one inside, the system ends all that is inside.
 """
 
 from __future__ import annotations
@@ -39,7 +44,15 @@ except OSError as error:
 """
 
 
-def sandbox_command(path: Path, target: Path, data_dir: Path, *, bwrap: str, python: str, prefixes: Sequence[Path] = ()) -> list[str]:
+def sandbox_command(
+    path: Path,
+    target: Path,
+    data_dir: Path,
+    *,
+    bwrap: str,
+    python: str,
+    prefixes: Sequence[Path] = (),
+) -> list[str]:
     """The argv that runs a plugin inside of a sandbox. Pure.
 
     Args:
@@ -55,13 +68,25 @@ def sandbox_command(path: Path, target: Path, data_dir: Path, *, bwrap: str, pyt
         command += ["--tmpfs", str(folder)]
     for shown in dict.fromkeys(_hidden((path, target), prefixes)):
         command += ["--ro-bind", str(shown), str(shown)]
-    command += ["--bind", str(data_dir), str(data_dir), "--chdir", str(data_dir), "--setenv", "TMPDIR", "/tmp"]
+    command += [
+        "--bind",
+        str(data_dir),
+        str(data_dir),
+        "--chdir",
+        str(data_dir),
+        "--setenv",
+        "TMPDIR",
+        "/tmp",
+    ]
     command += ["--unshare-net", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]
     return [*command, "--", python, "-I", "-S", "-c", _DEFAULT_SIGTERM, str(path)]
 
 
 def _hidden(files: Sequence[Path], folders: Sequence[Path]) -> Iterator[Path]:
-    """What the plugin needs and would not find, as it is in a folder that is empty inside. A file brings its neighbours along."""
+    """What the plugin needs and would not find, as it is in a folder that is empty inside.
+
+    A file brings its neighbours along.
+    """
     for needed in (*(file if file.parent in PRIVATE else file.parent for file in files), *folders):
         if any(folder in needed.parents for folder in PRIVATE):
             yield needed
@@ -81,12 +106,18 @@ def command_for(path: Path, data_dir: Path) -> list[str]:
         bwrap=shutil.which("bwrap") or "bwrap",
         python=sys.executable,
         # what this Python imports from: a plugin in Python mostly runs with the same one
-        prefixes=[Path(folder) for folder in (sys.prefix, sys.base_prefix, *sys.path) if os.path.isabs(folder) and os.path.isdir(folder)],
+        prefixes=[
+            Path(folder)
+            for folder in (sys.prefix, sys.base_prefix, *sys.path)
+            if os.path.isabs(folder) and os.path.isdir(folder)
+        ],
     )
 
 
 def why_no_sandbox(data_dir: Path) -> str | None:
-    """Why no plugin can be put in a sandbox here: one line that says what to do, or None. Found by trying, in about 50 ms.
+    """Why no plugin can be put in a sandbox here: one line that says what to do, or None.
+
+    Found by trying, in about 50 ms.
 
     Args:
         data_dir: a folder that the trial may use; it must exist.

@@ -1,4 +1,7 @@
-"""How a process is ended, and how a dead one is buried. Shielded by the caller; the longest way takes under six seconds."""
+"""How a process is ended, and how a dead one is buried.
+
+Shielded by the caller; the longest way takes under six seconds.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,13 @@ KILL_GRACE_S = 2.0
 
 
 async def terminate(
-    process: Process, connection: Connection, deadlines: Deadlines, hurry: trio.Event, *, polite: bool, say: Callable[[str], None]
+    process: Process,
+    connection: Connection,
+    deadlines: Deadlines,
+    hurry: trio.Event,
+    *,
+    polite: bool,
+    say: Callable[[str], None],
 ) -> None:
     """Ask, wait, insist, kill: each step only if the one before did not help.
 
@@ -94,7 +103,9 @@ async def bury(process: Process, name: str, *, grace_s: float) -> int | None:
             await process.exited()
     returncode = process.reap()
     if returncode is None:
-        _log.error("the process %d of the plugin %s cannot be killed and is left behind", process.pid, name)
+        _log.error(
+            "the process %d of the plugin %s cannot be killed and is left behind", process.pid, name
+        )
     return returncode
 
 

@@ -22,7 +22,9 @@ class StderrTail:
     def __init__(self, clean: Callable[[bytes], bytes] | None = None) -> None:
         self._clean = clean
         self._rest = b""
-        self._skipping = False  # the rest of a line that was cut: a secret could have been cut in two
+        self._skipping = (
+            False  # the rest of a line that was cut: a secret could have been cut in two
+        )
         self._kept: deque[str] = deque(maxlen=TAIL_LINES)
         self._second = 0.0
         self._in_second = 0
@@ -34,7 +36,10 @@ class StderrTail:
         return tuple(self._kept)
 
     def feed(self, data: bytes, now_s: float) -> list[str]:
-        """Take a piece; returns the lines to log. Above `LINES_PER_SECOND` they are counted in `suppressed` instead."""
+        """Take a piece; returns the lines to log.
+
+        Above `LINES_PER_SECOND` they are counted in `suppressed` instead.
+        """
         if self._skipping:
             _, ended, data = data.partition(b"\n")
             self._skipping = not ended

@@ -1,4 +1,7 @@
-"""Which file is meant by what the user typed, and which plugins the package managers have brought. Nothing here runs anything."""
+"""Which file is meant by what the user typed, and which plugins the package managers have brought.
+
+Nothing here runs anything.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,11 @@ def find_executable(given: str) -> Path:
         return Path(given)
     found = shutil.which(PREFIX + given)
     if found is None:
-        hint = f"; if you mean the file, say ./{given}" if Path(given).exists() else "; `sliphook list --available` shows what is there"
+        hint = (
+            f"; if you mean the file, say ./{given}"
+            if Path(given).exists()
+            else "; `sliphook list --available` shows what is there"
+        )
         raise RegistryError(f"there is no {PREFIX}{given} on PATH{hint}")
     return Path(found)
 
@@ -65,7 +72,9 @@ def look_at(path: Path) -> Executable:
         str(resolved).encode()
     except UnicodeEncodeError:
         shown = quote(str(resolved), 200)
-        raise RegistryError(f"{shown} is no UTF-8 and cannot be recorded; rename the file or its folder") from None
+        raise RegistryError(
+            f"{shown} is no UTF-8 and cannot be recorded; rename the file or its folder"
+        ) from None
     try:
         return Executable(resolved, sha256_of(resolved), interpreter_of(resolved))
     except Unreadable as error:
@@ -81,7 +90,10 @@ def state_of(plugin: Registered) -> tuple[str, str | None]:
     except RegistryError as error:
         return "refused", str(error)
     if found.sha256 != plugin.sha256:
-        return "refused", f"its file has changed; if that is right, run: sliphook trust {plugin.name} (now its sha256 is {found.sha256})"
+        return (
+            "refused",
+            f"its file has changed; if that is right, run: sliphook trust {plugin.name} (now its sha256 is {found.sha256})",
+        )
     return "enabled", None
 
 
@@ -96,7 +108,12 @@ def available() -> dict[str, Path]:
         for entry in entries:
             name = entry.name.removeprefix(PREFIX)
             fits = entry.name.startswith(PREFIX) and re.fullmatch(NAME_PATTERNS["plugin"], name)
-            if fits and name not in found and os.access(entry.path, os.X_OK) and not os.path.isdir(entry.path):
+            if (
+                fits
+                and name not in found
+                and os.access(entry.path, os.X_OK)
+                and not os.path.isdir(entry.path)
+            ):
                 found[name] = Path(os.path.abspath(entry.path))
     return dict(sorted(found.items()))
 

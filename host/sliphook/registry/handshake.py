@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import trio
 
+from sliphook.errors import SliphookError
 from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction, launch
 from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
@@ -18,7 +19,7 @@ from sliphook.transport.deadlines import Deadlines
 from sliphook_sdk.protocol import PluginInfo
 
 
-class InterviewError(Exception):
+class InterviewError(SliphookError):
     """The plugin did not declare itself as it should. str() is one line that follows its name."""
 
 
@@ -72,7 +73,9 @@ class _Answers:
         """What it logs meanwhile is of no interest."""
 
 
-async def _ask(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper, deadlines: Deadlines) -> _Answers:
+async def _ask(
+    spec: PluginSpec, data_dir: Path, reaper: OrphanReaper, deadlines: Deadlines
+) -> _Answers:
     answers = _Answers(spec.name or spec.path.stem)
     try:
         process = await launch(spec, data_dir, reaper)

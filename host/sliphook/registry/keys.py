@@ -1,4 +1,7 @@
-"""The keys of an installed plugin's file: THE table of them. `docs/installing.md` is made from it."""
+"""The keys of an installed plugin's file: THE table of them.
+
+`docs/installing.md` is made from it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ class HookKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the user has decided about a plugin's subscriptions to one hook or event; a key that is not there leaves the plugin's own."""
 
     priority: Annotated[int | None, doc("high is asked first", 10)] = None
-    on_failure: Annotated[OnFailure | None, doc("what a failed answer counts as: `closed` denies, `open` abstains", "open")] = None
+    on_failure: Annotated[
+        OnFailure | None,
+        doc("what a failed answer counts as: `closed` denies, `open` abstains", "open"),
+    ] = None
     off: Annotated[bool, doc("true: the plugin is neither asked nor told", True)] = False
 
 
@@ -32,30 +38,43 @@ class RecordedKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     path: Annotated[str, doc("the executable, symbolic links resolved", "/home/ada/bin/guard")]
     sha256: Annotated[str, doc("of the executable's bytes: another file is refused", "9f86d081…")]
-    interpreter: Annotated[str | None, doc("what runs a script, for your information; it is not hashed", "/usr/bin/python3")] = None
+    interpreter: Annotated[
+        str | None,
+        doc("what runs a script, for your information; it is not hashed", "/usr/bin/python3"),
+    ] = None
     installed: Annotated[datetime, doc("when")]
-    manifest: Annotated[str, doc("what the plugin declared, as JSON; who asks for more than that is refused", "{…}")]
+    manifest: Annotated[
+        str, doc("what the plugin declared, as JSON; who asks for more than that is refused", "{…}")
+    ]
 
 
 class PluginKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An installed plugin's file, `NAME.toml`."""
 
     enabled: Annotated[bool, doc("false: it is not started, and guards nothing", True)] = True
-    order: Annotated[int, doc("its place among the plugins, where priorities do not decide; low comes first", 1)] = 0
-    grants: Annotated[list[Uses], doc("what it may ask of the agent, of all that it `uses`", ["inject"])] = msgspec.field(
-        default_factory=list[Uses]
-    )
-    env: Annotated[list[str], doc("environment variables that it is given, by name", ["DEPLOY_TOKEN"])] = msgspec.field(
-        default_factory=list[str]
-    )
-    timeout_cap_s: Annotated[float | None, doc("seconds that an answer may take at most, whatever it asks for", 2.0)] = None
-    sandbox: Annotated[bool, doc("Linux: no network, and no writing but to its own folder", False)] = False
-    config: Annotated[dict[str, Any], doc("its settings; its own documentation says which there are", {"channel": "ops"})] = msgspec.field(
-        default_factory=dict[str, Any]
-    )
-    hooks: Annotated[dict[str, HookKeys], doc("by the name of a hook or event, what you have decided about it", {})] = msgspec.field(
-        default_factory=dict[str, HookKeys]
-    )
+    order: Annotated[
+        int, doc("its place among the plugins, where priorities do not decide; low comes first", 1)
+    ] = 0
+    grants: Annotated[
+        list[Uses], doc("what it may ask of the agent, of all that it `uses`", ["inject"])
+    ] = msgspec.field(default_factory=list[Uses])
+    env: Annotated[
+        list[str], doc("environment variables that it is given, by name", ["DEPLOY_TOKEN"])
+    ] = msgspec.field(default_factory=list[str])
+    timeout_cap_s: Annotated[
+        float | None, doc("seconds that an answer may take at most, whatever it asks for", 2.0)
+    ] = None
+    sandbox: Annotated[
+        bool, doc("Linux: no network, and no writing but to its own folder", False)
+    ] = False
+    config: Annotated[
+        dict[str, Any],
+        doc("its settings; its own documentation says which there are", {"channel": "ops"}),
+    ] = msgspec.field(default_factory=dict[str, Any])
+    hooks: Annotated[
+        dict[str, HookKeys],
+        doc("by the name of a hook or event, what you have decided about it", {}),
+    ] = msgspec.field(default_factory=dict[str, HookKeys])
     recorded: Annotated[RecordedKeys, doc("what was approved", {})]
 
 
@@ -78,7 +97,9 @@ def check_plugin_keys(keys: PluginKeys) -> None:
     try:
         msgspec.json.decode(keys.recorded.manifest, type=Manifest)
     except DECODE_ERRORS as error:
-        raise BadKey(("recorded", "manifest"), f"it is no manifest: {quote(str(error), 200)}") from None
+        raise BadKey(
+            ("recorded", "manifest"), f"it is no manifest: {quote(str(error), 200)}"
+        ) from None
 
 
 def check_timeout_cap(cap_s: float | None, keys: tuple[str, ...]) -> None:
@@ -88,7 +109,9 @@ def check_timeout_cap(cap_s: float | None, keys: tuple[str, ...]) -> None:
         BadKey: it is none.
     """
     if cap_s is not None and not MIN_TIMEOUT_S <= cap_s <= MAX_TIMEOUT_S:
-        raise BadKey(keys, f"{cap_s:g} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds")
+        raise BadKey(
+            keys, f"{cap_s:g} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds"
+        )
 
 
 def check_hooks(hooks: dict[str, HookKeys], keys: tuple[str, ...]) -> None:
@@ -104,4 +127,6 @@ def check_hooks(hooks: dict[str, HookKeys], keys: tuple[str, ...]) -> None:
             hint = f"did you mean {close}?" if close else "`sliphook events` lists them"
             raise BadKey((*keys, name), f"there is no such hook or event; {hint}")
         if hook.on_failure == "closed" and "deny" not in entry.decisions:
-            raise BadKey((*keys, name, "on_failure"), f"closed needs a hook that can deny, and {name} cannot")
+            raise BadKey(
+                (*keys, name, "on_failure"), f"closed needs a hook that can deny, and {name} cannot"
+            )

@@ -11,13 +11,14 @@ from typing import Any
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook_sdk.protocol import Manifest, Uses
 
 from .keys import HookKeys, PluginKeys, RecordedKeys
 
 
-class RegistryError(Exception):
+class RegistryError(SliphookError):
     """It cannot be done. str() is one line that says what, to which plugin, and what to do."""
 
 
@@ -106,7 +107,10 @@ def registered(name: str, keys: PluginKeys) -> Registered:
         order=keys.order,
         enabled=keys.enabled,
         config=keys.config,
-        overrides={event: Override(hook.priority, hook.on_failure, hook.off) for event, hook in keys.hooks.items()},
+        overrides={
+            event: Override(hook.priority, hook.on_failure, hook.off)
+            for event, hook in keys.hooks.items()
+        },
         timeout_cap_s=keys.timeout_cap_s,
         sandbox=keys.sandbox,
     )
@@ -115,7 +119,9 @@ def registered(name: str, keys: PluginKeys) -> Registered:
 def file_content(plugin: Registered) -> dict[str, Any]:
     """What stands in the plugin's file, in the order in which people read it; defaults are left out but for two that are often changed."""
     hooks = {
-        event: HookKeys(priority=override.priority, on_failure=override.on_failure, off=override.off)
+        event: HookKeys(
+            priority=override.priority, on_failure=override.on_failure, off=override.off
+        )
         for event, override in plugin.overrides.items()
         if override != Override()
     }
@@ -137,7 +143,11 @@ def file_content(plugin: Registered) -> dict[str, Any]:
         ),
     )
     content: dict[str, Any] = msgspec.to_builtins(keys, builtin_types=(datetime,))
-    return {"enabled": plugin.enabled, "order": plugin.order, **{key: value for key, value in content.items() if value != {}}}
+    return {
+        "enabled": plugin.enabled,
+        "order": plugin.order,
+        **{key: value for key, value in content.items() if value != {}},
+    }
 
 
 def _as_text(manifest: Manifest) -> str:

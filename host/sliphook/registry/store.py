@@ -1,4 +1,7 @@
-"""The folder of the installed plugins. Reading never waits; changes are made under a lock and atomically, while agents run too."""
+"""The folder of the installed plugins.
+
+Reading never waits; changes are made under a lock and atomically, while agents run too.
+"""
 
 from __future__ import annotations
 
@@ -44,17 +47,25 @@ class Registry:
             RegistryError: no plugin can have this name.
         """
         if not re.fullmatch(NAME_PATTERNS["plugin"], name):
-            raise RegistryError(f"'{quote(name, 80)}' is no name of a plugin; names match {NAME_PATTERNS['plugin']}")
+            raise RegistryError(
+                f"'{quote(name, 80)}' is no name of a plugin; names match {NAME_PATTERNS['plugin']}"
+            )
         return self.folder / f"{name}.toml"
 
     def names(self) -> list[str]:
         """The names of all files there are, broken ones too; sorted."""
         try:
-            return sorted(path.stem for path in self.folder.iterdir() if path.suffix == ".toml" and not path.name.startswith("."))
+            return sorted(
+                path.stem
+                for path in self.folder.iterdir()
+                if path.suffix == ".toml" and not path.name.startswith(".")
+            )
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise RegistryError(f"the installed plugins in {quote(str(self.folder))} cannot be read: {error.strerror}") from None
+            raise RegistryError(
+                f"the installed plugins in {quote(str(self.folder))} cannot be read: {error.strerror}"
+            ) from None
 
     def read(self) -> list[Registered | Broken]:
         """Every installed plugin, in the order of installation; a file that is broken loses that plugin alone.
@@ -63,7 +74,10 @@ class Registry:
             RegistryError: the folder cannot be read.
         """
         found = [self._read_or_broken(name) for name in self.names()]
-        return sorted(found, key=lambda one: (one.order, one.name) if isinstance(one, Registered) else (0, one.name))
+        return sorted(
+            found,
+            key=lambda one: (one.order, one.name) if isinstance(one, Registered) else (0, one.name),
+        )
 
     def get(self, name: str) -> Registered:
         """One of them.
@@ -80,7 +94,11 @@ class Registry:
             environ: where the values of the granted variables come from.
         """
         all_of_them = self.read()
-        plugins = [plugin.spec(environ) for plugin in all_of_them if isinstance(plugin, Registered) and plugin.enabled]
+        plugins = [
+            plugin.spec(environ)
+            for plugin in all_of_them
+            if isinstance(plugin, Registered) and plugin.enabled
+        ]
         return plugins, [one for one in all_of_them if isinstance(one, Broken)]
 
     def check_free(self, name: str) -> None:
@@ -90,9 +108,12 @@ class Registry:
             RegistryError: something is, or no plugin can have it.
         """
         if os.path.lexists(self.file_of(name)):
-            raise RegistryError(f"a plugin named {name} is installed already; uninstall it first, or give another --name")
+            raise RegistryError(
+                f"a plugin named {name} is installed already; uninstall it first, or give another --name"
+            )
 
-    # -- changes -------------------------------------------------------------------------------------------------------
+    # -- changes
+    # -------------------------------------------------------------------------------------------------------
 
     def add(self, plugin: Registered) -> Registered:
         """Install it, as the last in order; returns it with its order.
@@ -139,7 +160,9 @@ class Registry:
                 raise self._unknown(name) from None
             except (IsADirectoryError, PermissionError):  # what Linux and macOS say of a folder
                 if file.is_dir():
-                    raise RegistryError(f"{quote(str(file), 200)} is a folder; remove it by hand") from None
+                    raise RegistryError(
+                        f"{quote(str(file), 200)} is a folder; remove it by hand"
+                    ) from None
                 raise
 
     @contextlib.contextmanager
@@ -151,14 +174,19 @@ class Registry:
         except (Busy, TomlError) as error:
             raise RegistryError(str(error)) from None
         except OSError as error:
-            raise RegistryError(f"the installed plugins in {quote(str(self.folder))} cannot be changed: {error.strerror}") from None
+            raise RegistryError(
+                f"the installed plugins in {quote(str(self.folder))} cannot be changed: {error.strerror}"
+            ) from None
 
-    # -- one file --------------------------------------------------------------------------------------------------------
+    # -- one file
+    # --------------------------------------------------------------------------------------------------------
 
     def _read(self, name: str) -> tuple[Registered, str]:
         file = self.file_of(name)
         if file.is_symlink():
-            raise RegistryError(f"{quote(str(file), 200)} is a symbolic link, which may lead anywhere; put the file itself there")
+            raise RegistryError(
+                f"{quote(str(file), 200)} is a symbolic link, which may lead anywhere; put the file itself there"
+            )
         self._refuse_what_others_could_change(file)
         try:
             text = text_of(file)
@@ -173,7 +201,9 @@ class Registry:
         try:
             self.file_of(name)
         except RegistryError as error:
-            return Broken(quote(name, 64), file, f"{error}; rename or remove {quote(str(file), 200)}")
+            return Broken(
+                quote(name, 64), file, f"{error}; rename or remove {quote(str(file), 200)}"
+            )
         try:
             return self._read(name)[0]
         except RegistryError as error:

@@ -2,10 +2,13 @@
 
 The order, for each plugin, is the protocol's promise (protocol.md, Interrupts):
 
-1. the turns are marked ended; their requests that are not yet written are taken out of the queue and settled;
-2. the session's events that still wait move to the urgent lane, so that `seq` always rises; then `agent_loop_stopped`;
+1. the turns are marked ended; their requests that are not yet written are taken out of the queue
+  and settled;
+2. the session's events that still wait move to the urgent lane, so that `seq` always rises; then
+  `agent_loop_stopped`;
 3. a `$/cancelRequest` for each request that was written, which is settled here and now;
-4. `post_tool_call` for each open tool call, `turn_end`, and for a child `subagent_stop`, innermost first;
+4. `post_tool_call` for each open tool call, `turn_end`, and for a child `subagent_stop`, innermost
+  first;
 5. the turn's cancel scope is cancelled.
 """
 
@@ -30,7 +33,10 @@ _STOPPED = CATALOGUE["agent_loop_stopped"]
 
 
 def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
-    """Interrupt a session's open turn and its children's. A turn that was interrupted before is only counted."""
+    """Interrupt a session's open turn and its children's.
+
+    A turn that was interrupted before is only counted.
+    """
     root.interrupt_count += 1
     if root.ended:
         return
@@ -45,11 +51,17 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
     turn_ids = {turn.turn_id for turn in turns}
     subscribers = {one.plugin: one for one in session.host.subscribers(_STOPPED.name)}
     stopped = session.stamp(
-        _STOPPED.name, root, reason=reason, invalidation_reason=invalidation_reason, inflight=Inflight(llm=llm, tools=[], requests=[])
+        _STOPPED.name,
+        root,
+        reason=reason,
+        invalidation_reason=invalidation_reason,
+        inflight=Inflight(llm=llm, tools=[], requests=[]),
     )
     recorder = session.host.recorder
     span = recorder.span_of(stopped) if recorder is not None else None
-    announcements: dict[tuple[int, ...], Broadcast] = {}  # by the requests that are under way at a plugin
+    announcements: dict[
+        tuple[int, ...], Broadcast
+    ] = {}  # by the requests that are under way at a plugin
     try:
         for plugin in session.host.everybody():
             written = withdraw(plugin, turn_ids)
@@ -60,7 +72,9 @@ def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
                 requests = tuple(call.id for call in written)
                 if requests not in announcements:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
-                    announcements[requests] = Broadcast(_STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span)
+                    announcements[requests] = Broadcast(
+                        _STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span
+                    )
                 item = announcements[requests].item_for(subscribers[plugin.name])
                 if item is not None:
                     connection.tell(item, urgent=True)
@@ -143,7 +157,9 @@ def _say_over(turn: Turn, *, urgent: bool) -> None:
             last_assistant_message=turn.last_assistant_message,
         )
     if turn.parent is not None:
-        status = {"completed": "completed", "denied": "denied", "interrupted": "cancelled"}.get(turn.outcome or "", "failed")
+        status = {"completed": "completed", "denied": "denied", "interrupted": "cancelled"}.get(
+            turn.outcome or "", "failed"
+        )
         session.tell(
             "subagent_stop",
             turn.parent,

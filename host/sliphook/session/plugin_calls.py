@@ -1,4 +1,7 @@
-"""Having a plugin do something for the model or the user: its tools and its commands. Faults of plugins become results."""
+"""Having a plugin do something for the model or the user: its tools and its commands.
+
+Faults of plugins become results.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,13 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
 class PluginCalls:
     """The plugins' tools and commands (see `ToolHost`)."""
 
-    def __init__(self, plugins: Mapping[str, Plugin], table: ToolTable, approver: Approver | None, recorder: HookRecorder | None) -> None:
+    def __init__(
+        self,
+        plugins: Mapping[str, Plugin],
+        table: ToolTable,
+        approver: Approver | None,
+        recorder: HookRecorder | None,
+    ) -> None:
         self.approver = approver
         self.table = table
         self._plugins = plugins
@@ -64,13 +73,17 @@ class PluginCalls:
     def commands(self) -> list[CommandOffer]:
         """The slash commands of all plugins that are there."""
         return [
-            CommandOffer(name=command.name, description=command.description or "", plugin=plugin.name)
+            CommandOffer(
+                name=command.name, description=command.description or "", plugin=plugin.name
+            )
             for plugin in self._plugins.values()
             if plugin.manifest is not None and (plugin.ready or plugin.state.waits)
             for command in plugin.manifest.commands
         ]
 
-    async def call(self, offer: ToolOffer, tool: OpenTool, turn: Turn) -> tuple[ToolStatus, ToolResult]:
+    async def call(
+        self, offer: ToolOffer, tool: OpenTool, turn: Turn
+    ) -> tuple[ToolStatus, ToolResult]:
         """Have the plugin run its tool inside a turn."""
         session = turn.session
         params = ToolCallParams(
@@ -87,18 +100,38 @@ class PluginCalls:
             return ("error" if answer.result.is_error else "ok"), answer.result
         return statuses.get(answer.status, "error"), answer.result
 
-    async def call_tool(self, offer: ToolOffer, params: ToolCallParams, *, turn_id: str | None = None) -> ToolAnswer:
+    async def call_tool(
+        self, offer: ToolOffer, params: ToolCallParams, *, turn_id: str | None = None
+    ) -> ToolAnswer:
         """Send one `tool/call` and read the answer; never raises for a fault of the plugin."""
         plugin = self._plugins.get(offer.plugin)
         if plugin is None:
             why = f"the plugin {offer.plugin} was left out meanwhile"
             result = _error(f"the tool {offer.name} failed: {why}")
-            return ToolAnswer(plugin=offer.plugin, status="failed_to_start", result=result, elapsed_ms=0.0, error=why)
+            return ToolAnswer(
+                plugin=offer.plugin,
+                status="failed_to_start",
+                result=result,
+                elapsed_ms=0.0,
+                error=why,
+            )
         call = await self._send(
-            plugin, "tool/call", params, params.timeout_s, session_id=params.session_id, turn_id=turn_id, call_id=params.call_id
+            plugin,
+            "tool/call",
+            params,
+            params.timeout_s,
+            session_id=params.session_id,
+            turn_id=turn_id,
+            call_id=params.call_id,
         )
         status, result, error = _tool_result(call, offer.name)
-        return ToolAnswer(plugin=offer.plugin, status=status, result=result, elapsed_ms=call.elapsed_ms, error=error)
+        return ToolAnswer(
+            plugin=offer.plugin,
+            status=status,
+            result=result,
+            elapsed_ms=call.elapsed_ms,
+            error=error,
+        )
 
     async def run_command(self, session: Session, name: str, arguments: str) -> str:
         """Run a plugin's slash command; returns what the user reads.
@@ -111,15 +144,27 @@ class PluginCalls:
             raise HostError(f"there is no command /{quote(name, 40)}; /help lists them")
         turn = session.open_turn
         params = CommandRunParams(
-            **_last_stamp(session), **session.common(turn), name=name, timeout_s=COMMAND_TIMEOUT_S, arguments=arguments
+            **_last_stamp(session),
+            **session.common(turn),
+            name=name,
+            timeout_s=COMMAND_TIMEOUT_S,
+            arguments=arguments,
         )
-        call = await self._send(self._plugins[command.plugin], "command/run", params, COMMAND_TIMEOUT_S, session_id=session.session_id)
+        call = await self._send(
+            self._plugins[command.plugin],
+            "command/run",
+            params,
+            COMMAND_TIMEOUT_S,
+            session_id=session.session_id,
+        )
         if call.status != "answered" or call.result is None:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
             return msgspec.json.decode(call.result, type=CommandResult).text
         except DECODE_ERRORS as error:
-            raise HostError(f"/{name} of {command.plugin} failed: its answer does not fit: {quote(str(error), 200)}") from None
+            raise HostError(
+                f"/{name} of {command.plugin} failed: its answer does not fit: {quote(str(error), 200)}"
+            ) from None
 
     async def _send(
         self,
@@ -133,10 +178,19 @@ class PluginCalls:
         call_id: str | None = None,
     ) -> Call:
         settled = trio.Event()
-        call = Call(method, timeout_s, lambda _: settled.set(), session_id=session_id, turn_id=turn_id, call_id=call_id)
+        call = Call(
+            method,
+            timeout_s,
+            lambda _: settled.set(),
+            session_id=session_id,
+            turn_id=turn_id,
+            call_id=call_id,
+        )
         body = envelope.encode(params)
         if len(body) > MAX_MESSAGE_BYTES - 256:
-            call.settle("error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+            call.settle(
+                "error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}"
+            )
             return call
         if self._recorder is not None:
             call.traceparent = self._recorder.span_of(params)
@@ -160,14 +214,22 @@ def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why
-        return "answered", result if isinstance(result, ToolResult) else ToolResult(content=result), None
+        return (
+            "answered",
+            result if isinstance(result, ToolResult) else ToolResult(content=result),
+            None,
+        )
     why = _why(call)
     status = "refused_answer" if call.status == "error" else str(call.status)
     return status, _error(f"the tool {name} failed: {why}"), why
 
 
 def _why(call: Call) -> str:
-    return f"{quote(call.error.message, 1_000)} ({call.error.code})" if call.error is not None else call.why or str(call.status)
+    return (
+        f"{quote(call.error.message, 1_000)} ({call.error.code})"
+        if call.error is not None
+        else call.why or str(call.status)
+    )
 
 
 def _error(content: str) -> ToolResult:

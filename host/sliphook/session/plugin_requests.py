@@ -1,4 +1,7 @@
-"""What a plugin may ask of the host: `host/*` and `$/progress`, checked, granted and bounded. Every answer is given at once."""
+"""What a plugin may ask of the host: `host/*` and `$/progress`, checked, granted and bounded.
+
+Every answer is given at once.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,12 @@ def _short_fields(fields: dict[str, Any]) -> str:
 
 def _long_fields(fields: dict[str, Any]) -> list[str]:
     """Texts of several lines, as a traceback is: each line on its own."""
-    return [f"  {line}" for value in fields.values() if _is_long(value) for line in str(value).splitlines()[:MAX_FIELD_LINES]]
+    return [
+        f"  {line}"
+        for value in fields.values()
+        if _is_long(value)
+        for line in str(value).splitlines()[:MAX_FIELD_LINES]
+    ]
 
 
 def _is_long(value: object) -> bool:
@@ -90,7 +98,9 @@ class CalledHost(Protocol):
         """How far a request has come."""
         ...
 
-    def replace_tools(self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]) -> str | None:
+    def replace_tools(
+        self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]
+    ) -> str | None:
         """Replace the tools of a scope; returns why not, or None."""
         ...
 
@@ -112,16 +122,26 @@ class PluginRequests:
             "host/notify": partial(self._take, NotifyParams, self._notify, "host/notify"),
             "host/tools": partial(self._take, ToolsParams, self._tools, "host/tools"),
             "host/inject": partial(self._take, InjectParams, self._inject, "host/inject"),
-            "host/interrupt": partial(self._take, InterruptParams, self._interrupt, "host/interrupt"),
+            "host/interrupt": partial(
+                self._take, InterruptParams, self._interrupt, "host/interrupt"
+            ),
         }
 
-    def _take(self, shape: type[P], handle: Callable[[P], Any], granted: str | None, raw: bytes | msgspec.Raw) -> Any:
+    def _take(
+        self,
+        shape: type[P],
+        handle: Callable[[P], Any],
+        granted: str | None,
+        raw: bytes | msgspec.Raw,
+    ) -> Any:
         if granted is not None:
             self._check_grant(granted)
         try:
             params = msgspec.json.decode(raw, type=shape)
         except DECODE_ERRORS as error:
-            raise Refusal(ErrorCode.INVALID_PARAMS, f"the params do not fit: {quote(str(error), 200)}") from None
+            raise Refusal(
+                ErrorCode.INVALID_PARAMS, f"the params do not fit: {quote(str(error), 200)}"
+            ) from None
         return handle(params)
 
     def _check_grant(self, method: str) -> None:
@@ -132,7 +152,9 @@ class PluginRequests:
         if use not in plugin.manifest.uses:
             raise Refusal(ErrorCode.NOT_GRANTED, f"{method} needs '{use}' in the manifest's uses")
         if plugin.spec.grants is not None and use not in plugin.spec.grants:
-            raise Refusal(ErrorCode.NOT_GRANTED, f"the user has not granted '{use}' to {plugin.name}")
+            raise Refusal(
+                ErrorCode.NOT_GRANTED, f"the user has not granted '{use}' to {plugin.name}"
+            )
 
     def _log(self, params: LogParams) -> None:
         if self._logs.allows():
@@ -140,7 +162,11 @@ class PluginRequests:
             if left_out:
                 said = f"{left_out} of its log and progress messages were left out: it sent more than {MAX_LOG_PER_SECOND} in a second"
                 self._host.log_line(self._plugin, "warning", said)
-            self._host.log_line(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS) + _short_fields(params.fields or {}))
+            self._host.log_line(
+                self._plugin,
+                params.level,
+                quote(params.message, _MESSAGE_CHARS) + _short_fields(params.fields or {}),
+            )
             for line in _long_fields(params.fields or {}):
                 self._host.log_line(self._plugin, params.level, quote(line, _MESSAGE_CHARS))
 
@@ -151,7 +177,11 @@ class PluginRequests:
             return
         message = quote(params.message, 200) if params.message is not None else None
         fraction = min(1.0, max(0.0, params.fraction)) if params.fraction is not None else None
-        self._host.show_progress(Progress(plugin=self._plugin.name, call_id=call.call_id, message=message, fraction=fraction))
+        self._host.show_progress(
+            Progress(
+                plugin=self._plugin.name, call_id=call.call_id, message=message, fraction=fraction
+            )
+        )
 
     def _notify(self, params: NotifyParams) -> Empty:
         if not self._notices.allows():
@@ -184,11 +214,15 @@ class PluginRequests:
         turn = session.open_turn
         if turn is None or params.turn_id not in (None, turn.turn_id):
             return InterruptResult(interrupted=False)
-        self._host.log_line(self._plugin, "info", f"interrupts the turn: {quote(params.reason, 300)}")
+        self._host.log_line(
+            self._plugin, "info", f"interrupts the turn: {quote(params.reason, 300)}"
+        )
         return InterruptResult(interrupted=session.interrupt("plugin", "host_interrupt"))
 
     def _session(self, session_id: str) -> Session:
         session = self._host.session_by_id(session_id)
         if session is None:
-            raise Refusal(ErrorCode.UNKNOWN_SESSION, f"no living session has the id {quote(session_id, 64)}")
+            raise Refusal(
+                ErrorCode.UNKNOWN_SESSION, f"no living session has the id {quote(session_id, 64)}"
+            )
         return session

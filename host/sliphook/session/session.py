@@ -1,4 +1,7 @@
-"""One conversation: from `session_start` to `session_end`, and the turns in between. Nothing that closes it ever waits."""
+"""One conversation: from `session_start` to `session_end`, and the turns in between.
+
+Nothing that closes it ever waits.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,17 @@ if TYPE_CHECKING:
 
 EndReason = Literal["exit", "reset", "signal", "error", "shutdown"]
 StartSource = Literal["startup", "resume", "reset"]
-InterruptReason = Literal["user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"]
+InterruptReason = Literal[
+    "user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"
+]
 
 
 class Session:
     """One conversation. Made by `PluginHost.session`, used as `async with`.
 
-    Entering puts `session_start` to the plugins and does not wait for the answers (see `ready`). Leaving, however it happens, tells
-    `session_end` exactly once, after the `turn_end` of a turn that was open.
+    Entering puts `session_start` to the plugins and does not wait for the answers (see `ready`).
+    Leaving, however it happens, tells `session_end` exactly once, after the `turn_end` of a turn
+    that was open.
 
     Attributes:
         session_id: unique; another after `reset`.
@@ -85,7 +91,8 @@ class Session:
         self.tool_calls = 0
         self.usage = Usage()
 
-    # -- the scope -------------------------------------------------------------------------------------------------
+    # -- the scope
+    # -------------------------------------------------------------------------------------------------
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Session:
@@ -94,13 +101,25 @@ class Session:
         return self
 
     @trio.lowlevel.enable_ki_protection
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        reasons: dict[str, EndReason] = {"none": "exit", "cancelled": "shutdown", "signal": "signal", "error": "error"}
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        reasons: dict[str, EndReason] = {
+            "none": "exit",
+            "cancelled": "shutdown",
+            "signal": "signal",
+            "error": "error",
+        }
         self._close(self._end_reason or reasons[exit_kind(error)])
 
     def info(self) -> SessionInfo:
         """What a plugin that starts meanwhile is told."""
-        return SessionInfo(session_id=self.session_id, session_key=self.session_key, platform=self.platform)
+        return SessionInfo(
+            session_id=self.session_id, session_key=self.session_key, platform=self.platform
+        )
 
     @trio.lowlevel.enable_ki_protection
     async def ready(self) -> list[Context]:
@@ -109,7 +128,13 @@ class Session:
             return []
         return list((await self._start.wait(owned=False)).context)
 
-    def turn(self, text: str, *, source: Literal["user", "command", "queued"] = "user", interrupt: bool = False) -> Turn:
+    def turn(
+        self,
+        text: str,
+        *,
+        source: Literal["user", "command", "queued"] = "user",
+        interrupt: bool = False,
+    ) -> Turn:
         """A turn for the user's `text`, to be used as `async with`.
 
         Args:
@@ -124,11 +149,14 @@ class Session:
         return Turn(self, text, source=source, interrupt=interrupt)
 
     @trio.lowlevel.enable_ki_protection
-    def interrupt(self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt") -> bool:
+    def interrupt(
+        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+    ) -> bool:
         """Abandon the open turn, here and now; nothing is waited for.
 
-        When this returns, the plugins have been told or their messages are queued before all others, every request of the turn is
-        settled, `turn_end` is said, and the turn's block is being cancelled. The next turn may begin at once.
+        When this returns, the plugins have been told or their messages are queued before all
+        others, every request of the turn is settled, `turn_end` is said, and the turn's block is
+        being cancelled. The next turn may begin at once.
 
         Args:
             reason: why.
@@ -145,7 +173,10 @@ class Session:
 
     @trio.lowlevel.enable_ki_protection
     def reset(self, cause: str = "new_command") -> None:
-        """Begin anew (`/new`): interrupt, `session_end`, `session_reset`, `session_start`. Nothing is waited for: see `ready`."""
+        """Begin anew (`/new`): interrupt, `session_end`, `session_reset`, `session_start`.
+
+        Nothing is waited for: see `ready`.
+        """
         if self.ended:
             return
         self.interrupt("reset", cause)
@@ -170,7 +201,10 @@ class Session:
     def _close(self, reason: EndReason) -> None:
         if self.ended:
             return
-        self.interrupt("signal" if reason == "signal" else "shutdown", "sigint" if reason == "signal" else "host_interrupt")
+        self.interrupt(
+            "signal" if reason == "signal" else "shutdown",
+            "sigint" if reason == "signal" else "host_interrupt",
+        )
         self._end(reason)
         self.ended = True
         self.host.session_closed(self)
@@ -188,7 +222,8 @@ class Session:
             usage=self.usage,
         )
 
-    # -- what is said ----------------------------------------------------------------------------------------------
+    # -- what is said
+    # ----------------------------------------------------------------------------------------------
 
     def notification(self, level: AlertLevel, message: str, source: str = "agent") -> None:
         """The agent shows the user an error or a warning; the plugins are told."""
@@ -216,14 +251,17 @@ class Session:
         """
         return await self.host.tool_host.run_command(self, name, arguments)
 
-    def count(self, *, model_calls: int = 0, tool_calls: int = 0, usage: Usage | None = None) -> None:
+    def count(
+        self, *, model_calls: int = 0, tool_calls: int = 0, usage: Usage | None = None
+    ) -> None:
         """Add to what `session_end` reports."""
         self.model_calls += model_calls
         self.tool_calls += tool_calls
         if usage is not None:
             self.usage = add_usage(self.usage, usage)
 
-    # -- payloads and fires ----------------------------------------------------------------------------------------
+    # -- payloads and fires
+    # ----------------------------------------------------------------------------------------
 
     def common(self, turn: Turn | None) -> dict[str, Any]:
         """The common fields of a payload, but for `event_id`, `seq` and `time`; the same dict all through a turn."""
@@ -251,7 +289,13 @@ class Session:
 
     def _stamp(self, name: str, turn: Turn | None, fields: dict[str, Any]) -> Payload:
         self.seq += 1
-        return CATALOGUE[name].payload(event_id=f"{self.session_id}-{self.seq}", seq=self.seq, time=now(), **self.common(turn), **fields)
+        return CATALOGUE[name].payload(
+            event_id=f"{self.session_id}-{self.seq}",
+            seq=self.seq,
+            time=now(),
+            **self.common(turn),
+            **fields,
+        )
 
     def reload_payload(self, *, before: int | None) -> Payload:
         """`session_start` for one plugin that came back; it takes no number of its own, as the others do not hear of it.
@@ -261,16 +305,24 @@ class Session:
         """
         payload = self.stamp("session_start", None, source="reload", model=self.model)
         self.seq -= 1  # what is fired next has this number, and an `event_id` made of it
-        return msgspec.structs.replace(payload, event_id=new_id(), seq=self.seq if before is None else before - 1)
+        return msgspec.structs.replace(
+            payload, event_id=new_id(), seq=self.seq if before is None else before - 1
+        )
 
     @trio.lowlevel.enable_ki_protection
-    def tell(self, name: str, turn: Turn | None = None, *, urgent: bool = False, **fields: Any) -> None:
+    def tell(
+        self, name: str, turn: Turn | None = None, *, urgent: bool = False, **fields: Any
+    ) -> None:
         """Put an event, or a hook that nobody may answer any more, to all who subscribed."""
         payload = self.stamp(name, turn, **fields)
         listeners = self.host.listeners(name)
         recorder = self.host.recorder
         span = recorder.told(name, payload) if recorder is not None else None
-        told = tell(CATALOGUE[name], payload, listeners, urgent=urgent, traceparent=span) if listeners else []
+        told = (
+            tell(CATALOGUE[name], payload, listeners, urgent=urgent, traceparent=span)
+            if listeners
+            else []
+        )
         if not told and recorder is not None:
             recorder.unheard(name, payload)
 
@@ -282,10 +334,14 @@ class Session:
         return fire
 
     @trio.lowlevel.enable_ki_protection
-    async def ask(self, name: str, turn: Turn, *, budget_s: float | None = None, **fields: Any) -> Outcome:
+    async def ask(
+        self, name: str, turn: Turn, *, budget_s: float | None = None, **fields: Any
+    ) -> Outcome:
         """Put a hook to all who subscribed and wait for the outcome."""
         if turn.ended:
-            payload = CATALOGUE[name].payload(event_id="", seq=self.seq, time=now(), **self.common(turn), **fields)
+            payload = CATALOGUE[name].payload(
+                event_id="", seq=self.seq, time=now(), **self.common(turn), **fields
+            )
             return await _unless_ended(turn, cancelled_outcome(payload))
         payload = self._stamp(name, turn, fields)
         lone = self._single_fire(name, turn, payload) if budget_s is None else None

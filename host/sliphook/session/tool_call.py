@@ -65,7 +65,10 @@ class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Approver = Callable[[ApprovalRequest], Awaitable[bool]]
-"""Asks a person; True allows. Runs inside the turn, so an interrupt cancels it. One question of a session at a time."""
+"""Asks a person; True allows. Runs inside the turn, so an interrupt cancels it.
+
+One question of a session at a time.
+"""
 
 
 class ToolHost(Protocol):
@@ -84,7 +87,9 @@ class ToolHost(Protocol):
         """The names of all plugins' tools."""
         ...
 
-    async def call(self, offer: ToolOffer, tool: OpenTool, turn: Turn) -> tuple[ToolStatus, ToolResult]:
+    async def call(
+        self, offer: ToolOffer, tool: OpenTool, turn: Turn
+    ) -> tuple[ToolStatus, ToolResult]:
         """Have the plugin run its tool."""
         ...
 
@@ -96,7 +101,14 @@ class ToolHost(Protocol):
 class OpenTool:
     """A tool call whose `pre_tool_call` has been fired and whose `post_tool_call` has not."""
 
-    def __init__(self, call_id: str, model_call_id: str | None, name: str, origin: str, arguments: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        call_id: str,
+        model_call_id: str | None,
+        name: str,
+        origin: str,
+        arguments: dict[str, Any],
+    ) -> None:
         self.call_id = call_id
         self.model_call_id = model_call_id
         self.name = name
@@ -161,7 +173,12 @@ async def call_tool(
     offer = host.find(name, session.session_id) if run is None else None
     if run is None and offer is None:
         known = ", ".join(sorted(host.names(session.session_id)))
-        return _failed(call_id, f"there is no tool named {name}; there is {known}" if known else f"there is no tool named {name}")
+        return _failed(
+            call_id,
+            f"there is no tool named {name}; there is {known}"
+            if known
+            else f"there is no tool named {name}",
+        )
     schema = offer.input_schema if offer is not None else input_schema
     unfit = why_arguments_do_not_fit(arguments, schema) if schema is not None else None
     if unfit is not None:
@@ -170,7 +187,9 @@ async def call_tool(
     if turn.ended:
         await trio.lowlevel.checkpoint_if_cancelled()
         return _cancelled(call_id)
-    tool = OpenTool(call_id, model_call_id, name, offer.plugin if offer is not None else "agent", arguments)
+    tool = OpenTool(
+        call_id, model_call_id, name, offer.plugin if offer is not None else "agent", arguments
+    )
     turn.open_tools[call_id] = tool
     session.count(tool_calls=1)
     try:
@@ -186,7 +205,14 @@ async def call_tool(
     after = await session.ask("post_tool_call", turn, **tool.over(status, result))
     final = cast(PostToolCall, after.payload).result or result
     context = [] if status == "denied" else [*before.context, *after.context]
-    return ToolOutcome(call_id=call_id, status=status, result=final, context=context, duration_ms=tool.duration_ms(), denied_by=reasons)
+    return ToolOutcome(
+        call_id=call_id,
+        status=status,
+        result=final,
+        context=context,
+        duration_ms=tool.duration_ms(),
+        denied_by=reasons,
+    )
 
 
 async def _decide_and_run(
@@ -204,14 +230,25 @@ async def _decide_and_run(
         reasons = (*reasons, *more)
     if denied or turn.ended:
         why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in reasons)
-        return "denied", ToolResult(content=f"the call of {tool.name} was denied: {why}", is_error=True), reasons
+        return (
+            "denied",
+            ToolResult(content=f"the call of {tool.name} was denied: {why}", is_error=True),
+            reasons,
+        )
     if before.substitute is not None:
         tool.substituted_by = before.substituted_by
         result: ToolResult = before.substitute
         return ("error" if result.is_error else "ok"), result, ()
     unfit = why_arguments_do_not_fit(tool.arguments, schema) if schema is not None else None
     if unfit is not None:
-        return "error", ToolResult(content=f"the arguments, as a plugin replaced them, do not fit {tool.name}: {unfit}", is_error=True), ()
+        return (
+            "error",
+            ToolResult(
+                content=f"the arguments, as a plugin replaced them, do not fit {tool.name}: {unfit}",
+                is_error=True,
+            ),
+            (),
+        )
     tool.begin()
     if tool.model_call_id is not None:
         turn.tools_begun.add(tool.model_call_id)
@@ -225,7 +262,9 @@ async def _decide_and_run(
 
 
 @trio.lowlevel.disable_ki_protection
-async def _run_own(run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]], tool: OpenTool) -> tuple[ToolStatus, ToolResult]:
+async def _run_own(
+    run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]], tool: OpenTool
+) -> tuple[ToolStatus, ToolResult]:
     try:
         result = await run(tool.arguments)
         if isinstance(result, ToolResult):
@@ -271,8 +310,12 @@ async def _approve(turn: Turn, tool: OpenTool, before: Outcome) -> tuple[bool, t
 
 
 def _failed(call_id: str, why: str) -> ToolOutcome:
-    return ToolOutcome(call_id=call_id, status="error", result=ToolResult(content=why, is_error=True))
+    return ToolOutcome(
+        call_id=call_id, status="error", result=ToolResult(content=why, is_error=True)
+    )
 
 
 def _cancelled(call_id: str) -> ToolOutcome:
-    return ToolOutcome(call_id=call_id, status="cancelled", result=ToolResult(content="cancelled", is_error=True))
+    return ToolOutcome(
+        call_id=call_id, status="cancelled", result=ToolResult(content="cancelled", is_error=True)
+    )

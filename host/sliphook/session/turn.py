@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
     from .session import Session
 
-TurnOutcome = Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"]
+TurnOutcome = Literal[
+    "completed",
+    "interrupted",
+    "failed",
+    "denied",
+    "max_iterations",
+    "loop_detected",
+    "budget_exceeded",
+]
 InputKind = Literal["approval", "max_iterations", "question"]
 
 
@@ -61,8 +69,9 @@ class LlmGate(msgspec.Struct, frozen=True, kw_only=True):
 class Turn:
     """One turn. Made by `Session.turn` or `Turn.subagent`, used as `async with`.
 
-    Entering tells `turn_start`; leaving, however it happens, tells `turn_end` exactly once. An interrupt cancels the block (trio's
-    Cancelled, which stops at the block's end); afterwards `interrupted` is true.
+    Entering tells `turn_start`; leaving, however it happens, tells `turn_end` exactly once. An
+    interrupt cancels the block (trio's Cancelled, which stops at the block's end); afterwards
+    `interrupted` is true.
 
     Attributes:
         turn_id: unique.
@@ -71,10 +80,19 @@ class Turn:
         outcome: how it ended; None while it is open.
         context: in a child: its system text, from `subagent_start`.
         summary: in a child: what it reports, to be set by the agent.
-        tools_begun: `model_call_id` of the tool calls that began to run; one that was interrupted and is not among them has done nothing.
+        tools_begun: `model_call_id` of the tool calls that began to run; one that was interrupted
+            and is not among them has done nothing.
     """
 
-    def __init__(self, session: Session, text: str, *, source: str, interrupt: bool = False, parent: Turn | None = None) -> None:
+    def __init__(
+        self,
+        session: Session,
+        text: str,
+        *,
+        source: str,
+        interrupt: bool = False,
+        parent: Turn | None = None,
+    ) -> None:
         self.session = session
         self.text = text
         self.source = source
@@ -105,7 +123,8 @@ class Turn:
         self._stop_count = 0
         self._began_s = 0.0
 
-    # -- the scope -------------------------------------------------------------------------------------------------
+    # -- the scope
+    # -------------------------------------------------------------------------------------------------
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
@@ -114,19 +133,31 @@ class Turn:
             raise HostError("the session has ended, so no turn can begin in it")
         if self.parent is None and session.open_turn is not None:
             if not self._interrupt_first:
-                raise TurnOpen("a turn of this session is open; interrupt it first, or pass interrupt=True")
+                raise TurnOpen(
+                    "a turn of this session is open; interrupt it first, or pass interrupt=True"
+                )
             session.interrupt("new_message", "new_message")
         self._began_s = trio.current_time()
         self.began = True
         if self.parent is None:
             session.turn_opened(self)
         self.index = session.turn_count
-        session.tell("turn_start", self, index=self.index, parent_turn_id=self.parent.turn_id if self.parent is not None else None)
+        session.tell(
+            "turn_start",
+            self,
+            index=self.index,
+            parent_turn_id=self.parent.turn_id if self.parent is not None else None,
+        )
         self.scope.__enter__()
         return self
 
     @trio.lowlevel.enable_ki_protection
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
         if not self.ended:
             how = exit_kind(error)
             if how == "cancelled" and self.parent is None:
@@ -136,7 +167,9 @@ class Turn:
             elif how in ("cancelled", "signal"):
                 self.session.close_turn(self, "interrupted")
             else:
-                self.session.close_turn(self, "failed" if how == "error" else self._finish or "completed")
+                self.session.close_turn(
+                    self, "failed" if how == "error" else self._finish or "completed"
+                )
         if self.parent is not None and self in self.parent.children:
             self.parent.children.remove(self)
         return bool(self.scope.__exit__(kind, error, traceback))
@@ -162,25 +195,51 @@ class Turn:
         """How long the turn has been open."""
         return round((trio.current_time() - self._began_s) * 1000, 3) if self.began else 0.0
 
-    # -- hooks -----------------------------------------------------------------------------------------------------
+    # -- hooks
+    # -----------------------------------------------------------------------------------------------------
 
     async def submit(self) -> Prompt:
-        """Put the user's text to the plugins, after the session is ready. Denied: the turn's outcome will be `denied`."""
+        """Put the user's text to the plugins, after the session is ready.
+
+        Denied: the turn's outcome will be `denied`.
+        """
         await self.session.ready()
-        outcome = await self.session.ask("user_prompt_submit", self, source=self.source, text=self.text)
+        outcome = await self.session.ask(
+            "user_prompt_submit", self, source=self.source, text=self.text
+        )
         if outcome.denied and not outcome.cancelled:
             self.finish("denied")
         text = cast(UserPromptSubmit, outcome.payload).text
-        return Prompt(text=text, context=list(outcome.context), denied=outcome.denied, reason=outcome.reason)
+        return Prompt(
+            text=text, context=list(outcome.context), denied=outcome.denied, reason=outcome.reason
+        )
 
-    async def pre_llm_call(self, *, provider: str | None, model: str | None, messages: list[Message], tools: list[ModelTool]) -> LlmGate:
-        """Put a model call to the plugins before it is made. A denied one is told as `llm_call_failed` right away."""
+    async def pre_llm_call(
+        self,
+        *,
+        provider: str | None,
+        model: str | None,
+        messages: list[Message],
+        tools: list[ModelTool],
+    ) -> LlmGate:
+        """Put a model call to the plugins before it is made.
+
+        A denied one is told as `llm_call_failed` right away.
+        """
         self._call_index += 1
         outcome = await self.session.ask(
-            "pre_llm_call", self, call_index=self._call_index, provider=provider, model=model, tools=tools, messages=messages
+            "pre_llm_call",
+            self,
+            call_index=self._call_index,
+            provider=provider,
+            model=model,
+            tools=tools,
+            messages=messages,
         )
         if outcome.denied and not outcome.cancelled:
-            self.llm_call_failed(attempt=1, kind="denied", status=None, message=outcome.reason, will_retry=False)
+            self.llm_call_failed(
+                attempt=1, kind="denied", status=None, message=outcome.reason, will_retry=False
+            )
         else:
             self.llm_under_way = not outcome.cancelled
         payload = cast(PreLlmCall, outcome.payload)
@@ -231,7 +290,9 @@ class Turn:
         )
 
     @trio.lowlevel.enable_ki_protection
-    def llm_call_failed(self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool) -> None:
+    def llm_call_failed(
+        self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool
+    ) -> None:
         """Tell that an attempt to call the model failed."""
         if self.ended:
             return
@@ -266,12 +327,18 @@ class Turn:
             input_schema: the schema of the agent's own tool.
 
         Returns:
-            What the model reads. A plugin's fault, an unknown tool, arguments that do not fit: all are results, never exceptions.
+            What the model reads. A plugin's fault, an unknown tool, arguments that do not fit: all
+            are results, never exceptions.
         """
-        return await call_tool(self, name, arguments, model_call_id=model_call_id, run=run, input_schema=input_schema)
+        return await call_tool(
+            self, name, arguments, model_call_id=model_call_id, run=run, input_schema=input_schema
+        )
 
     async def stop(self) -> str | None:
-        """The model is done: ask whether it may be. Returns the text to go on with, or None; at most eight times a turn it is a text."""
+        """The model is done: ask whether it may be.
+
+        Returns the text to go on with, or None; at most eight times a turn it is a text.
+        """
         outcome = await self.session.ask(
             "stop",
             self,
@@ -282,7 +349,11 @@ class Turn:
         if outcome.continue_with is None or outcome.cancelled:
             return None
         if self._stop_count >= MAX_CONTINUES_PER_TURN:
-            self.session.notification("warning", f"a plugin asked to go on for the {self._stop_count + 1}th time; the turn ends", "host")
+            self.session.notification(
+                "warning",
+                f"a plugin asked to go on for the {self._stop_count + 1}th time; the turn ends",
+                "host",
+            )
             return None
         self._stop_count += 1
         return outcome.continue_with
@@ -290,18 +361,25 @@ class Turn:
     def user_input_required(self, kind: InputKind, prompt: str, call_id: str | None = None) -> None:
         """Tell that the loop pauses for a person."""
         if not self.ended:
-            self.session.tell("user_input_required", self, kind=kind, call_id=call_id, prompt=prompt)
+            self.session.tell(
+                "user_input_required", self, kind=kind, call_id=call_id, prompt=prompt
+            )
 
-    def user_input_received(self, kind: InputKind, choice: str, by: str, call_id: str | None = None) -> None:
+    def user_input_received(
+        self, kind: InputKind, choice: str, by: str, call_id: str | None = None
+    ) -> None:
         """Tell that the loop goes on."""
         if not self.ended:
-            self.session.tell("user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by)
+            self.session.tell(
+                "user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by
+            )
 
     def subagent(self, goal: str) -> ChildTurn:
         """A child agent with a turn of its own, to be used as `async with`; it is interrupted with its parent.
 
         Raises:
-            HostError: on entering, where this turn has ended and the caller runs outside of its block.
+            HostError: on entering, where this turn has ended and the caller runs outside of its
+                block.
         """
         return ChildTurn(self, goal)
 
@@ -324,10 +402,13 @@ class ChildTurn:
         parent = self._parent
         child = Turn(parent.session, self._goal, source="user", parent=parent)
         if not parent.ended:
-            # one of the family from here on: an interrupt tells `subagent_stop`, though the child's turn has not begun
+            # one of the family from here on: an interrupt tells `subagent_stop`, though the child's
+            # turn has not begun
             parent.children.append(child)
             try:
-                outcome = await parent.session.ask("subagent_start", parent, child_agent_id=child.agent_id, goal=self._goal)
+                outcome = await parent.session.ask(
+                    "subagent_start", parent, child_agent_id=child.agent_id, goal=self._goal
+                )
                 child.context = list(outcome.context)
             except BaseException:
                 if not child.ended:
@@ -341,6 +422,11 @@ class ChildTurn:
         return await child.__aenter__()
 
     @trio.lowlevel.enable_ki_protection
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> bool:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> bool:
         assert self._turn is not None
         return await self._turn.__aexit__(kind, error, traceback)

@@ -1,7 +1,8 @@
 """For embedders' tests: plugins that are Python objects, on the real host, without a process and with a clock to steer.
 
-The messages are real: they go through the same connection, limits and timeouts as those of a child process, over pipes inside of
-this one. Only spawning is left out. Nothing here touches the disk or needs a thread, so trio's `MockClock` may drive all of it.
+The messages are real: they go through the same connection, limits and timeouts as those of a child
+process, over pipes inside of this one. Only spawning is left out. Nothing here touches the disk or
+needs a thread, so trio's `MockClock` may drive all of it.
 
 Example:
     ```python
@@ -20,4 +21,15 @@ from .clock import run
 from .fake import FakePlugin, HostRefused, Received
 from .replies import CRASHES, HANGS, After, Fails, Raw, Reply
 
-__all__ = ["CRASHES", "HANGS", "After", "Fails", "FakePlugin", "HostRefused", "Raw", "Received", "Reply", "run"]
+__all__ = [
+    "CRASHES",
+    "HANGS",
+    "After",
+    "Fails",
+    "FakePlugin",
+    "HostRefused",
+    "Raw",
+    "Received",
+    "Reply",
+    "run",
+]

@@ -14,8 +14,9 @@ R = TypeVar("R")
 def run(test: Callable[..., Awaitable[R]], *args: object) -> R:
     """Run an async function on a clock that jumps over every wait: a timeout of five seconds is over at once.
 
-    Only for hosts whose plugins are all fakes: a real process needs real time. With pytest-trio, the fixtures `autojump_clock` and
-    `mock_clock` do the same; the latter stands still until the test says `mock_clock.jump(seconds)`.
+    Only for hosts whose plugins are all fakes: a real process needs real time. With pytest-trio,
+    the fixtures `autojump_clock` and `mock_clock` do the same; the latter stands still until the
+    test says `mock_clock.jump(seconds)`.
 
     Args:
         test: the function.

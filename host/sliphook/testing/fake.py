@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import trio
 
+from sliphook.errors import SliphookError
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook_sdk.protocol import CATALOGUE, ErrorCode, Manifest
 
@@ -19,7 +20,7 @@ from .process import FakeProcess
 from .replies import CRASHES, HANGS, After, Fails, Handler, Raw, Reply
 
 
-class HostRefused(Exception):
+class HostRefused(SliphookError):
     """The host answered a request of the plugin's with an error.
 
     Attributes:
@@ -53,9 +54,10 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 class FakePlugin(PluginSpec):
     """A plugin in memory, to be given to `PluginHost` in the place of a path.
 
-    It answers the handshake, obeys cancels and ends when it is told to; what it says to all else is yours. Answers are values or
-    functions of what the request is about: the payload of a hook, the arguments of a tool, the text behind a command. Functions may
-    be async; what they raise is answered as an error, as the SDKs do.
+    It answers the handshake, obeys cancels and ends when it is told to; what it says to all else is
+    yours. Answers are values or functions of what the request is about: the payload of a hook, the
+    arguments of a tool, the text behind a command. Functions may be async; what they raise is
+    answered as an error, as the SDKs do.
 
     Attributes:
         received: every message of the host, in order, from all its processes.
@@ -63,7 +65,8 @@ class FakePlugin(PluginSpec):
 
     Args:
         name: the plugin's name.
-        hooks: by name, what it answers to a hook; an event's function is called with its payload. It is subscribed to all of them.
+        hooks: by name, what it answers to a hook; an event's function is called with its payload.
+            It is subscribed to all of them.
         hears: hooks and events that it is subscribed to and abstains from.
         subscriptions: what it is subscribed to otherwise than by default, as in a manifest.
         tools: by name, what a tool answers.
@@ -105,8 +108,13 @@ class FakePlugin(PluginSpec):
         self.manifest: dict[str, Any] = {
             "protocol_version": 1,
             "name": name,
-            "subscriptions": [{"event": event} for event in names if all(event != one["event"] for one in special)] + special,
-            "tools": [{"name": tool, "input_schema": (schemas or {}).get(tool)} for tool in self._tools],
+            "subscriptions": [
+                {"event": event} for event in names if all(event != one["event"] for one in special)
+            ]
+            + special,
+            "tools": [
+                {"name": tool, "input_schema": (schemas or {}).get(tool)} for tool in self._tools
+            ],
             "commands": [{"name": command} for command in self._commands],
             **manifest,
         }
@@ -117,7 +125,9 @@ class FakePlugin(PluginSpec):
             grants=grants,
             timeout_cap_s=timeout_cap_s,
             overrides=dict(overrides or {}),
-            recorded=msgspec.convert(self.manifest, Manifest) if recorded is True else recorded or None,
+            recorded=msgspec.convert(self.manifest, Manifest)
+            if recorded is True
+            else recorded or None,
             start=self._start,
         )
         self.received: list[Received] = []
@@ -138,26 +148,41 @@ class FakePlugin(PluginSpec):
     def __hash__(self) -> int:
         return id(self)
 
-    # -- what it was sent -----------------------------------------------------------------------------------------
+    # -- what it was sent
+    # -----------------------------------------------------------------------------------------
 
     def names(self, session_id: str | None = None) -> list[str]:
         """The hooks and events that it was sent, in order; those of one session only, where one is given."""
-        return [message.name for message in self.fired() if session_id in (None, message.params["session_id"])]
+        return [
+            message.name
+            for message in self.fired()
+            if session_id in (None, message.params["session_id"])
+        ]
 
     def fired(self) -> list[Received]:
         """The messages that are hooks and events."""
-        return [message for message in self.received if message.method.startswith(("hook/", "event/"))]
+        return [
+            message for message in self.received if message.method.startswith(("hook/", "event/"))
+        ]
 
     def payloads(self, name: str) -> list[Any]:
         """The payloads of one hook or event, as the catalogue's Structs."""
-        return [msgspec.convert(message.params, CATALOGUE[name].payload) for message in self.fired() if message.name == name]
+        return [
+            msgspec.convert(message.params, CATALOGUE[name].payload)
+            for message in self.fired()
+            if message.name == name
+        ]
 
     async def hears(self, method: str, *, times: int = 1) -> None:
-        """Wait until a method (or the name of a hook or event) was received so often. Events are not waited for by anybody else."""
+        """Wait until a method (or the name of a hook or event) was received so often.
+
+        Events are not waited for by anybody else.
+        """
         while sum(method in (message.method, message.name) for message in self.received) < times:
             await self._news.wait()
 
-    # -- what it does of itself -------------------------------------------------------------------------------------
+    # -- what it does of itself
+    # -------------------------------------------------------------------------------------
 
     async def ask(self, method: str, **params: Any) -> Any:
         """Send a request to the host, such as `host/inject`, and wait for its result.
@@ -204,13 +229,16 @@ class FakePlugin(PluginSpec):
         assert self._stream is not None, "it has not been started"
         return self._stream
 
-    # -- its process --------------------------------------------------------------------------------------------------
+    # -- its process
+    # --------------------------------------------------------------------------------------------------
 
     async def _start(self) -> FakeProcess:
         process = FakeProcess()
         self.starts += 1
         self._process, self._stream = process, Stream(process, self._frozen)
-        trio.lowlevel.spawn_system_task(self._live, process, self._stream, name=f"fake plugin {self.name}")
+        trio.lowlevel.spawn_system_task(
+            self._live, process, self._stream, name=f"fake plugin {self.name}"
+        )
         return process
 
     async def _frozen(self) -> None:
@@ -226,7 +254,9 @@ class FakePlugin(PluginSpec):
         finally:
             process.end(0)
 
-    async def _take(self, message: dict[str, Any], process: FakeProcess, stream: Stream, nursery: trio.Nursery) -> None:
+    async def _take(
+        self, message: dict[str, Any], process: FakeProcess, stream: Stream, nursery: trio.Nursery
+    ) -> None:
         method, request_id = message.get("method"), message.get("id")
         if method is None:
             if request_id in self._asked:
@@ -245,7 +275,8 @@ class FakePlugin(PluginSpec):
         else:
             reply = self._reply_to(method, params)
             if inspect.isawaitable(reply) or isinstance(reply, After):
-                # only what takes time gets a task of its own: all else is answered in the order in which it came
+                # only what takes time gets a task of its own: all else is answered in the order in
+                # which it came
                 nursery.start_soon(self._answer_later, request_id, reply, process, stream)
             elif request_id is not None:
                 await self._answer(request_id, reply, process, stream)
@@ -253,7 +284,9 @@ class FakePlugin(PluginSpec):
     def _reply_to(self, method: str, params: dict[str, Any]) -> Any:
         kind, _, name = method.partition("/")
         if method == "initialize":
-            return _reply(self._initialize, params) if self._initialize is not None else self.manifest
+            return (
+                _reply(self._initialize, params) if self._initialize is not None else self.manifest
+            )
         if method == "tool/call":
             return _reply(self._tools.get(params["name"]), params["arguments"])
         if method == "command/run":
@@ -264,7 +297,9 @@ class FakePlugin(PluginSpec):
             return _reply(self._hooks.get(name), msgspec.convert(params, CATALOGUE[name].payload))
         return None
 
-    async def _answer_later(self, request_id: int | None, reply: Any, process: FakeProcess, stream: Stream) -> None:
+    async def _answer_later(
+        self, request_id: int | None, reply: Any, process: FakeProcess, stream: Stream
+    ) -> None:
         scope = trio.CancelScope()
         if request_id is not None:
             self._under_way[request_id] = scope
@@ -285,13 +320,17 @@ class FakePlugin(PluginSpec):
             reply = Fails(ErrorCode.REQUEST_CANCELLED.text, int(ErrorCode.REQUEST_CANCELLED))
         await self._answer(request_id, reply, process, stream)
 
-    async def _answer(self, request_id: int, reply: Any, process: FakeProcess, stream: Stream) -> None:
+    async def _answer(
+        self, request_id: int, reply: Any, process: FakeProcess, stream: Stream
+    ) -> None:
         if reply is CRASHES:
             process.end(1)
         elif isinstance(reply, Raw):
             await stream.write(reply.data)
         elif isinstance(reply, Fails):
-            await stream.send({"id": request_id, "error": {"code": reply.code, "message": reply.message}})
+            await stream.send(
+                {"id": request_id, "error": {"code": reply.code, "message": reply.message}}
+            )
         elif reply is not HANGS:
             await stream.send({"id": request_id, "result": reply})
 

@@ -29,7 +29,10 @@ class Stream:
         self._writing = trio.Lock()
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """The host's messages, until it closes the pipe or the process has ended. Each is one line of JSON between lines of header."""
+        """The host's messages, until it closes the pipe or the process has ended.
+
+        Each is one line of JSON between lines of header.
+        """
         waiting = b""
         while not self._process.dead():
             try:

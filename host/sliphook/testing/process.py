@@ -12,7 +12,9 @@ from sliphook.transport import descriptors
 
 
 class FakeProcess:
-    """See `process.Process`. The plugin's ends are `reads` and `writes`; they are closed when it ends.
+    """See `process.Process`.
+
+    The plugin's ends are `reads` and `writes`; they are closed when it ends.
 
     Attributes:
         returncode: once it has ended, as `subprocess` gives it.
@@ -54,7 +56,10 @@ class FakeProcess:
             self._ended.set()
 
     def write(self, data: bytes) -> bytes:
-        """Write as much as the pipe takes now; returns the rest. After the end everything is lost."""
+        """Write as much as the pipe takes now; returns the rest.
+
+        After the end everything is lost.
+        """
         if self.returncode is not None:
             return b""
         try:

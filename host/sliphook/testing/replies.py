@@ -43,8 +43,13 @@ class Raw(msgspec.Struct, frozen=True):
     data: bytes
 
 
-Reply: TypeAlias = "dict[str, Any] | msgspec.Struct | str | list[Any] | Misbehaviour | After | Fails | Raw | None"
+Reply: TypeAlias = (
+    "dict[str, Any] | msgspec.Struct | str | list[Any] | Misbehaviour | After | Fails | Raw | None"
+)
 """A result as it stands in JSON, a Struct of the protocol such as `Answer` or `ToolResult`, or how there will be none."""
 
 Handler: TypeAlias = "Callable[[Any], Reply | Awaitable[Reply]]"
-"""Takes what the request is about, gives the reply; may be async. What it raises is answered as an error."""
+"""Takes what the request is about, gives the reply; may be async.
+
+What it raises is answered as an error.
+"""

@@ -1,10 +1,33 @@
-"""The trace: a record of every message, where it can go, and everything that reads it again.
+"""The trace: a record of every message, the sinks that take records, and what reads them again.
 
-`record` is what the host hands out, `writer` carries records off the host's loop, `live` and `file` are the two places they go to,
-`lines` is the format of the file, `render` what a person sees of a record, and `redact` keeps secrets out of both. `otel` stands beside
-them: spans for other tools, made while things happen.
-
-`reading` and `following` read a file, `filter` and `turns` choose from it, and `exchanges` says which records belong together. `summary`
-counts them; `story` tells what began and ended as `spans`, which `timeline` and `perfetto` draw. `script` is what the host had sent to one
-plugin; `replay` has `player` send it again, and `differences` are what came of it.
+`record` is what the host hands out. `writer_thread` carries records off the host's loop to one of
+two sinks, `live_sink` (a terminal) and `file_sink`; `line_format` is the format of the file,
+`render` what a person sees of a record, and `redact` keeps secrets out of both. `reading` and
+`follow` read a file, `filter` and `one_turn` choose from it, `exchanges` says which records belong
+together, and `views` shows them. This package knows nothing of plugins. Public are the names below
+and `sliphook.trace.record`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sliphook.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from .file_sink import FileTrace
+    from .live_sink import LiveTrace
+    from .record import Tee, TraceRecord, TraceSink
+
+__all__ = ["FileTrace", "LiveTrace", "Tee", "TraceRecord", "TraceSink"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "FileTrace": "file_sink",
+        "LiveTrace": "live_sink",
+        "Tee": "record",
+        "TraceRecord": "record",
+        "TraceSink": "record",
+    },
+)

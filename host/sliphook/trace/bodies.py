@@ -14,7 +14,13 @@ __all__ = ["Header", "Lost", "OutcomeBody", "PartBody"]
 class Header(msgspec.Struct, frozen=True, kw_only=True):
     """The body of a `header`, the first line of each file."""
 
-    format: Annotated[int, doc("the version of the format; another number means that fields or kinds have changed their meaning", 1)]
+    format: Annotated[
+        int,
+        doc(
+            "the version of the format; another number means that fields or kinds have changed their meaning",
+            1,
+        ),
+    ]
     sliphook: Annotated[str, doc("the version of the host that wrote the file", "0.1.0")]
     part: Annotated[int, doc("from 1; it rises where a trace goes on in another file", 1)]
 
@@ -30,10 +36,19 @@ class PartBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One plugin's part in an `outcome`."""
 
     plugin: Annotated[str, doc("its name", "guard")]
-    status: Annotated[str, doc("how it ended: answered, told, timed_out, crashed, refused_answer …", "answered")]
-    decision: Annotated[str | None, doc("what it counted as, a failure by `on_failure`", "deny")] = None
-    reason: Annotated[str | None, doc("why, in the plugin's words, or the failure", "not on a Friday")] = None
-    elapsed_ms: Annotated[float | None, doc("from the request's queueing to its end; absent where it was only told", 0.8)] = None
+    status: Annotated[
+        str, doc("how it ended: answered, told, timed_out, crashed, refused_answer …", "answered")
+    ]
+    decision: Annotated[
+        str | None, doc("what it counted as, a failure by `on_failure`", "deny")
+    ] = None
+    reason: Annotated[
+        str | None, doc("why, in the plugin's words, or the failure", "not on a Friday")
+    ] = None
+    elapsed_ms: Annotated[
+        float | None,
+        doc("from the request's queueing to its end; absent where it was only told", 0.8),
+    ] = None
     error: Annotated[str | None, doc("what went wrong")] = None
 
 
@@ -41,7 +56,9 @@ class OutcomeBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The body of an `outcome`: what all answers to one hook came to, and who had what part in it."""
 
     parts: Annotated[list[PartBody], doc("every plugin that was asked or told, in order", [])]
-    decision: Annotated[str | None, doc("deny, ask, allow or absent: nobody had an opinion", "deny")] = None
+    decision: Annotated[
+        str | None, doc("deny, ask, allow or absent: nobody had an opinion", "deny")
+    ] = None
     cancelled: Annotated[bool, doc("the turn ended before all had answered", True)] = False
     substituted_by: Annotated[str | None, doc("whose answer stands in for the call")] = None
     continue_with: Annotated[str | None, doc("in `stop`: the text to go on with")] = None

@@ -1,4 +1,7 @@
-"""Pure: which records of a trace belong together. A request and what ended it, and the names that one plugin had."""
+"""Pure: which records of a trace belong together.
+
+A request and what ended it, and the names that one plugin had.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,12 @@ from .record import TraceRecord
 __all__ = ["Exchanges", "Facts", "Names", "Part", "confirms_cancel", "facts_of", "lost_of"]
 
 Part = Literal["asked", "answered", "given_up", "told", "called", "returned", "said", "other"]
-"""A record's part in the conversation. The host has `asked`, the plugin `answered` or the host `given_up`; the host has `told`. The
-plugin has `called`, the host `returned`; the plugin has `said`. `other` is all that is no such message."""
+"""A record's part in the conversation.
+
+The host has `asked`, the plugin `answered` or the host `given_up`; the host has `told`. The
+plugin has `called`, the host `returned`; the plugin has `said`. `other` is all that is no such
+message.
+"""
 
 _NAMED: Final = frozenset({"tool/call", "command/run"})
 """Requests that a person knows by the name of the tool or command in them."""
@@ -140,7 +147,9 @@ class Exchanges:
             return Step("told", method, facts=facts)
         if facts.method is None:  # a reply has none, whatever the record says of its request's
             return Step("returned", method, self._called.pop((record.plugin, record.id), None))
-        label = f"{method} {facts.params.name}" if method in _NAMED and facts.params.name else method
+        label = (
+            f"{method} {facts.params.name}" if method in _NAMED and facts.params.name else method
+        )
         self._asked[record.plugin, record.id] = record, label
         return Step("asked", label, facts=facts)
 
@@ -168,7 +177,11 @@ class Names:
         """Look at the next record."""
         if record.kind == "lifecycle" and record.verdict == "ready":
             self._known.add(record.plugin)
-        if record.method == "initialize" and record.direction == "from_plugin" and record.plugin not in self._known:
+        if (
+            record.method == "initialize"
+            and record.direction == "from_plugin"
+            and record.plugin not in self._known
+        ):
             name = _decode(_INTRODUCTION, record.body, _Introduction()).result.name
             if name and name != record.plugin:
                 self._said.setdefault(record.plugin, name)

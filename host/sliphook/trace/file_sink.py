@@ -27,17 +27,20 @@ OLD_FILES: Final = 3
 
 
 class FileTrace:
-    """A trace in a file, mode 0600. A disk that is full or slow loses records, never the host's time.
+    """A trace in a file, mode 0600.
+
+    A disk that is full or slow loses records, never the host's time.
 
     A file that somebody moves or deletes meanwhile is begun anew under its name.
 
     Args:
-        path: The file; what it held before is gone, unless another trace is being written to it: then it is left alone. Pipes and
-            devices do, too; those are never moved.
+        path: The file; what it held before is gone, unless another trace is being written to it:
+            then it is left alone. Pipes and devices do, too; those are never moved.
         max_bytes: Begin another file where it has grown over this; None: `FILE_BYTES`.
 
     Raises:
-        OSError: the file cannot be opened for writing, or another trace is being written to it; its `strerror` is for people.
+        OSError: the file cannot be opened for writing, or another trace is being written to it; its
+            `strerror` is for people.
     """
 
     def __init__(self, path: Path, *, max_bytes: int | None = None) -> None:
@@ -77,13 +80,15 @@ class FileTrace:
         if not lost:
             os.close(self._fd)
             return None
-        # The descriptor stays open here: the thread may still be writing to it. The name is free all the same.
+        # The descriptor stays open here: the thread may still be writing to it. The name is free
+        # all the same.
         with contextlib.suppress(OSError):
             fcntl.flock(self._fd, fcntl.LOCK_UN)
         why = self._why or _TOO_FAST
         return f"the trace in {self.path} is not complete: {count(lost, 'record')} lost ({why})"
 
-    # -- in the writer's thread --------------------------------------------------------------------------------------
+    # -- in the writer's thread
+    # --------------------------------------------------------------------------------------
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         self._attend()
@@ -112,7 +117,9 @@ class FileTrace:
 
     def _append(self, lines: Sequence[bytes]) -> int:
         """Write the lines; returns how many of them are whole in the file."""
-        data = (b"\n" if self._torn else b"") + b"".join(lines)  # a torn line ends here, and spoils no other
+        data = (b"\n" if self._torn else b"") + b"".join(
+            lines
+        )  # a torn line ends here, and spoils no other
         left = memoryview(data)
         try:
             while left:
@@ -129,7 +136,10 @@ class FileTrace:
         return len(lines)
 
     def _attend(self) -> None:
-        """Begin another file where this one is full, or is not there any more. Where that fails, this one goes on."""
+        """Begin another file where this one is full, or is not there any more.
+
+        Where that fails, this one goes on.
+        """
         if not self._is_file:
             return
         try:
@@ -167,9 +177,12 @@ _TOO_FAST: Final = "it could not be written as fast as it came"
 
 
 def _open_private(path: Path) -> int:
-    # O_NONBLOCK: opening a named pipe that nobody reads fails at once, where it would wait for ever.
+    # O_NONBLOCK: opening a named pipe that nobody reads fails at once, where it would wait for
+    # ever.
     try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+        fd = os.open(
+            path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600
+        )
     except OSError as error:
         if error.errno == errno.ENXIO:
             raise OSError(error.errno, "nobody reads from this pipe") from None
@@ -191,6 +204,8 @@ def _claim(fd: int) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
-        raise OSError(error.errno, "another trace is being written to it; give this one a name of its own") from None
+        raise OSError(
+            error.errno, "another trace is being written to it; give this one a name of its own"
+        ) from None
     except OSError:
         pass  # there are file systems without locks

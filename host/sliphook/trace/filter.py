@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CATALOGUE, nearest
 from sliphook_sdk.protocol.globs import Globs
@@ -17,7 +18,12 @@ from .record import TraceRecord
 
 __all__ = ["FilterError", "Sieve", "TraceFilter", "parse_filter"]
 
-_EXAMPLES: Final = {"plugin": "guard", "method": "tool/call", "event": "pre_tool_call", "slow": "50ms"}
+_EXAMPLES: Final = {
+    "plugin": "guard",
+    "method": "tool/call",
+    "event": "pre_tool_call",
+    "slow": "50ms",
+}
 _KEYS: Final = tuple(_EXAMPLES)
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s)")
 
@@ -25,7 +31,7 @@ MAX_HELD: Final = 10_000
 """Requests that a sieve remembers at most until it is known whether they were slow; the oldest is forgotten first."""
 
 
-class FilterError(ValueError):
+class FilterError(SliphookError, ValueError):
     """The text is no filter; str() is one line for people that says what is wrong with it."""
 
 
@@ -40,7 +46,12 @@ class TraceFilter:
     """
 
     def __init__(
-        self, *, plugin: Globs | None = None, method: Globs | None = None, event: Globs | None = None, slow_ms: float | None = None
+        self,
+        *,
+        plugin: Globs | None = None,
+        method: Globs | None = None,
+        event: Globs | None = None,
+        slow_ms: float | None = None,
     ) -> None:
         self._plugin = plugin
         self._method = method
@@ -48,12 +59,19 @@ class TraceFilter:
         self.slow_ms = slow_ms
 
     def concerns(self, record: TraceRecord) -> bool:
-        """True where everything but the duration fits. The file's own records, which are of no plugin, always do."""
+        """True where everything but the duration fits.
+
+        The file's own records, which are of no plugin, always do.
+        """
         if record.kind in ("header", "lost"):
             return True
-        if self._plugin is not None and not any(self._plugin.fits(plugin) for plugin in _plugins_of(record)):
+        if self._plugin is not None and not any(
+            self._plugin.fits(plugin) for plugin in _plugins_of(record)
+        ):
             return False
-        if self._method is not None and not (record.method is not None and self._method.fits(record.method)):
+        if self._method is not None and not (
+            record.method is not None and self._method.fits(record.method)
+        ):
             return False
         event = _event_of(record)
         return self._event is None or (event is not None and self._event.fits(event))
@@ -62,7 +80,8 @@ class TraceFilter:
 class Sieve:
     """Lets the records through that a filter wants, in order.
 
-    Where it asks for slow ones, a request is held back until its answer shows how long it took, and then comes right before it.
+    Where it asks for slow ones, a request is held back until its answer shows how long it took, and
+    then comes right before it.
     """
 
     def __init__(self, wanted: TraceFilter) -> None:
@@ -97,8 +116,8 @@ class Sieve:
 def parse_filter(text: str) -> TraceFilter:
     """The filter that `KEY=VALUE,…` means; all conditions must hold.
 
-    `plugin`, `method` and `event` take patterns with `*` and `?`, several separated by `|`; `slow` takes a duration such as `50ms` or
-    `1.5s`.
+    `plugin`, `method` and `event` take patterns with `*` and `?`, several separated by `|`; `slow`
+    takes a duration such as `50ms` or `1.5s`.
 
     Raises:
         FilterError: it means nothing; the message names the nearest right word.

@@ -23,11 +23,13 @@ def _sleep() -> None:
     time.sleep(POLL_S)
 
 
-def follow(path: Path, trouble: Trouble, missing: Callable[[], None], pause: Callable[[], None] = _sleep) -> Iterator[TraceRecord]:
+def follow(
+    path: Path, trouble: Trouble, missing: Callable[[], None], pause: Callable[[], None] = _sleep
+) -> Iterator[TraceRecord]:
     """Every record of the file, from its beginning, and what is added later. Never ends by itself.
 
-    Another file under the same name (it was rotated) is read from its beginning, after the rest of the old one; so is the same file
-    where it has become shorter.
+    Another file under the same name (it was rotated) is read from its beginning, after the rest of
+    the old one; so is the same file where it has become shorter.
 
     Args:
         path: The file; where there is none, one is waited for.
@@ -55,12 +57,16 @@ def follow(path: Path, trouble: Trouble, missing: Callable[[], None], pause: Cal
             os.close(descriptor)
 
 
-def _read_one(path: Path, descriptor: int, trouble: Trouble, pause: Callable[[], None]) -> Iterator[TraceRecord]:
+def _read_one(
+    path: Path, descriptor: int, trouble: Trouble, pause: Callable[[], None]
+) -> Iterator[TraceRecord]:
     """Read one file until another one has its name, or it has become shorter."""
     reader = TraceReader(trouble)
     read = 0
     while True:
-        replaced = _is_replaced(path, descriptor)  # asked first: what the old file got before that is still read
+        replaced = _is_replaced(
+            path, descriptor
+        )  # asked first: what the old file got before that is still read
         while data := os.read(descriptor, _PIECE_BYTES):
             read += len(data)
             yield from reader.feed(data)

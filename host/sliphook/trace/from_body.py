@@ -1,4 +1,7 @@
-"""Pure: what a record's body tells of it. The host does not look into a body for the trace; whoever shows or keeps a record does."""
+"""Pure: what a record's body tells of it.
+
+The host does not look into a body for the trace; whoever shows or keeps a record does.
+"""
 
 from __future__ import annotations
 
@@ -43,17 +46,29 @@ def complete(record: TraceRecord) -> TraceRecord:
 
 def told_by_body(record: TraceRecord) -> dict[str, Any]:
     """The fields that `complete` would change, with their values."""
-    if record.kind not in ("message", "late", "drop") or record.body is None or record.method is None:
+    if (
+        record.kind not in ("message", "late", "drop")
+        or record.body is None
+        or record.method is None
+    ):
         return {}
     try:
         if record.direction == "from_plugin":
             if record.verdict is not None or not record.method.startswith("hook/"):
                 return {}
             result = _answered.decode(record.body).result
-            return {"verdict": result.decision} if result is not None and result.decision is not None else {}
+            return (
+                {"verdict": result.decision}
+                if result is not None and result.decision is not None
+                else {}
+            )
         if not record.method.startswith(("hook/", "event/", "tool/", "command/")):
             return {}
         place = _asked.decode(record.body).params
     except DECODE_ERRORS:
         return {}
-    return {"session_id": record.session_id or place.session_id, "turn_id": record.turn_id or place.turn_id, "seq": place.seq}
+    return {
+        "session_id": record.session_id or place.session_id,
+        "turn_id": record.turn_id or place.turn_id,
+        "seq": place.seq,
+    }

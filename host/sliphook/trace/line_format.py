@@ -1,7 +1,8 @@
 """The format of a trace file: one JSON object a line, its fields those of `TraceRecord`.
 
-`body` is the message itself where it is JSON, `text` a line of stderr, and `raw` (base64) the bytes of everything else. The first line
-of each file is a `header`, and where records were lost a `lost` line stands in their place.
+`body` is the message itself where it is JSON, `text` a line of stderr, and `raw` (base64) the bytes
+of everything else. The first line of each file is a `header`, and where records were lost a `lost`
+line stands in their place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.wire.decoding import DECODE_ERRORS
 
 from .bodies import Header, Lost
@@ -21,7 +23,10 @@ from .record import Kind, TraceRecord
 __all__ = ["FORMAT", "UnknownKind", "decode_line", "encode_line", "header_line", "lost_line"]
 
 FORMAT: Final = 1
-"""The version of the format. Fields and kinds may be added to it; another number means that old ones have changed."""
+"""The version of the format.
+
+Fields and kinds may be added to it; another number means that old ones have changed.
+"""
 
 _KINDS: Final = frozenset(get_args(Kind))
 
@@ -29,13 +34,15 @@ _encoder = msgspec.json.Encoder()
 _any_json = msgspec.json.Decoder(msgspec.Raw)
 
 
-class UnknownKind(Exception):
+class UnknownKind(SliphookError):
     """A record of a kind that came later than this reader."""
 
 
 def header_line(first: TraceRecord, *, part: int) -> bytes:
     """The first line of a file; its time is that of the first record behind it."""
-    return _own_line("header", first, Header(format=FORMAT, sliphook=metadata.version("sliphook"), part=part))
+    return _own_line(
+        "header", first, Header(format=FORMAT, sliphook=metadata.version("sliphook"), part=part)
+    )
 
 
 def lost_line(next_one: TraceRecord, *, count: int, why: str) -> bytes:
@@ -44,7 +51,9 @@ def lost_line(next_one: TraceRecord, *, count: int, why: str) -> bytes:
 
 
 def _own_line(kind: Literal["header", "lost"], beside: TraceRecord, body: Header | Lost) -> bytes:
-    record = TraceRecord(kind=kind, wall_s=beside.wall_s, mono_s=beside.mono_s, plugin="", body=_encoder.encode(body))
+    record = TraceRecord(
+        kind=kind, wall_s=beside.wall_s, mono_s=beside.mono_s, plugin="", body=_encoder.encode(body)
+    )
     return encode_line(record)
 
 
@@ -60,7 +69,9 @@ def encode_line(record: TraceRecord, *, is_json: bool = False) -> bytes:
         return _encoder.encode(record) + b"\n"
     head = _encoder.encode(msgspec.structs.replace(record, body=None, **told_by_body(record)))[:-1]
     if record.kind == "stderr":
-        return head + b',"text":' + _encoder.encode(body.decode("utf-8", "backslashreplace")) + b"}\n"
+        return (
+            head + b',"text":' + _encoder.encode(body.decode("utf-8", "backslashreplace")) + b"}\n"
+        )
     if is_json or _is_json(body):
         # A line break can only stand between tokens here, where a space means the same.
         return head + b',"body":' + body.strip().replace(b"\n", b" ").replace(b"\r", b" ") + b"}\n"

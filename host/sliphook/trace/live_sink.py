@@ -20,9 +20,11 @@ class LiveTrace:
     """The live view. A terminal that is slow or gone loses records, never the host's time.
 
     Args:
-        stream: Where the lines go, by its descriptor; colour where it is a terminal and `NO_COLOR` is not set.
-        write: Takes the text instead, whole lines, in the trace's own thread; `stream` then only tells what the terminal can show.
-            For a program that draws on the terminal itself. It may block and it may raise.
+        stream: Where the lines go, by its descriptor; colour where it is a terminal and `NO_COLOR`
+            is not set.
+        write: Takes the text instead, whole lines, in the trace's own thread; `stream` then only
+            tells what the terminal can show. For a program that draws on the terminal itself. It
+            may block and it may raise.
         bodies: Show the messages' bodies, too, and what no plugin heard of.
         wanted: Show these alone; None: all.
     """
@@ -64,8 +66,17 @@ class LiveTrace:
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         style = self._style._replace(width=self._width())
-        shown = [one for record in batch if self._bodies or record.kind != "unheard" for one in self._sieve.sift(record)]
-        text = "".join(f"{line}\n" for record in shown for line in self._lines(complete(self._redactor.record(record)), style))
+        shown = [
+            one
+            for record in batch
+            if self._bodies or record.kind != "unheard"
+            for one in self._sieve.sift(record)
+        ]
+        text = "".join(
+            f"{line}\n"
+            for record in shown
+            for line in self._lines(complete(self._redactor.record(record)), style)
+        )
         try:
             if text:
                 self._show(text)
@@ -91,7 +102,10 @@ class LiveTrace:
 
 def style_of(stream: TextIO) -> Style:
     """What can be shown there, but for the width: that may change."""
-    return Style(colour=stream.isatty() and not os.environ.get("NO_COLOR"), unicode=_can_show_arrows(stream.encoding))
+    return Style(
+        colour=stream.isatty() and not os.environ.get("NO_COLOR"),
+        unicode=_can_show_arrows(stream.encoding),
+    )
 
 
 def _can_show_arrows(encoding: str) -> bool:

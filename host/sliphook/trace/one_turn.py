@@ -61,16 +61,29 @@ def turn_named(wanted: str, records: Iterable[TraceRecord]) -> Stretch:
 def only_turn(records: Iterable[TraceRecord], turn: Stretch) -> Iterator[TraceRecord]:
     """The records of the turn, and what happened meanwhile that is of no turn: a crash, a line on stderr.
 
-    What came after its end is the withdrawal of its requests, and what the plugins answered to that.
+    What came after its end is the withdrawal of its requests, and what the plugins answered to
+    that.
     """
     asked: set[tuple[str, int | str | None]] = set()
     for index, record in enumerate(records):
         if record.kind == "spawn":  # a new process, whose ids begin anew
-            asked = {(plugin, request_id) for plugin, request_id in asked if plugin != record.plugin}
-        if record.turn_id == turn.turn_id and record.direction == "to_plugin" and record.id is not None:
+            asked = {
+                (plugin, request_id) for plugin, request_id in asked if plugin != record.plugin
+            }
+        if (
+            record.turn_id == turn.turn_id
+            and record.direction == "to_plugin"
+            and record.id is not None
+        ):
             asked.add((record.plugin, record.id))
         if index > turn.last:
-            concerns = facts_of(record).params.id if record.method == "$/cancelRequest" else record.id if record.kind == "late" else None
+            concerns = (
+                facts_of(record).params.id
+                if record.method == "$/cancelRequest"
+                else record.id
+                if record.kind == "late"
+                else None
+            )
             if (record.plugin, concerns) in asked:
                 yield record
         elif record.kind == "header" or (index >= turn.first and _is_of(record, turn)):
@@ -78,4 +91,6 @@ def only_turn(records: Iterable[TraceRecord], turn: Stretch) -> Iterator[TraceRe
 
 
 def _is_of(record: TraceRecord, turn: Stretch) -> bool:
-    return record.turn_id == turn.turn_id or (record.turn_id is None and record.session_id in (None, turn.session_id))
+    return record.turn_id == turn.turn_id or (
+        record.turn_id is None and record.session_id in (None, turn.session_id)
+    )

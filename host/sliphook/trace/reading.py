@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 
@@ -29,7 +30,7 @@ Trouble = Callable[[int, str], None]
 """Told of a line that is no record: its number from 1, and why."""
 
 
-class NotATrace(Exception):
+class NotATrace(SliphookError):
     """Nothing in it is of a trace; str() is why, in words that follow the file's name."""
 
 
@@ -135,7 +136,11 @@ def records_of(pieces: Iterable[bytes], trouble: Trouble) -> Iterator[TraceRecor
 
 def _is_sane(record: TraceRecord) -> bool:
     """Whoever shows a record may reckon with its times."""
-    return 0 <= record.wall_s < _LATEST_S and abs(record.mono_s) < _LATEST_S and abs(record.elapsed_ms or 0.0) < _LATEST_S
+    return (
+        0 <= record.wall_s < _LATEST_S
+        and abs(record.mono_s) < _LATEST_S
+        and abs(record.elapsed_ms or 0.0) < _LATEST_S
+    )
 
 
 def _check_format(header: TraceRecord) -> None:
@@ -145,7 +150,9 @@ def _check_format(header: TraceRecord) -> None:
         return
     if known.format != FORMAT:
         written = quote(known.sliphook, 20)
-        raise NotATrace(f"has the format {known.format}, written by sliphook {written}; this sliphook reads the format {FORMAT}")
+        raise NotATrace(
+            f"has the format {known.format}, written by sliphook {written}; this sliphook reads the format {FORMAT}"
+        )
 
 
 def _all(reader: TraceReader, pieces: Iterable[bytes]) -> Iterator[TraceRecord]:

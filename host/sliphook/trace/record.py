@@ -12,7 +12,20 @@ from sliphook_sdk.protocol.describe import doc
 __all__ = ["KINDS", "Direction", "Kind", "Tee", "TraceRecord", "TraceSink"]
 
 Kind = Literal[
-    "message", "lifecycle", "spawn", "exit", "stderr", "stray", "refused", "drop", "late", "settled", "outcome", "header", "lost", "unheard"
+    "message",
+    "lifecycle",
+    "spawn",
+    "exit",
+    "stderr",
+    "stray",
+    "refused",
+    "drop",
+    "late",
+    "settled",
+    "outcome",
+    "header",
+    "lost",
+    "unheard",
 ]
 Direction = Literal["to_plugin", "from_plugin"]
 
@@ -38,23 +51,38 @@ KINDS: Final[dict[Kind, str]] = {
 class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened on a plugin's wire or to its process.
 
-    As the host makes it, a record says what costs nothing to know. `trace.complete` adds what the body tells: where in its session a
-    message belongs, and what a hook's answer decides.
+    As the host makes it, a record says what costs nothing to know. `trace.complete` adds what the
+    body tells: where in its session a message belongs, and what a hook's answer decides.
 
-    `body` holds bytes as they passed, so that recording costs no parse: a message, what was refused, a line of stderr, or the JSON of
-    one of `trace.bodies`.
+    `body` holds bytes as they passed, so that recording costs no parse: a message, what was
+    refused, a line of stderr, or the JSON of one of `trace.bodies`.
     """
 
     kind: Annotated[Kind, doc("what happened")]
     wall_s: Annotated[float, doc("seconds since the epoch")]
-    mono_s: Annotated[float, doc("seconds of the host's own clock, for durations: the wall clock may jump")]
+    mono_s: Annotated[
+        float, doc("seconds of the host's own clock, for durations: the wall clock may jump")
+    ]
     plugin: Annotated[str, doc("the plugin's name; empty where it is about none")]
-    direction: Annotated[Direction | None, doc("which way it went; absent where nothing went")] = None
+    direction: Annotated[Direction | None, doc("which way it went; absent where nothing went")] = (
+        None
+    )
     method: Annotated[str | None, doc("the method; on answers that of the request")] = None
-    id: Annotated[int | str | None, doc("the request's id, on requests and answers; each side has ids of its own")] = None
+    id: Annotated[
+        int | str | None,
+        doc("the request's id, on requests and answers; each side has ids of its own"),
+    ] = None
     size: Annotated[int | None, doc("bytes of the body as it went over the wire")] = None
-    elapsed_ms: Annotated[float | None, doc("since the request was queued or came, on what ends it; on an `outcome` since the fire")] = None
-    verdict: Annotated[str | None, doc("in a word or two what came of it: `deny`, `timed_out`, `error -32601`, `ready`")] = None
+    elapsed_ms: Annotated[
+        float | None,
+        doc(
+            "since the request was queued or came, on what ends it; on an `outcome` since the fire"
+        ),
+    ] = None
+    verdict: Annotated[
+        str | None,
+        doc("in a word or two what came of it: `deny`, `timed_out`, `error -32601`, `ready`"),
+    ] = None
     body: Annotated[bytes | None, doc("the message")] = None
     note: Annotated[str | None, doc("a sentence for people")] = None
     session_id: Annotated[str | None, doc("the session that it belongs to")] = None
@@ -66,11 +94,17 @@ class TraceSink(Protocol):
     """Where the host puts its records."""
 
     def record(self, record: TraceRecord) -> None:
-        """Take one record. Called from the host's own loop: never blocks, never raises, and is cheap."""
+        """Take one record.
+
+        Called from the host's own loop: never blocks, never raises, and is cheap.
+        """
         ...
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """From now on keep these texts out of whatever leaves the process. Called from the host's own loop, before they are sent."""
+        """From now on keep these texts out of whatever leaves the process.
+
+        Called from the host's own loop, before they are sent.
+        """
         ...
 
 

@@ -31,8 +31,9 @@ _ESCAPES: Final = {"\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t"}
 class Redactor:
     """Replaces secrets in records.
 
-    A secret is found as plain text, in any string of a message however deep, and inside JSON that is itself a JSON string, in every
-    way that JSON can escape it. It is not found where it was encoded otherwise: base64, a URL, split over two strings.
+    A secret is found as plain text, in any string of a message however deep, and inside JSON that
+    is itself a JSON string, in every way that JSON can escape it. It is not found where it was
+    encoded otherwise: base64, a URL, split over two strings.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -43,21 +44,35 @@ class Redactor:
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Hide these from now on, too. Empty ones are ignored; of one with several lines each long line is hidden for itself, too."""
+        """Hide these from now on, too.
+
+        Empty ones are ignored; of one with several lines each long line is hidden for itself, too.
+        """
         given = [secret for secret in secrets if secret]
         lines = (line for secret in given for line in secret.splitlines() if len(line) >= _LINE)
         known = {*self._secrets, *given, *lines}
         if len(known) == len(self._secrets):
             return
-        ordered = tuple(sorted(known, key=len, reverse=True))  # the longest first: one secret may be the beginning of another
+        ordered = tuple(
+            sorted(known, key=len, reverse=True)
+        )  # the longest first: one secret may be the beginning of another
         self._literals = tuple(_literal(secret) for secret in ordered)
-        self._escaped = re.compile(b"|".join(_any_spelling(secret) for secret in ordered)) if ordered else None
+        self._escaped = (
+            re.compile(b"|".join(_any_spelling(secret) for secret in ordered)) if ordered else None
+        )
         numbers = [re.escape(secret.encode()) for secret in ordered if _NUMBER.fullmatch(secret)]
-        self._bare = re.compile(rb"(?<=[:,\[\s])(?:" + b"|".join(numbers) + rb")(?=[,\]}\s])") if numbers else None
+        self._bare = (
+            re.compile(rb"(?<=[:,\[\s])(?:" + b"|".join(numbers) + rb")(?=[,\]}\s])")
+            if numbers
+            else None
+        )
         self._secrets = ordered
 
     def data(self, data: bytes) -> bytes:
-        """`data` with every secret replaced. JSON stays JSON, unless a secret stood where no string is."""
+        """`data` with every secret replaced.
+
+        JSON stays JSON, unless a secret stood where no string is.
+        """
         if self._escaped is None:
             return data
         if _CUT in data:
@@ -94,17 +109,35 @@ class Redactor:
         if self._escaped is None:
             return record
         body = None if record.body is None else self.data(record.body)
-        method, verdict, note = (None if text is None else self.text(text) for text in (record.method, record.verdict, record.note))
+        method, verdict, note = (
+            None if text is None else self.text(text)
+            for text in (record.method, record.verdict, record.note)
+        )
         request_id = self.text(record.id) if isinstance(record.id, str) else record.id
-        if (body, method, verdict, note, request_id) == (record.body, record.method, record.verdict, record.note, record.id):
+        if (body, method, verdict, note, request_id) == (
+            record.body,
+            record.method,
+            record.verdict,
+            record.note,
+            record.id,
+        ):
             return record
-        return msgspec.structs.replace(record, body=body, method=method, verdict=verdict, note=note, id=request_id)
+        return msgspec.structs.replace(
+            record, body=body, method=method, verdict=verdict, note=note, id=request_id
+        )
 
 
 def _left_of(secret: str, data: bytes) -> int:
     """How many bytes of the secret's beginning `data` ends with; 0 where it is all of it."""
     whole = secret.encode("utf-8", "surrogateescape")
-    return next((length for length in range(min(len(whole) - 1, len(data)), 0, -1) if data.endswith(whole[:length])), 0)
+    return next(
+        (
+            length
+            for length in range(min(len(whole) - 1, len(data)), 0, -1)
+            if data.endswith(whole[:length])
+        ),
+        0,
+    )
 
 
 def _without_numbers(data: bytes, numbers: re.Pattern[bytes]) -> bytes:
@@ -140,13 +173,17 @@ def _any_spelling(secret: str) -> bytes:
     r"""A pattern of `secret`, plain and escaped; as each level of JSON inside JSON doubles the backslashes, it takes any number."""
     pattern = b"".join(_any_spelling_of_char(char) for char in secret)
     if _NUMBER.fullmatch(secret) and len(secret) >= _SHORT:
-        return rb"(?<![0-9])(?<![0-9]\.)" + pattern + rb"(?!\.?[0-9])"  # in the middle of a longer number it stands by chance
+        return (
+            rb"(?<![0-9])(?<![0-9]\.)" + pattern + rb"(?!\.?[0-9])"
+        )  # in the middle of a longer number it stands by chance
     return rb'(?<=")' + pattern + rb'(?=\\*")' if len(secret) < _SHORT else pattern
 
 
 def _any_spelling_of_char(char: str) -> bytes:
     units = char.encode("utf-16-be", "surrogatepass")
-    unicode = b"".join(rb"\\+u(?i:" + units[i : i + 2].hex().encode() + b")" for i in range(0, len(units), 2))
+    unicode = b"".join(
+        rb"\\+u(?i:" + units[i : i + 2].hex().encode() + b")" for i in range(0, len(units), 2)
+    )
     if char == "\\":
         plain = rb"\\+"
     elif char in '"/':

@@ -1,4 +1,7 @@
-"""What a person sees of a record: one line. Pure; shared by the live view and whatever shows a file."""
+"""What a person sees of a record: one line.
+
+Pure; shared by the live view and whatever shows a file.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,9 @@ _BLUE: Final = "34"
 _CYAN: Final = "36"
 
 _GOOD: Final = frozenset({"ok", "allow", "answered", "ready", "told", "none"})
-_DOUBTFUL: Final = frozenset({"deny", "ask", "cancelled", "late", "stopping", "stopped", "starting"})
+_DOUBTFUL: Final = frozenset(
+    {"deny", "ask", "cancelled", "late", "stopping", "stopped", "starting"}
+)
 
 
 class Style(NamedTuple):
@@ -56,14 +61,18 @@ class Style(NamedTuple):
 def render_line(record: TraceRecord, style: Style) -> str:
     """One line without its line break: clock, arrow, plugin, method, id, size, duration on answers, verdict, and what there is to say.
 
-    Everything that a plugin can choose is quoted: no text of its own can break the line or move the cursor. On a terminal the line is
-    cut to its width, and on a narrow one id and size are left out before the verdict is.
+    Everything that a plugin can choose is quoted: no text of its own can break the line or move the
+    cursor. On a terminal the line is cut to its width, and on a narrow one id and size are left out
+    before the verdict is.
     """
     what = quote(record.method, _METHOD_CHARS) if record.method is not None else record.kind
     line = _Line(style)
     line.add(_clock(record.wall_s), _DIM)
     line.add(*_arrow(record, style))
-    line.add(quote(record.plugin or _NO_PLUGIN.get(record.kind, ""), _NAME_CHARS).ljust(_NAME_COLUMN), _CYAN)
+    line.add(
+        quote(record.plugin or _NO_PLUGIN.get(record.kind, ""), _NAME_CHARS).ljust(_NAME_COLUMN),
+        _CYAN,
+    )
     line.add(what.ljust(_METHOD_COLUMN))
     if style.width is None or style.width >= _ROOMY:
         line.add(_id(record.id).rjust(5))
@@ -83,7 +92,9 @@ def render_body(record: TraceRecord, style: Style) -> list[str]:
     width = max(_LEAST_CHARS, (style.width or _BODY_CHARS) - len(_INDENT))
     rendered = [f"{_INDENT}{_paint(quote(line, width), _DIM, style)}" for line in shown]
     if len(shown) < len(lines):
-        rendered.append(f"{_INDENT}{_paint(f'… and {len(lines) - len(shown)} more lines'[:width], _DIM, style)}")
+        rendered.append(
+            f"{_INDENT}{_paint(f'… and {len(lines) - len(shown)} more lines'[:width], _DIM, style)}"
+        )
     return rendered
 
 
@@ -102,7 +113,9 @@ def size(length: int | None) -> str:
         return ""
     if length < 1024:
         return f"{length} B"
-    return f"{length / 1024:.1f} KiB" if length < 1024 * 1024 else f"{length / (1024 * 1024):.1f} MiB"
+    return (
+        f"{length / 1024:.1f} KiB" if length < 1024 * 1024 else f"{length / (1024 * 1024):.1f} MiB"
+    )
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
@@ -125,7 +138,13 @@ class _Line:
     def add(self, word: str, colour: str | None = None) -> None:
         if self._left <= 0:
             return
-        cut = word if len(word) <= self._left else f"{word[: self._left - 1]}…" if self._style.unicode else word[: self._left]
+        cut = (
+            word
+            if len(word) <= self._left
+            else f"{word[: self._left - 1]}…"
+            if self._style.unicode
+            else word[: self._left]
+        )
         self._left -= len(cut) + 1
         self._words.append(cut if colour is None else _paint(cut, colour, self._style))
 
@@ -154,7 +173,10 @@ def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
     if not by_verdict and record.method is not None:  # those say it by their verdict
         yield record.kind, _YELLOW
     if record.kind == "outcome":
-        yield "none" if record.verdict is None else quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict or "none")
+        yield (
+            "none" if record.verdict is None else quote(record.verdict, _VERDICT_CHARS),
+            _verdict_colour(record.verdict or "none"),
+        )
         yield from _parts(record.body)
     elif record.verdict is not None:
         yield quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict)
@@ -172,7 +194,10 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
         if record.kind == "header":
             header = msgspec.json.decode(record.body or b"", type=Header)
             part = f", part {header.part}" if header.part > 1 else ""
-            yield f"sliphook {quote(header.sliphook, _NAME_CHARS)}, format {header.format}{part}", _DIM
+            yield (
+                f"sliphook {quote(header.sliphook, _NAME_CHARS)}, format {header.format}{part}",
+                _DIM,
+            )
         else:
             lost = msgspec.json.decode(record.body or b"", type=Lost)
             yield f"{count(lost.count, 'record')} lost: {quote(lost.why, _TEXT_CHARS)}", _RED
@@ -189,7 +214,10 @@ def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
     for part in parts:
         word = part.decision or ("none" if part.status == "answered" else part.status)
         failed = "" if part.error is None or part.decision is None else f" ({part.status})"
-        yield f"{quote(part.plugin, _NAME_CHARS)}: {quote(word, _VERDICT_CHARS)}{failed}", _DIM if not part.error else _RED
+        yield (
+            f"{quote(part.plugin, _NAME_CHARS)}: {quote(word, _VERDICT_CHARS)}{failed}",
+            _DIM if not part.error else _RED,
+        )
 
 
 def _pretty(body: bytes) -> list[str]:

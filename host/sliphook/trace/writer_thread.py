@@ -21,17 +21,23 @@ GATHER_S: Final = 0.02
 """How long the thread lets records gather: waking it for each would cost the host more than the record itself."""
 
 BATCH: Final = 64
-"""Records that are written at once. Between two batches the thread lets go of the interpreter, which the host's loop wants, too."""
+"""Records that are written at once.
+
+Between two batches the thread lets go of the interpreter, which the host's loop wants, too.
+"""
 
 CLOSE_S: Final = 2.0
 """How long `close` waits for what is left to be written."""
 
 
 class RecordWriter:
-    """A bounded queue and its own thread. `record` never blocks and never raises; `write` may do both.
+    """A bounded queue and its own thread.
+
+    `record` never blocks and never raises; `write` may do both.
 
     Args:
-        write: Called in the thread with the next records, in order. Returns how many of them were lost.
+        write: Called in the thread with the next records, in order. Returns how many of them were
+            lost.
         name: The thread's name.
     """
 
@@ -49,13 +55,19 @@ class RecordWriter:
         self._closed = False
         self._wake = threading.Event()
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)  # daemon: a sink that hangs must not hold the process
+        self._thread = threading.Thread(
+            target=self._run, name=name, daemon=True
+        )  # daemon: a sink that hangs must not hold the process
         self._thread.start()
 
     def record(self, record: TraceRecord) -> None:
         """Queue one record, or count it as lost. Called from one thread, the host's loop."""
         size = len(record.body) if record.body is not None else 0
-        if len(self._queue) >= MAX_WAITING or self._bytes_in - self._bytes_out + size > MAX_WAITING_BYTES or self._closed:
+        if (
+            len(self._queue) >= MAX_WAITING
+            or self._bytes_in - self._bytes_out + size > MAX_WAITING_BYTES
+            or self._closed
+        ):
             self._refused += 1
             return
         self._bytes_in += size
@@ -106,6 +118,8 @@ class RecordWriter:
     def _sleep(self) -> None:
         self._wake.clear()
         self._asleep = True
-        if not self._queue and not self._closing.is_set():  # a record that came before `_asleep` was set woke nobody
+        if (
+            not self._queue and not self._closing.is_set()
+        ):  # a record that came before `_asleep` was set woke nobody
             self._wake.wait()
         self._asleep = False

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .deadlines import Deadlines
 
-CallStatus = Literal["answered", "error", "timed_out", "cancelled", "crashed", "protocol_error", "queue_full", "failed_to_start"]
+CallStatus = Literal[
+    "answered",
+    "error",
+    "timed_out",
+    "cancelled",
+    "crashed",
+    "protocol_error",
+    "queue_full",
+    "failed_to_start",
+]
 
 
 class Call:
@@ -25,8 +34,10 @@ class Call:
         session_id: the session it belongs to, or None.
         turn_id: the turn it belongs to, or None.
         call_id: the tool call it carries, or None.
-        retell: the params, where an interrupt must not lose what the request says: unwritten, it is told as an event instead.
-        traceparent: the span that it is the work of, for the envelope; None where there are no spans.
+        retell: the params, where an interrupt must not lose what the request says: unwritten, it is
+            told as an event instead.
+        traceparent: the span that it is the work of, for the envelope; None where there are no
+            spans.
         timeout_s: from the moment it was made.
         id: the JSON-RPC id; 0 until the connection has taken it.
         connection: where it went, or None.
@@ -114,7 +125,9 @@ class Call:
         if self.connection is not None:
             self.connection.expire(self, late_s)
         else:
-            self.settle("timed_out", f"no answer within {self.timeout_s:g} s: the plugin is not ready")
+            self.settle(
+                "timed_out", f"no answer within {self.timeout_s:g} s: the plugin is not ready"
+            )
 
     def so_far_ms(self, now_s: float | None = None) -> float:
         """How long it has been under way; `now_s` is `trio.current_time()`, where the caller has just asked for it."""
@@ -124,7 +137,10 @@ class Call:
         if self._deadlines is not None:
             self._deadlines.remove(self, self.timeout_s)
         self.elapsed_ms = (trio.current_time() - self._began_s) * 1000
-        on_settled, self.on_settled = self.on_settled, _nobody  # whoever made it usually holds it: no cycle is left for the collector
+        on_settled, self.on_settled = (
+            self.on_settled,
+            _nobody,
+        )  # whoever made it usually holds it: no cycle is left for the collector
         on_settled(self)
 
 

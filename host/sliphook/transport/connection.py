@@ -55,7 +55,9 @@ class ConnectionOwner(Protocol):
 
 
 class Connection:
-    """The conversation with one process. All methods but the two tasks are plain functions: nothing waits.
+    """The conversation with one process.
+
+    All methods but the two tasks are plain functions: nothing waits.
 
     Args:
         stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
@@ -79,7 +81,10 @@ class Connection:
         self._recorder = recorder
         self._rpc = Rpc(self._reply, handlers)
         self._reader = reader = PipeReader(stdout, deadlines, self)
-        self.read_for, self.nudge = reader.read_for, reader.nudge  # every hook calls them, and `flush`: nothing stands between
+        self.read_for, self.nudge = (
+            reader.read_for,
+            reader.nudge,
+        )  # every hook calls them, and `flush`: nothing stands between
         self.read_rest = reader.read_rest
         self._writer = writer = PipeWriter(stdin, deadlines, self)
         self.flush, self.hasten = writer.flush, writer.outbox.hasten
@@ -87,7 +92,8 @@ class Connection:
         self._unsent_replies = 0
         self.closed = False
 
-    # -- requests and notifications ------------------------------------------------------------------------------
+    # -- requests and notifications
+    # ------------------------------------------------------------------------------
 
     def call(self, call: Call, params: msgspec.Raw) -> None:
         """Send a request. It is settled later, or at once where it cannot be queued."""
@@ -95,7 +101,9 @@ class Connection:
             call.settle("crashed", "the plugin has ended")
             return
         call.connection = self
-        request = self._rpc.ask if call.method.startswith("hook/") else self._rpc.request  # one of fifty hooks at once counts too
+        request = (
+            self._rpc.ask if call.method.startswith("hook/") else self._rpc.request
+        )  # one of fifty hooks at once counts too
         call.id, frame = request(call.method, params, call, call.traceparent)
         self._send(call, frame)
         self._reader.attend()
@@ -104,8 +112,9 @@ class Connection:
         """Send a request, for the fast path.
 
         Returns:
-            True where the caller has to read the answer (`read_for`) before anybody else runs; False where others are under way, so
-            the reader's task reads for all, or where the call is settled.
+            True where the caller has to read the answer (`read_for`) before anybody else runs;
+            False where others are under way, so the reader's task reads for all, or where the call
+            is settled.
         """
         if self.closed:
             call.settle("crashed", "the plugin has ended")
@@ -119,7 +128,9 @@ class Connection:
         count = self._writer.write(frame)
         if count:  # from here on the plugin works too
             self._calls[call.id] = call
-            self._writer.wrote(Item(frame, call.method, call=call, session_id=call.session_id), count)
+            self._writer.wrote(
+                Item(frame, call.method, call=call, session_id=call.session_id), count
+            )
         else:
             self._send(call, frame)
         return True
@@ -128,7 +139,9 @@ class Connection:
         self._calls[call.id] = call
         others = len(self._calls) > 1 and not self._reader.brought_one()
         try:
-            self._writer.send(Item(frame, call.method, call=call, session_id=call.session_id), join=others)
+            self._writer.send(
+                Item(frame, call.method, call=call, session_id=call.session_id), join=others
+            )
         except QueueFull:
             self.end(call, "queue_full", "its queue is full: it does not read what it is sent")
 
@@ -137,7 +150,10 @@ class Connection:
         self.tell(Item(self._rpc.notify(method, params), method))
 
     def tell(self, item: Item, *, urgent: bool = False) -> None:
-        """Send a notification; the same item may go to many. One that may not be dropped and does not fit breaks the connection."""
+        """Send a notification; the same item may go to many.
+
+        One that may not be dropped and does not fit breaks the connection.
+        """
         count = 0 if urgent else self._writer.write(item.frame)
         if count == len(item.frame) and self._recorder is None:
             return  # usually; there is nothing to note
@@ -149,7 +165,10 @@ class Connection:
         try:
             self._writer.send(item, urgent=urgent)
         except QueueFull:
-            self._break("crashed", f"its queue is full and {item.method} may not be lost: it does not read what it is sent")
+            self._break(
+                "crashed",
+                f"its queue is full and {item.method} may not be lost: it does not read what it is sent",
+            )
 
     def calls_of(self, turn_ids: set[str]) -> list[Call]:
         """The calls under way that belong to these turns, oldest first."""
@@ -173,7 +192,9 @@ class Connection:
         for call in unwritten:
             if call.retell is not None:
                 method = call.method.replace("hook/", "event/", 1)
-                told = self._rpc.notify(method, envelope.told_instead(call.retell), call.traceparent)
+                told = self._rpc.notify(
+                    method, envelope.told_instead(call.retell), call.traceparent
+                )
                 item = Item(told, method, session_id=call.session_id)
                 if self._writer.outbox.swap(call, item):
                     taken.add(call)
@@ -199,7 +220,14 @@ class Connection:
 
     def _tell_cancelled(self, call: Call, *, urgent: bool = False) -> None:
         method = "$/cancelRequest"
-        self.tell(Item(self._rpc.notify(method, CancelParams(id=call.id)), method, session_id=call.session_id), urgent=urgent)
+        self.tell(
+            Item(
+                self._rpc.notify(method, CancelParams(id=call.id)),
+                method,
+                session_id=call.session_id,
+            ),
+            urgent=urgent,
+        )
 
     def end(self, call: Call, status: CallStatus, why: str) -> None:
         """Settle a call of this connection as the host sees fit."""
@@ -222,7 +250,8 @@ class Connection:
         """Some request has no reply yet."""
         return bool(self._calls)
 
-    # -- writing (see WriterOwner) -------------------------------------------------------------------------------
+    # -- writing (see WriterOwner)
+    # -------------------------------------------------------------------------------
 
     async def write(self) -> None:
         """The writer's task. Ends when the connection is closed."""
@@ -236,7 +265,12 @@ class Connection:
             self._unsent_replies -= 1
             self._rpc.answered(item.reply_to)
         if self._recorder is not None:
-            self._recorder.sent(body_of(item.frame), item.method, item.call.id if item.call is not None else item.reply_to, item.call)
+            self._recorder.sent(
+                body_of(item.frame),
+                item.method,
+                item.call.id if item.call is not None else item.reply_to,
+                item.call,
+            )
 
     def lost(self, item: Item) -> None:
         """An event had to go, the queue is full."""
@@ -260,7 +294,8 @@ class Connection:
         except QueueFull:
             self._break("crashed", "its queue is full of answers: it asks and does not read")
 
-    # -- reading (see ReaderOwner) --------------------------------------------------------------------------------
+    # -- reading (see ReaderOwner)
+    # --------------------------------------------------------------------------------
 
     async def read(self) -> None:
         """The reader's task: returns at the end of the stream, or when the connection is closed."""
@@ -296,8 +331,19 @@ class Connection:
             if self._recorder is not None:
                 self._recorder.received(body.data, message, None)
             busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
-            if busy and isinstance(message, envelope.Request) and not self._rpc.is_in_flight(message.id):
-                self._put_reply(Item(self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are under way"), message.method))
+            if (
+                busy
+                and isinstance(message, envelope.Request)
+                and not self._rpc.is_in_flight(message.id)
+            ):
+                self._put_reply(
+                    Item(
+                        self._rpc.refuse(
+                            message.id, ErrorCode.BUSY, "too many requests are under way"
+                        ),
+                        message.method,
+                    )
+                )
                 return False
             return self._rpc.consume(message)
         except Violation as violation:
@@ -314,7 +360,11 @@ class Connection:
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
-        call = self._calls.get(error.id) if (error.is_reply or error.may_be_reply) and isinstance(error.id, int) else None
+        call = (
+            self._calls.get(error.id)
+            if (error.is_reply or error.may_be_reply) and isinstance(error.id, int)
+            else None
+        )
         if call is not None:
             self.end(call, "error", f"its reply is not valid: {error.why}")
         elif not error.is_reply:
@@ -327,7 +377,8 @@ class Connection:
             self._recorder.oddity("refused", data, why)
         self._reader.violation(why, quote(data), fatal=fatal)
 
-    # -- the end -------------------------------------------------------------------------------------------------
+    # -- the end
+    # -------------------------------------------------------------------------------------------------
 
     def _break(self, status: CallStatus, why: str) -> None:
         if not self.closed:

@@ -1,7 +1,8 @@
 """One watchdog for all timeouts: a call costs two dictionary operations instead of a cancel scope.
 
-Entries with the same timeout expire in the order in which they were added, so each timeout has a queue of its own, and only
-the heads have to be looked at. An entry that is removed in time leaves nothing behind.
+Entries with the same timeout expire in the order in which they were added, so each timeout has a
+queue of its own, and only the heads have to be looked at. An entry that is removed in time leaves
+nothing behind.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ class Expiring(Protocol):
 
 
 class Deadlines:
-    """The deadlines of one host. Times are `trio.current_time()`. An item may wait once for each timeout."""
+    """The deadlines of one host. Times are `trio.current_time()`.
+
+    An item may wait once for each timeout.
+    """
 
     def __init__(self) -> None:
         self._queues: dict[float, dict[Expiring, float]] = {}
@@ -63,12 +67,15 @@ class Deadlines:
     async def run(self) -> None:
         """The watchdog; runs until it is cancelled."""
         while True:
-            self._wakes_at = min((next(iter(queue.values())) for queue in self._queues.values()), default=inf)
+            self._wakes_at = min(
+                (next(iter(queue.values())) for queue in self._queues.values()), default=inf
+            )
             with trio.CancelScope(deadline=self._wakes_at) as self._sleep:
                 await trio.sleep_forever()
             now = trio.current_time()
             for timeout_s in list(self._queues):
-                # looked up each time: what expires may remove and add others, and the queue with them
+                # looked up each time: what expires may remove and add others, and the queue with
+                # them
                 while queue := self._queues.get(timeout_s):
                     item, deadline = next(iter(queue.items()))
                     if deadline > now:
@@ -76,7 +83,9 @@ class Deadlines:
                     self.remove(item, timeout_s)
                     try:
                         item.expired(now - deadline)
-                    except Exception:  # a fault of the host: it must not end the watchdog, and with it the agent
+                    except (
+                        Exception
+                    ):  # a fault of the host: it must not end the watchdog, and with it the agent
                         _log.exception("what a timeout should have done failed")
 
 

@@ -1,6 +1,7 @@
 """Our ends of the plugins' pipes: closed once, known all the time, and never kept open by a forked child of the agent.
 
-A plugin ends when its standard input does. If a child that the agent forked held that pipe too, the plugin would outlive the agent.
+A plugin ends when its standard input does. If a child that the agent forked held that pipe too, the
+plugin would outlive the agent.
 """
 
 from __future__ import annotations

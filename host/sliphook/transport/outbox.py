@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sliphook.errors import SliphookError
 from sliphook_sdk.protocol.limits import QUEUE_BYTES, QUEUE_MESSAGES
 
 if TYPE_CHECKING:
@@ -47,12 +48,14 @@ class Item:
         self.reply_to = reply_to
 
 
-class QueueFull(Exception):
+class QueueFull(SliphookError):
     """There is no room, and nothing may be dropped for it."""
 
 
 class Outbox:
-    """Two first-in-first-out lanes. A message whose first byte has left is finished before anything else.
+    """Two first-in-first-out lanes.
+
+    A message whose first byte has left is finished before anything else.
 
     Attributes:
         size: bytes that wait; 0 where nothing does.
@@ -75,14 +78,18 @@ class Outbox:
     def put(self, item: Item, *, urgent: bool = False) -> list[Item]:
         """Queue `item`; returns the droppable events that had to go, the oldest first.
 
-        Nothing goes in vain: a droppable item that would not fit even then is itself returned, and all others stay.
+        Nothing goes in vain: a droppable item that would not fit even then is itself returned, and
+        all others stay.
 
         Raises:
             QueueFull: there is no room, and dropping all that may be dropped would not make enough.
         """
         lane = self._urgent if urgent else self._normal
         size = self.size + len(item.frame)
-        if size <= self._max_bytes and len(self._urgent) + len(self._normal) + 1 < self._max_messages:  # room, also beside what has begun
+        if (
+            size <= self._max_bytes
+            and len(self._urgent) + len(self._normal) + 1 < self._max_messages
+        ):  # room, also beside what has begun
             lane.append(item)
             self.size = size
             return []

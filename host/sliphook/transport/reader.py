@@ -1,10 +1,12 @@
 """The reading end of one plugin's pipe: cut into messages, fair to everybody else, by a task or by a caller itself.
 
-Usually a task of its own waits for the pipe. A caller that waits for the one answer that is under way may take its place: it
-reads the pipe itself and saves a pass of the scheduler. Only one may wait at a time, so the role is passed on, not shared.
+Usually a task of its own waits for the pipe. A caller that waits for the one answer that is under
+way may take its place: it reads the pipe itself and saves a pass of the scheduler. Only one may
+wait at a time, so the role is passed on, not shared.
 
-Where hooks follow each other quickly, giving the role back after each would cost more than it saves. So the task takes over at once
-only where something is owed; else after a lull, and what the plugin says unasked waits in the pipe for so long.
+Where hooks follow each other quickly, giving the role back after each would cost more than it
+saves. So the task takes over at once only where something is owed; else after a lull, and what the
+plugin says unasked waits in the pipe for so long.
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from typing import Protocol
 import trio
 
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
-from sliphook_sdk.protocol.limits import MAX_UNASKED_BYTES_PER_SECOND, MAX_UNASKED_MESSAGES_PER_SECOND, MESSAGE_SILENCE_S
+from sliphook_sdk.protocol.limits import (
+    MAX_UNASKED_BYTES_PER_SECOND,
+    MAX_UNASKED_MESSAGES_PER_SECOND,
+    MESSAGE_SILENCE_S,
+)
 
 from . import descriptors
 from .call import Call
@@ -103,10 +109,14 @@ class PipeReader:
         while not self.closed and not self._ended:
             if self._fault is not None:
                 raise self._fault
-            while self._handle_some():  # each time: a caller may have left some, also before this task could look
+            while (
+                self._handle_some()
+            ):  # each time: a caller may have left some, also before this task could look
                 await trio.lowlevel.checkpoint()
             if self._over_limit():
-                await trio.sleep_until(self._second + 1.0)  # for the rest of the second the pipe pushes back
+                await trio.sleep_until(
+                    self._second + 1.0
+                )  # for the rest of the second the pipe pushes back
             elif self._caller_reads or self._in_lull:
                 await self._park()
             elif not self.closed and await self._readable(self) and self._read_and_handle():
@@ -125,15 +135,27 @@ class PipeReader:
         began = perf_counter()  # the processor's time, whatever clock trio has
         awake_until = began + SPIN_S if self._spin.pays else began
         try:
-            while call.status is None and self._descriptor >= 0 and not self._ended and not self._over_limit():
+            while (
+                call.status is None
+                and self._descriptor >= 0
+                and not self._ended
+                and not self._over_limit()
+            ):
                 if await self._next_look(call, awake_until) and self._read_and_handle():
                     break  # a flood is the task's to deal with
-        except Exception as error:  # a fault of the host: the plugin bears it, as ever, and not the agent
+        except (
+            Exception
+        ) as error:  # a fault of the host: the plugin bears it, as ever, and not the agent
             self._fault = error
         finally:
             self._spin.took(perf_counter() - began)
             self._caller_reads = False
-            if self._owner.is_owed or self._ended or self._descriptor < 0 or self._fault is not None:
+            if (
+                self._owner.is_owed
+                or self._ended
+                or self._descriptor < 0
+                or self._fault is not None
+            ):
                 self.attend()
             else:
                 self._begin_lull()
@@ -219,7 +241,9 @@ class PipeReader:
         except trio.ClosedResourceError:
             return False
         finally:
-            if self._waiter is waiter:  # else the role has been taken over before this one could run
+            if (
+                self._waiter is waiter
+            ):  # else the role has been taken over before this one could run
                 self._waiter = None
         return True
 
@@ -239,7 +263,10 @@ class PipeReader:
             self._feed(data)
 
     def _read_and_handle(self) -> bool:
-        """Read one piece and handle it; True where more messages wait. The usual piece is one message."""
+        """Read one piece and handle it; True where more messages wait.
+
+        The usual piece is one message.
+        """
         data = self._pull()
         if not data:
             return self._handle_some()
@@ -319,8 +346,14 @@ class PipeReader:
             self._owner.unreadable(error)
 
     def _over_limit(self) -> bool:
-        """The plugin sends more than it may. A reply that was asked for is not counted: the host itself set its pace."""
-        if self._messages <= MAX_UNASKED_MESSAGES_PER_SECOND and self._bytes <= MAX_UNASKED_BYTES_PER_SECOND:
+        """The plugin sends more than it may.
+
+        A reply that was asked for is not counted: the host itself set its pace.
+        """
+        if (
+            self._messages <= MAX_UNASKED_MESSAGES_PER_SECOND
+            and self._bytes <= MAX_UNASKED_BYTES_PER_SECOND
+        ):
             return False
         if trio.current_time() - self._second < 1.0:
             return True

@@ -1,9 +1,11 @@
 """Whether a caller that waits for one plugin's answer stays awake for it.
 
-A processor that has nothing to do falls asleep, and to wake it again takes longer than most answers do; its caches are cold then, so
-everything after that is slow too. So a caller whose plugin answers at once looks for the answer at every pass of the event loop, in
-between everybody else's work, instead of letting the loop sleep. It does so for `SPIN_S` at most, and only where that has paid lately:
-most hooks that come seconds apart, plugins that think for longer and hosts with a single processor never get there.
+A processor that has nothing to do falls asleep, and to wake it again takes longer than most answers
+do; its caches are cold then, so everything after that is slow too. So a caller whose plugin answers
+at once looks for the answer at every pass of the event loop, in between everybody else's work,
+instead of letting the loop sleep. It does so for `SPIN_S` at most, and only where that has paid
+lately: most hooks that come seconds apart, plugins that think for longer and hosts with a single
+processor never get there.
 """
 
 from __future__ import annotations
@@ -13,10 +15,16 @@ from contextlib import suppress
 from typing import Final
 
 SPIN_S: Final = 0.0005
-"""How long a caller stays awake at most. A Python plugin on a sleepy virtual machine answers in half of it; what it costs is never more."""
+"""How long a caller stays awake at most.
+
+A Python plugin on a sleepy virtual machine answers in half of it; what it costs is never more.
+"""
 
 QUICK_ANSWERS: Final = 8
-"""After staying awake in vain: so many quick answers until it is tried again. So at most one hook in nine costs `SPIN_S` for nothing."""
+"""After staying awake in vain: so many quick answers until it is tried again.
+
+So at most one hook in nine costs `SPIN_S` for nothing.
+"""
 
 
 class SpinWait:

@@ -1,4 +1,7 @@
-"""What the trace is told of one plugin. Where there is no trace, the caller has None instead of a `TransportRecorder` and pays nothing."""
+"""What the trace is told of one plugin.
+
+Where there is no trace, the caller has None instead of a `TransportRecorder` and pays nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,23 +29,30 @@ class TransportRecorder:
 
     Attributes:
         plugin: its name; it may change once, when the plugin says its own.
-        conceals_config: what of its settings is secret is not known yet, so its `initialize` is recorded without them.
+        conceals_config: what of its settings is secret is not known yet, so its `initialize` is
+            recorded without them.
     """
 
     def __init__(self, sink: TraceSink, plugin: str) -> None:
         self._sink = sink
         self.plugin = plugin
         self.conceals_config = False
-        self._now = trio.lowlevel.current_clock().current_time  # `trio.current_time` finds it anew each time
+        self._now = (
+            trio.lowlevel.current_clock().current_time
+        )  # `trio.current_time` finds it anew each time
         self._given_up: dict[int | str, Call] = {}
         self._asked_s: dict[int | str, float] = {}
 
-    def sent(self, body: bytes, method: str, request_id: int | str | None, call: Call | None) -> None:
+    def sent(
+        self, body: bytes, method: str, request_id: int | str | None, call: Call | None
+    ) -> None:
         """The host wrote a message; a `request_id` without a call is that of the plugin's request that it answers."""
         if method == "initialize" and self.conceals_config:
             body = _without_config(body)
         now_s = self._now()
-        asked_s = self._asked_s.pop(request_id, None) if call is None and request_id is not None else None
+        asked_s = (
+            self._asked_s.pop(request_id, None) if call is None and request_id is not None else None
+        )
         self._sink.record(
             TraceRecord(
                 kind="message",
@@ -107,10 +117,18 @@ class TransportRecorder:
     def late(self, body: bytes, reply: envelope.Reply) -> None:
         """An answer to a request that has ended already; one error is what the plugin has to answer to `$/cancelRequest`."""
         call = self._given_up.pop(reply.id, None)
-        if call is not None and reply.error is not None and reply.error.code == int(ErrorCode.REQUEST_CANCELLED):
-            self._answer("late", self._now(), body, reply.id, call, verdict="cancelled", note="as asked")
+        if (
+            call is not None
+            and reply.error is not None
+            and reply.error.code == int(ErrorCode.REQUEST_CANCELLED)
+        ):
+            self._answer(
+                "late", self._now(), body, reply.id, call, verdict="cancelled", note="as asked"
+            )
         else:
-            self._answer("late", self._now(), body, reply.id, call, note="the request has ended already")
+            self._answer(
+                "late", self._now(), body, reply.id, call, note="the request has ended already"
+            )
 
     def dropped(self, body: bytes, method: str, why: str) -> None:
         """A message was given up before it was written."""
@@ -120,10 +138,25 @@ class TransportRecorder:
         """Something that the plugin wrote was stray or was refused."""
         self._oddity(kind, "from_plugin", body, None, note)
 
-    def life(self, kind: Kind, *, verdict: str | None = None, note: str | None = None, body: bytes | None = None) -> None:
+    def life(
+        self,
+        kind: Kind,
+        *,
+        verdict: str | None = None,
+        note: str | None = None,
+        body: bytes | None = None,
+    ) -> None:
         """The process or its state changed, or it wrote to stderr."""
         self._sink.record(
-            TraceRecord(kind=kind, wall_s=time.time(), mono_s=self._now(), plugin=self.plugin, verdict=verdict, note=note, body=body)
+            TraceRecord(
+                kind=kind,
+                wall_s=time.time(),
+                mono_s=self._now(),
+                plugin=self.plugin,
+                verdict=verdict,
+                note=note,
+                body=body,
+            )
         )
 
     def _answer(
@@ -156,7 +189,9 @@ class TransportRecorder:
             )
         )
 
-    def _oddity(self, kind: Kind, direction: Direction, body: bytes, method: str | None, note: str) -> None:
+    def _oddity(
+        self, kind: Kind, direction: Direction, body: bytes, method: str | None, note: str
+    ) -> None:
         self._sink.record(
             TraceRecord(
                 kind=kind,

@@ -50,8 +50,12 @@ class PipeWriter:
         self._task: trio.lowlevel.Task | None = None
         self._blocked = False
         self._broken = False
-        self._stall = Timer(lambda: owner.cannot_write(f"it has not read for {WRITE_STALL_S:g} s what it was sent"))
-        self._deaf = Timer(lambda: owner.cannot_write("it has closed its standard input and lives on"))
+        self._stall = Timer(
+            lambda: owner.cannot_write(f"it has not read for {WRITE_STALL_S:g} s what it was sent")
+        )
+        self._deaf = Timer(
+            lambda: owner.cannot_write("it has closed its standard input and lives on")
+        )
 
     def send(self, item: Item, *, urgent: bool = False, join: bool = False) -> None:
         """Write `item` now if nothing is before it, else queue it.
@@ -59,7 +63,8 @@ class PipeWriter:
         Args:
             item: the message.
             urgent: before all that is not. It is only queued: more follows, and then `flush`.
-            join: others are likely to follow in this pass of the loop; leave it to the task, which writes them together.
+            join: others are likely to follow in this pass of the loop; leave it to the task, which
+                writes them together.
 
         Raises:
             QueueFull: there is no room, and the message may not be dropped.
@@ -84,7 +89,8 @@ class PipeWriter:
     def write(self, frame: bytes) -> int:
         """Write as much of a message as the pipe takes at once; returns how many bytes, 0 where it cannot begin to leave now.
 
-        What there is to note about it can wait until the plugin is awake: then `wrote`, or `send` where it was 0.
+        What there is to note about it can wait until the plugin is awake: then `wrote`, or `send`
+        where it was 0.
         """
         if self.outbox.size or self._blocked:
             return 0
@@ -113,7 +119,8 @@ class PipeWriter:
                 self._wake()
                 return
             except OSError:
-                # it may be dying, with answers still in its pipe: leave its exit the time to be noticed first
+                # it may be dying, with answers still in its pipe: leave its exit the time to be
+                # noticed first
                 self._blocked = True
                 self.outbox.clear()
                 if not self._broken:
@@ -125,7 +132,10 @@ class PipeWriter:
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
-        """The task: sleeps until something could not be written at once. Ends when the pipe is closed."""
+        """The task: sleeps until something could not be written at once.
+
+        Ends when the pipe is closed.
+        """
         while self._descriptor >= 0:
             if self._blocked and self.outbox:
                 try:

@@ -1,6 +1,7 @@
 """Bytes of JSON to messages and back: the envelope, decoded strictly, and nothing of what is inside it.
 
-Pure. `decode` is called once for each message of a plugin (by `framing`), `encode` once for each message of the host.
+Pure. `decode` is called once for each message of a plugin (by `framing`), `encode` once for each
+message of the host.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ErrorCode, limits
 from sliphook_sdk.protocol.nesting import too_deep
@@ -20,7 +22,10 @@ _NO_DATA: Final = msgspec.Raw(_NULL)
 
 
 class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a request failed, as the answering side says it. Without data, `data` is `Raw(b"null")`."""
+    """Why a request failed, as the answering side says it.
+
+    Without data, `data` is `Raw(b"null")`.
+    """
 
     code: int
     message: str
@@ -28,7 +33,10 @@ class ErrorObject(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A question: the plugin waits for a reply with this id. `params` is an object, not looked into."""
+    """A question: the plugin waits for a reply with this id.
+
+    `params` is an object, not looked into.
+    """
 
     id: int | str
     method: str
@@ -43,7 +51,10 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """The answer to a request of the host. `error` is None and `result` is set (null is `Raw(b"null")`), or the other way round."""
+    """The answer to a request of the host.
+
+    `error` is None and `result` is set (null is `Raw(b"null")`), or the other way round.
+    """
 
     id: int | str
     result: msgspec.Raw | None
@@ -53,7 +64,7 @@ class Reply(msgspec.Struct, frozen=True):
 Message: TypeAlias = Request | Notification | Reply
 
 
-class NotJson(Exception):
+class NotJson(SliphookError):
     """The bytes are no JSON text in UTF-8. The plugin's fault.
 
     Attributes:
@@ -65,7 +76,7 @@ class NotJson(Exception):
         self.why = why
 
 
-class TooDeep(Exception):
+class TooDeep(SliphookError):
     """Objects and arrays are nested deeper than the protocol allows. The plugin's fault."""
 
     def __init__(self) -> None:
@@ -73,18 +84,28 @@ class TooDeep(Exception):
         super().__init__(self.why)
 
 
-class InvalidMessage(Exception):
+class InvalidMessage(SliphookError):
     """JSON that is no valid message. The plugin's fault; the stream itself is sound.
 
     Attributes:
         code: What to answer.
         why: What is wrong, a sentence for people.
         id: The id to echo, or None where there is none that can be used.
-        is_reply: It was meant as a reply, so `id` is one of the host's: its call has failed, and nothing is to be answered.
-        may_be_reply: It has nothing but an id. Where that is under way it was a reply: some libraries leave out a result of nothing.
+        is_reply: It was meant as a reply, so `id` is one of the host's: its call has failed, and
+            nothing is to be answered.
+        may_be_reply: It has nothing but an id. Where that is under way it was a reply: some
+            libraries leave out a result of nothing.
     """
 
-    def __init__(self, code: ErrorCode, why: str, id: int | str | None, *, is_reply: bool = False, may_be_reply: bool = False) -> None:
+    def __init__(
+        self,
+        code: ErrorCode,
+        why: str,
+        id: int | str | None,
+        *,
+        is_reply: bool = False,
+        may_be_reply: bool = False,
+    ) -> None:
         super().__init__(why)
         self.code = code
         self.why = why
@@ -111,16 +132,18 @@ _ENCODER: Final = msgspec.json.Encoder()
 def decode(body: bytes) -> Message:
     """Decode one message.
 
-    The whole body is checked to be JSON in UTF-8 without lone surrogates. The `Raw` parts refer to `body` and keep it alive.
-    Beside an error object a `result` of null counts as absent, and so do `result` and `error` of null beside a method: some
-    libraries always write all fields. Of a doubled key the last counts.
+    The whole body is checked to be JSON in UTF-8 without lone surrogates. The `Raw` parts refer to
+    `body` and keep it alive. Beside an error object a `result` of null counts as absent, and so do
+    `result` and `error` of null beside a method: some libraries always write all fields. Of a
+    doubled key the last counts.
 
     Args:
         body: One JSON text; white space around it is fine.
 
     Raises:
         NotJson: It is none.
-        TooDeep: It is nested too deep; the message itself is the first level. Judged by the brackets, before it is parsed.
+        TooDeep: It is nested too deep; the message itself is the first level. Judged by the
+            brackets, before it is parsed.
         InvalidMessage: It is JSON, but no message.
     """
     if not body.isascii():
@@ -138,7 +161,13 @@ def decode(body: bytes) -> Message:
     if method is None:
         if id is msgspec.UNSET:
             is_reply = error_object is not None or result is not msgspec.UNSET
-            raise _invalid("a reply without an id" if is_reply else "a message with neither a method nor an id", None, is_reply=is_reply)
+            raise _invalid(
+                "a reply without an id"
+                if is_reply
+                else "a message with neither a method nor an id",
+                None,
+                is_reply=is_reply,
+            )
         if error_object is None:
             if result is msgspec.UNSET:
                 why = "a message with neither a method, a result nor an error"
@@ -154,7 +183,10 @@ def decode(body: bytes) -> Message:
     params = envelope.params
     if params is not _NO_PARAMS and memoryview(params)[0] != 0x7B:  # {
         if bytes(params) != _NULL:
-            raise _invalid(f'the params of "{quote(method)}" are not an object: {quote(bytes(params))}', shown_id)
+            raise _invalid(
+                f'the params of "{quote(method)}" are not an object: {quote(bytes(params))}',
+                shown_id,
+            )
         params = _NO_PARAMS
     return Notification(method, params) if id is msgspec.UNSET else Request(id, method, params)
 
@@ -162,22 +194,31 @@ def decode(body: bytes) -> Message:
 def encode(value: Any) -> bytes:
     r"""Encode anything as compact JSON, fit to be framed.
 
-    No space, no raw newline, no doubled key, no `\u` escape but for control characters, `/` not escaped. NaN and the infinities
-    become null, each lone surrogate U+FFFD. `msgspec.Raw` is written as it is, but for raw newlines: what a plugin wrote is to be
-    decoded before it is handed on, as its spaces and escapes would break these promises.
+    No space, no raw newline, no doubled key, no `\u` escape but for control characters, `/` not
+    escaped. NaN and the infinities become null, each lone surrogate U+FFFD. `msgspec.Raw` is
+    written as it is, but for raw newlines: what a plugin wrote is to be decoded before it is handed
+    on, as its spaces and escapes would break these promises.
 
     Raises:
-        TypeError: Some object in it has no form in JSON, or it is nested too deep, or contains itself. The caller's fault.
+        TypeError: Some object in it has no form in JSON, or it is nested too deep, or contains
+            itself. The caller's fault.
     """
     try:
         try:
             body = _ENCODER.encode(value)
         except UnicodeEncodeError:
-            body = _ENCODER.encode(_without_surrogates(msgspec.to_builtins(value, enc_hook=_decoded)))
+            body = _ENCODER.encode(
+                _without_surrogates(msgspec.to_builtins(value, enc_hook=_decoded))
+            )
         return body if b"\n" not in body else _ENCODER.encode(msgspec.json.decode(body))
     except RecursionError:
-        raise TypeError(f"{type(value).__name__} cannot be encoded: it is nested too deep, or contains itself") from None
-    except (ValueError, msgspec.DecodeError) as error:  # an integer of more than 4,300 digits, Raw that is no JSON
+        raise TypeError(
+            f"{type(value).__name__} cannot be encoded: it is nested too deep, or contains itself"
+        ) from None
+    except (
+        ValueError,
+        msgspec.DecodeError,
+    ) as error:  # an integer of more than 4,300 digits, Raw that is no JSON
         raise TypeError(f"{type(value).__name__} cannot be encoded: {error}") from None
 
 
@@ -191,7 +232,12 @@ def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None =
         traceparent: the span that it is the work of, or None.
     """
     span = b"" if traceparent is None else b'"traceparent":"%b",' % traceparent.encode()
-    return b'{"jsonrpc":"2.0","id":%d,"method":"%b",%b"params":%b}' % (id, method.encode(), span, params)
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%b",%b"params":%b}' % (
+        id,
+        method.encode(),
+        span,
+        params,
+    )
 
 
 def _is_absent(result: msgspec.Raw | msgspec.UnsetType) -> bool:
@@ -214,17 +260,27 @@ def _check_utf8(body: bytes) -> None:
 
 
 def _diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | NotJson:
-    """Say what is wrong with a body that does not fit the envelope. It may be no JSON further on, which comes first."""
+    """Say what is wrong with a body that does not fit the envelope.
+
+    It may be no JSON further on, which comes first.
+    """
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
         fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
         batch = body.lstrip().startswith(b"[")
-        return _invalid("a batch; each message is sent on its own" if batch else f"JSON that is no object: {quote(body)}", None)
+        return _invalid(
+            "a batch; each message is sent on its own"
+            if batch
+            else f"JSON that is no object: {quote(body)}",
+            None,
+        )
     except msgspec.DecodeError as malformed:
         return _not_json(malformed)
 
-    is_reply = bytes(fields.get("method", _NULL)) == _NULL and ("result" in fields or "error" in fields)
+    is_reply = bytes(fields.get("method", _NULL)) == _NULL and (
+        "result" in fields or "error" in fields
+    )
     id: int | str | None = None
     wrong_id = False
     if "id" in fields:

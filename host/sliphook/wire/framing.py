@@ -2,17 +2,19 @@
 
 Both forms are read from one stream, message by message:
 
-- a header block (`Content-Length: N`, in any case, other fields ignored, lines ended by CRLF or LF, a blank line), then N bytes;
+- a header block (`Content-Length: N`, in any case, other fields ignored, lines ended by CRLF or LF,
+  a blank line), then N bytes;
 - a line that starts with `{`, up to its LF.
 
-Space, tabs, CR and LF between messages are skipped. Anything else is stray output up to its LF, or up to a `Content-Length:` or
-`{"jsonrpc"` inside the line: plugins print, and so do the libraries they use. Stray output is handed on to be logged; it is no violation.
+Space, tabs, CR and LF between messages are skipped. Anything else is stray output up to its LF, or
+up to a `Content-Length:` or `{"jsonrpc"` inside the line: plugins print, and so do the libraries
+they use. Stray output is handed on to be logged; it is no violation.
 
 Where the two could be confused:
 
-- A line that starts with `{` is tried as a whole first. If it is no JSON, it is cut at every `Content-Length:` and `{"jsonrpc"`
-  inside it and each part is tried alone: so of two messages on one line both are read, and a message cut short by another
-  writer does not take that one with it.
+- A line that starts with `{` is tried as a whole first. If it is no JSON, it is cut at every
+  `Content-Length:` and `{"jsonrpc"` inside it and each part is tried alone: so of two messages on
+  one line both are read, and a message cut short by another writer does not take that one with it.
 - Bytes that could yet become a header's name are held back until that is decided, or until EOF.
 - A header block that is broken ends the connection: where the next message begins cannot be known.
 """
@@ -32,7 +34,9 @@ from . import envelope
 
 __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 
-_BEGIN: Final = re.compile(rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?")  # the two usual beginnings at one go
+_BEGIN: Final = re.compile(
+    rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?"
+)  # the two usual beginnings at one go
 _FRAME: Final = re.compile(rb"Content-Length: ([0-9]{1,7})\r\n\r\n")
 _PLAIN_HEADER: Final = 1
 _BRACE: Final = 2
@@ -48,29 +52,40 @@ _State: TypeAlias = Literal["boundary", "line", "stray", "header", "body"]
 
 
 class Body(msgspec.Struct, frozen=True):
-    """One message: its bytes as they came, and what they say. An `InvalidMessage` is JSON that breaks the envelope."""
+    """One message: its bytes as they came, and what they say.
+
+    An `InvalidMessage` is JSON that breaks the envelope.
+    """
 
     data: bytes
     message: envelope.Message | envelope.InvalidMessage
 
 
 class Stray(msgspec.Struct, frozen=True):
-    """Output that is no message, without its line end. `why` is a sentence for people that quotes it harmlessly."""
+    """Output that is no message, without its line end.
+
+    `why` is a sentence for people that quotes it harmlessly.
+    """
 
     data: bytes
     why: str
 
 
 class FrameReader:
-    """Reads one plugin's stdout. Feed it what was read, then take pieces with `next` until it gives None.
+    """Reads one plugin's stdout.
 
-    The cost is linear in the bytes fed, however they are split. The pieces do not depend on the split either.
+    Feed it what was read, then take pieces with `next` until it gives None.
+
+    The cost is linear in the bytes fed, however they are split. The pieces do not depend on the
+    split either.
     """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._start: int = 0  # of the piece under way
-        self._scanned: int = 0  # searched up to here; in a header block, the start of its unread line
+        self._scanned: int = (
+            0  # searched up to here; in a header block, the start of its unread line
+        )
         self._bad_line_end: int = 0  # up to here it is known that the line as a whole is no JSON
         self._length: int | None = None  # of the body that the header block announces
         self._at: _State = "boundary"
@@ -81,7 +96,10 @@ class FrameReader:
 
     @property
     def mid_message(self) -> bool:
-        """Whether a message has begun and is not complete, as of the last `next`. Stray output is no message."""
+        """Whether a message has begun and is not complete, as of the last `next`.
+
+        Stray output is no message.
+        """
         return self._dead is None and self._at in ("line", "header", "body")
 
     @property
@@ -103,7 +121,8 @@ class FrameReader:
     def whole(self, data: bytes) -> Body | None:
         """Give the one valid message that `data` is, from its first byte to its last: the usual case, at a third of the cost.
 
-        None, and nothing has happened, where it is anything else or where something is still to be read: then `feed` it.
+        None, and nothing has happened, where it is anything else or where something is still to be
+        read: then `feed` it.
         """
         if self._at != "boundary" or self._start != len(self._buffer) or self._dead is not None:
             return None
@@ -141,7 +160,8 @@ class FrameReader:
         """Give the next piece, or None where more bytes are needed (after `close`: where all is read).
 
         Raises:
-            FramingError: The stream cannot be read on, and the plugin is to blame. Every later call raises it again.
+            FramingError: The stream cannot be read on, and the plugin is to blame. Every later call
+                raises it again.
         """
         if self._dead is not None:
             raise self._dead.with_traceback(None)
@@ -162,7 +182,10 @@ class FrameReader:
         return None
 
     def _begin(self) -> _State:
-        """Decide by its first bytes what starts here. It stays a boundary where that takes more bytes."""
+        """Decide by its first bytes what starts here.
+
+        It stays a boundary where that takes more bytes.
+        """
         buffer = self._buffer
         begin = _BEGIN.match(buffer, self._start)
         assert begin is not None  # it matches nothing as well
@@ -191,7 +214,9 @@ class FrameReader:
         while True:
             end = buffer.find(b"\n", self._scanned)
             if (end if end >= 0 else len(buffer)) - self._start >= limits.MAX_HEADER_BYTES:
-                self._fail(f"a header block over {limits.MAX_HEADER_BYTES:,} bytes", self.unfinished)
+                self._fail(
+                    f"a header block over {limits.MAX_HEADER_BYTES:,} bytes", self.unfinished
+                )
             if end < 0:
                 return "header"
             line = bytes(buffer[self._scanned : end]).removesuffix(b"\r")
@@ -228,13 +253,18 @@ class FrameReader:
         if len(self._buffer) < end:
             if self._closed:
                 missing = end - len(self._buffer)
-                self._fail(f"the output ended inside a message: {missing:,} of {self._length:,} bytes are missing", self.unfinished)
+                self._fail(
+                    f"the output ended inside a message: {missing:,} of {self._length:,} bytes are missing",
+                    self.unfinished,
+                )
             return None
         data = bytes(self._buffer[self._start : end])
         try:
             message = self._decode(data)
         except envelope.NotJson as error:
-            self._fail(f"a framed body of {len(data):,} bytes is no JSON ({error.why})", quote(data))
+            self._fail(
+                f"a framed body of {len(data):,} bytes is no JSON ({error.why})", quote(data)
+            )
         return self._body(data, message, end)
 
     def _read_line(self) -> Body | Stray | None:
@@ -279,12 +309,17 @@ class FrameReader:
         elif self._closed:
             end = len(buffer)
         else:
-            # What may be the beginning of a marker is not counted yet: the limit is the same however the bytes are split.
+            # What may be the beginning of a marker is not counted yet: the limit is the same
+            # however the bytes are split.
             self._scanned = max(start, len(buffer) - _LONGEST_MARKER + 1)
             self._check_stray(self._scanned - start)
             return None
         data = bytes(buffer[start:end])
-        return self._stray(data, f'stray output on stdout, which is for messages alone (log to stderr): "{quote(data)}"', end)
+        return self._stray(
+            data,
+            f'stray output on stdout, which is for messages alone (log to stderr): "{quote(data)}"',
+            end,
+        )
 
     def _decode(self, data: bytes) -> envelope.Message | envelope.InvalidMessage:
         try:
@@ -294,14 +329,20 @@ class FrameReader:
         except envelope.TooDeep as error:
             self._fail(f"a message {error.why}", quote(data))
 
-    def _body(self, data: bytes, message: envelope.Message | envelope.InvalidMessage, end: int) -> Body:
+    def _body(
+        self, data: bytes, message: envelope.Message | envelope.InvalidMessage, end: int
+    ) -> Body:
         self._stray_in_a_row = 0
         self._start = end
         self._at = "boundary"
         return Body(data, message)
 
     def _no_json(self, data: bytes, error: envelope.NotJson, end: int) -> Stray:
-        return self._stray(data, f'stray output: it starts with {{ but is no JSON, {error.why}: "{quote(data)}"', end)
+        return self._stray(
+            data,
+            f'stray output: it starts with {{ but is no JSON, {error.why}: "{quote(data)}"',
+            end,
+        )
 
     def _stray(self, data: bytes, why: str, end: int) -> Stray:
         data = data.removesuffix(b"\r")
@@ -313,7 +354,10 @@ class FrameReader:
 
     def _check_stray(self, more: int) -> None:
         if self._stray_in_a_row + more > limits.MAX_STRAY_BYTES:
-            self._fail(f"more than {limits.MAX_STRAY_BYTES:,} bytes of stray output in a row", self.unfinished)
+            self._fail(
+                f"more than {limits.MAX_STRAY_BYTES:,} bytes of stray output in a row",
+                self.unfinished,
+            )
 
     def _fail_too_long(self, start: bytes) -> NoReturn:
         self._fail(f"a message over {limits.MAX_MESSAGE_BYTES:,} bytes", quote(start))

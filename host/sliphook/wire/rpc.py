@@ -1,9 +1,10 @@
 """The JSON-RPC engine of one connection: `pylsp_jsonrpc.endpoint.Endpoint` behind a face that cannot surprise.
 
-Endpoint keeps the ids, the pending requests and the table of handlers; only the fast path's requests go past it (see `Rpc.ask`). What it
-would get wrong is kept from it: a message is decoded strictly before it comes here, a reply is passed on only if its request is pending,
-a cancel of the plugin's never reaches it, results are boxed, handlers return values at once, and its own errors never leave with a
-traceback.
+Endpoint keeps the ids, the pending requests and the table of handlers; only the fast path's
+requests go past it (see `Rpc.ask`). What it would get wrong is kept from it: a message is decoded
+strictly before it comes here, a reply is passed on only if its request is pending, a cancel of the
+plugin's never reaches it, results are boxed, handlers return values at once, and its own errors
+never leave with a traceback.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint
 from pylsp_jsonrpc.exceptions import JsonRpcException
 
+from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import ErrorCode
@@ -30,7 +32,7 @@ _log = logging.getLogger(__name__)
 _DOUBLED_IDS_ALLOWED = 2
 
 
-class Refusal(Exception):
+class Refusal(SliphookError):
     """A handler says no to a plugin's request; goes out as an error reply."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
@@ -38,7 +40,7 @@ class Refusal(Exception):
         self.code = code
 
 
-class Violation(Exception):
+class Violation(SliphookError):
     """The plugin broke a rule of the protocol. `fatal`: the connection must end."""
 
     def __init__(self, why: str, *, fatal: bool = False) -> None:
@@ -66,7 +68,9 @@ class Rpc:
         handlers: what the plugin may call, by method.
     """
 
-    def __init__(self, emit: Callable[[bytes, str, int | str], None], handlers: Mapping[str, Handler]) -> None:
+    def __init__(
+        self, emit: Callable[[bytes, str, int | str], None], handlers: Mapping[str, Handler]
+    ) -> None:
         self._emit = emit
         self._handlers = handlers
         self._sent = b""
@@ -84,24 +88,32 @@ class Rpc:
         """How many requests have no reply yet."""
         return len(self._waiting) + len(self._asked)
 
-    def request(self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None) -> tuple[int, bytes]:
+    def request(
+        self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None
+    ) -> tuple[int, bytes]:
         """Register a request; returns its id and the frame that has to be written."""
         self._traceparent = traceparent
         self._endpoint.request(method, params)
         self._waiting[self._next_id] = pending
         return self._next_id, self._sent
 
-    def ask(self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None) -> tuple[int, bytes]:
+    def ask(
+        self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None
+    ) -> tuple[int, bytes]:
         """The same as `request`, for the fast path: Endpoint would make a future, with locks and callbacks, that nobody waits for."""
         request_id = self._new_id()
         self._asked[request_id] = pending
         return request_id, frame(envelope.request(request_id, method, params, traceparent))
 
     @staticmethod
-    def notify(method: str, params: msgspec.Raw | msgspec.Struct, traceparent: str | None = None) -> bytes:
+    def notify(
+        method: str, params: msgspec.Raw | msgspec.Struct, traceparent: str | None = None
+    ) -> bytes:
         """The frame of a notification: the same for everybody, as there is no id."""
         message = {"jsonrpc": "2.0", "method": method, "params": params}
-        return frame(envelope.encode(message if traceparent is None else _traced(message, traceparent)))
+        return frame(
+            envelope.encode(message if traceparent is None else _traced(message, traceparent))
+        )
 
     def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
         """Settle a pending request here and now, as if the plugin had answered with an error; does nothing if it is settled."""
@@ -130,18 +142,28 @@ class Rpc:
         if isinstance(message, envelope.Notification):
             handler = self._handlers.get(message.method)
             if handler is not None:
-                self._endpoint.consume({"jsonrpc": "2.0", "method": message.method, "params": message.params})
+                self._endpoint.consume(
+                    {"jsonrpc": "2.0", "method": message.method, "params": message.params}
+                )
             return False
         if message.id in self._in_flight:
             self._doubled_ids += 1
             fatal = self._doubled_ids > _DOUBLED_IDS_ALLOWED
-            raise Violation(f"the request id {quote(repr(message.id), 40)} is still in flight", fatal=fatal)
+            raise Violation(
+                f"the request id {quote(repr(message.id), 40)} is still in flight", fatal=fatal
+            )
         self._in_flight[message.id] = message.method
         if message.method not in self._handlers:
-            refusal = self.refuse(message.id, ErrorCode.METHOD_NOT_FOUND, f"there is no method '{quote(message.method, 60)}'")
+            refusal = self.refuse(
+                message.id,
+                ErrorCode.METHOD_NOT_FOUND,
+                f"there is no method '{quote(message.method, 60)}'",
+            )
             self._emit(refusal, message.method, message.id)
             return False
-        self._endpoint.consume({"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params})
+        self._endpoint.consume(
+            {"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params}
+        )
         return False
 
     def consume_reply(self, message: envelope.Reply) -> bool:
@@ -157,7 +179,9 @@ class Rpc:
         elif self.was_issued(request_id):
             return False
         else:
-            raise Violation(f"a reply to the request {quote(repr(request_id), 40)}, which was never sent")
+            raise Violation(
+                f"a reply to the request {quote(repr(request_id), 40)}, which was never sent"
+            )
         return True
 
     def answered(self, request_id: int | str) -> None:
@@ -166,7 +190,15 @@ class Rpc:
 
     def refuse(self, request_id: int | str | None, code: ErrorCode, message: str) -> bytes:
         """The frame of an error reply to something that is no valid request."""
-        return frame(envelope.encode({"jsonrpc": "2.0", "id": request_id, "error": {"code": int(code), "message": message}}))
+        return frame(
+            envelope.encode(
+                {
+                    "jsonrpc": "2.0",
+                    "id": request_id,
+                    "error": {"code": int(code), "message": message},
+                }
+            )
+        )
 
     def close(self) -> None:
         """Let go of the engine; its pool never had a thread."""
@@ -178,12 +210,18 @@ class Rpc:
 
     def _consume_outgoing(self, message: dict[str, Any]) -> None:
         if "method" in message:
-            self._sent = frame(envelope.encode(message if self._traceparent is None else _traced(message, self._traceparent)))
+            self._sent = frame(
+                envelope.encode(
+                    message if self._traceparent is None else _traced(message, self._traceparent)
+                )
+            )
         else:
             request_id = message["id"]
             self._emit(frame(envelope.encode(message)), self._in_flight[request_id], request_id)
 
-    def _settle(self, request_id: int, result: msgspec.Raw | None, error: envelope.ErrorObject | None) -> None:
+    def _settle(
+        self, request_id: int, result: msgspec.Raw | None, error: envelope.ErrorObject | None
+    ) -> None:
         pending = self._asked.pop(request_id, None)
         if pending is None:
             # Endpoint only has to know that the request is over: nobody asks its future for more
@@ -198,9 +236,15 @@ class Rpc:
             raise JsonRpcException(str(refusal), int(refusal.code)) from None
         except Exception:
             _log.exception("a handler of the host failed")
-            raise JsonRpcException("the host failed to handle this", int(ErrorCode.INTERNAL_ERROR)) from None
+            raise JsonRpcException(
+                "the host failed to handle this", int(ErrorCode.INTERNAL_ERROR)
+            ) from None
 
 
 def _traced(message: dict[str, Any], traceparent: str) -> dict[str, Any]:
     """A message of the host's with the span that it is the work of; params stay last."""
-    return {**{key: value for key, value in message.items() if key != "params"}, "traceparent": traceparent, "params": message["params"]}
+    return {
+        **{key: value for key, value in message.items() if key != "params"},
+        "traceparent": traceparent,
+        "params": message["params"],
+    }

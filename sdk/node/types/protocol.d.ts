@@ -88,7 +88,7 @@ export interface Inflight {
   requests: number[];
 }
 
-/** One plugin's reply to a hook. An unknown field is an error: a misspelt `decision` would open a guard. */
+/** One plugin's reply to a hook. */
 export interface Answer {
   /** `deny` ends it, `ask` puts it to a person, `allow` is an opinion */
   decision?: "allow" | "deny" | "ask" | null;
@@ -116,7 +116,7 @@ export interface SessionInfo {
   platform?: string | null;
 }
 
-/** One entry of the manifest. An unknown field is an error: a misspelt `on_failure` would open a guard. */
+/** One entry of the manifest. */
 export interface Subscription {
   /** the name of the hook or event */
   event: string;
@@ -162,7 +162,7 @@ export interface EnvWant {
   why?: string | null;
 }
 
-/** What a plugin declares: the result of `initialize`. Only `protocol_version` and `name` are required. */
+/** What a plugin declares: the result of `initialize`. */
 export interface Manifest {
   /** one of the host's versions */
   protocol_version: number;

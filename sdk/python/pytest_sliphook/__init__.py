@@ -1,6 +1,7 @@
 """The fixture `plugin_harness` for pytest, which finds it by itself where `sliphook-sdk` is installed.
 
-It lies beside the SDK, not inside, so that a run of pytest which does not ask for it imports nothing of the SDK.
+It lies beside the SDK, not inside, so that a run of pytest which does not ask for it imports
+nothing of the SDK.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def plugin_harness(tmp_path: os.PathLike[str], request: pytest.FixtureRequest) -> Callable[..., Harness]:
+def plugin_harness(
+    tmp_path: os.PathLike[str], request: pytest.FixtureRequest
+) -> Callable[..., Harness]:
     """Makes a `sliphook_sdk.testing.Harness` of a plugin: the object, or the path of its file, from the folder of the test.
 
     The options are those of `Harness`; `data_dir` is the test's `tmp_path` where it is left out.

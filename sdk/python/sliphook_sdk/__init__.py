@@ -12,7 +12,8 @@
     if __name__ == "__main__":
         plugin.run()
 
-What handlers get is in `sliphook_sdk.protocol.payloads`; how they are tried without a process in `sliphook_sdk.testing`.
+What handlers get is in `sliphook_sdk.protocol.payloads`; how they are tried without a process in
+`sliphook_sdk.testing`.
 """
 
 from __future__ import annotations

@@ -66,14 +66,21 @@ def check_answer(entry: Entry, answer: Answer, *, replaces: bool) -> None:
         raise AnswerError(f"{entry.name} takes no continue_with(); it takes {_allowed(entry)}")
     if answer.context and not entry.context:
         raise AnswerError(f"{entry.name} takes no context(); it takes {_allowed(entry)}")
-    for verb, given, known in (("replace", answer.replace, entry.replace), ("substitute", answer.substitute, entry.substitute)):
+    for verb, given, known in (
+        ("replace", answer.replace, entry.replace),
+        ("substitute", answer.substitute, entry.substitute),
+    ):
         if not given:
             continue
         unknown = [name for name in given if name not in known]
         if unknown:
-            raise AnswerError(f"{entry.name} takes no {verb}({unknown[0]}=...); it takes {_allowed(entry)}")
+            raise AnswerError(
+                f"{entry.name} takes no {verb}({unknown[0]}=...); it takes {_allowed(entry)}"
+            )
         if not replaces:
-            raise AnswerError(f"{verb}() needs replaces=True in the decorator of the handler of {entry.name}")
+            raise AnswerError(
+                f"{verb}() needs replaces=True in the decorator of the handler of {entry.name}"
+            )
 
 
 def _allowed(entry: Entry) -> str:

@@ -1,9 +1,11 @@
 """Pure: what waits for a thread, and whether each of it shall have one of its own.
 
-Where several calls come in one read, nobody knows how long their handlers will take. Quick ones are through soonest in one thread: several
-would only take the interpreter from each other, at every answer that one of them writes. Slow ones need a thread each, or a quick one waits
-behind them. So the thread that has read them runs them one after the other, an idle one watches, and where the backlog hardly moves it is
-spread: until it is empty, whoever takes from it sees to it that another thread does so too.
+Where several calls come in one read, nobody knows how long their handlers will take. Quick ones are
+through soonest in one thread: several would only take the interpreter from each other, at every
+answer that one of them writes. Slow ones need a thread each, or a quick one waits behind them. So
+the thread that has read them runs them one after the other, an idle one watches, and where the
+backlog hardly moves it is spread: until it is empty, whoever takes from it sees to it that another
+thread does so too.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ class Backlog(deque[T]):
         self.spread = False
         self._begun = 0
         self._is_watched = False
-        self._since_s: float | None = None  # since when it is judged; None where nobody has begun to
+        self._since_s: float | None = (
+            None  # since when it is judged; None where nobody has begun to
+        )
         self._begun_before = 0
 
     def needs_another(self) -> bool:
@@ -58,7 +62,11 @@ class Backlog(deque[T]):
         return True
 
     def watched(self, now_s: float) -> None:
-        """Judge what has been seen. Where a thread was woken early the next one goes on, so nothing that comes often puts it off."""
+        """Judge what has been seen.
+
+        Where a thread was woken early the next one goes on, so nothing that comes often puts it
+        off.
+        """
         self._is_watched = False
         if self._since_s is None or now_s - self._since_s < WATCH_S:
             return

@@ -22,12 +22,15 @@ class Call:
         traceparent: the agent's span that it is part of; None where it has none.
         arrived: when it was read, on `time.monotonic()`.
         cancelled: the host withdrew it; its answer is dropped.
-        stop: what else a cancel does, set by whoever works on the call; it is called in the thread that read the cancel.
+        stop: what else a cancel does, set by whoever works on the call; it is called in the thread
+            that read the cancel.
     """
 
     __slots__ = ("_woken", "arrived", "cancelled", "id", "method", "params", "stop", "traceparent")
 
-    def __init__(self, id: int | str | None, method: str, params: msgspec.Raw, traceparent: str | None = None) -> None:
+    def __init__(
+        self, id: int | str | None, method: str, params: msgspec.Raw, traceparent: str | None = None
+    ) -> None:
         self.id = id
         self.method = method
         self.params = params
@@ -49,6 +52,8 @@ class Call:
         """Sleep until the call is cancelled or the time is up; True where it is cancelled."""
         if self._woken is None:
             self._woken = threading.Event()
-        if self.cancelled:  # looked at after the event is in place, so that a cancel in between is seen
+        if (
+            self.cancelled
+        ):  # looked at after the event is in place, so that a cancel in between is seen
             return True
         return self._woken.wait(seconds)

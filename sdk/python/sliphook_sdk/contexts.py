@@ -1,6 +1,7 @@
 """What a handler gets as `ctx`: what it works for, whether it is still wanted, and the way back to the host.
 
-`Context` is for plain functions, whose requests to the host block; `AsyncContext` is for `async def`, which awaits them.
+`Context` is for plain functions, whose requests to the host block; `AsyncContext` is for `async
+def`, which awaits them.
 """
 
 from __future__ import annotations
@@ -63,12 +64,20 @@ class BaseContext(Generic[ConfigT]):
     Attributes:
         session_id: the session that this is about.
         turn_id: the turn; None outside one.
-        deadline: the moment on `time.monotonic()` after which nobody waits for the answer; None for events.
+        deadline: the moment on `time.monotonic()` after which nobody waits for the answer; None for
+            events.
     """
 
     __slots__ = ("_call", "_service", "deadline", "session_id", "turn_id")
 
-    def __init__(self, service: Service, call: Call, session_id: str, turn_id: str | None, timeout_s: float | None) -> None:
+    def __init__(
+        self,
+        service: Service,
+        call: Call,
+        session_id: str,
+        turn_id: str | None,
+        timeout_s: float | None,
+    ) -> None:
         self._service = service
         self._call = call
         self.session_id = session_id
@@ -95,7 +104,10 @@ class BaseContext(Generic[ConfigT]):
 
     @property
     def cancelled(self) -> bool:
-        """The host has withdrawn the request: the user interrupted, or time was up. The answer will be dropped."""
+        """The host has withdrawn the request: the user interrupted, or time was up.
+
+        The answer will be dropped.
+        """
         return self._call.cancelled
 
     def raise_if_cancelled(self) -> None:
@@ -109,7 +121,9 @@ class BaseContext(Generic[ConfigT]):
 
     def log(self, level: Level, message: str, **fields: Any) -> None:
         """Write a line to the plugin's log, with values beside it."""
-        self._service.link.notify("host/log", LogParams(level=level, message=message, fields=fields or None))
+        self._service.link.notify(
+            "host/log", LogParams(level=level, message=message, fields=fields or None)
+        )
 
     def progress(self, message: str | None = None, fraction: float | None = None) -> None:
         """Say how far the work has come.
@@ -121,7 +135,9 @@ class BaseContext(Generic[ConfigT]):
             fraction: 0 to 1.
         """
         if isinstance(self._call.id, int) and not self._call.cancelled:
-            self._service.link.notify("$/progress", ProgressParams(id=self._call.id, message=message, fraction=fraction))
+            self._service.link.notify(
+                "$/progress", ProgressParams(id=self._call.id, message=message, fraction=fraction)
+            )
 
     def _needs(self, grant: Uses) -> None:
         self._service.plugin.require(grant)
@@ -153,7 +169,9 @@ class Context(BaseContext[ConfigT]):
         self._service.link.ask("host/notify", NotifyParams(level=level, message=message))
 
     def inject(self, text: str) -> None:
-        """Put a text before the session's next model call, in the user's role. It starts no turn. Needs `uses=["inject"]`.
+        """Put a text before the session's next model call, in the user's role. It starts no turn.
+
+        Needs `uses=["inject"]`.
 
         Raises:
             HostRefused: it is not granted, too long, too many wait, or the session is gone.
@@ -174,13 +192,18 @@ class Context(BaseContext[ConfigT]):
         params = InterruptParams(session_id=self.session_id, turn_id=self.turn_id, reason=reason)
         return _interrupted(self._service.link.ask("host/interrupt", params))
 
-    def set_tools(self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None) -> None:
+    def set_tools(
+        self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
+    ) -> None:
         """Replace the plugin's tools, as `Plugin.set_tools` does."""
         self._service.plugin.set_tools(tools, session_id=session_id)
 
 
 class AsyncContext(BaseContext[ConfigT]):
-    """`ctx` of an `async def`. What asks the host is awaited; a cancel raises `asyncio.CancelledError` in the handler."""
+    """`ctx` of an `async def`.
+
+    What asks the host is awaited; a cancel raises `asyncio.CancelledError` in the handler.
+    """
 
     __slots__ = ()
 
@@ -191,16 +214,22 @@ class AsyncContext(BaseContext[ConfigT]):
             HostRefused: it is not granted, or there were too many.
         """
         self._needs("notify")
-        await self._service.link.ask_async("host/notify", NotifyParams(level=level, message=message))
+        await self._service.link.ask_async(
+            "host/notify", NotifyParams(level=level, message=message)
+        )
 
     async def inject(self, text: str) -> None:
-        """Put a text before the session's next model call, in the user's role. It starts no turn. Needs `uses=["inject"]`.
+        """Put a text before the session's next model call, in the user's role. It starts no turn.
+
+        Needs `uses=["inject"]`.
 
         Raises:
             HostRefused: it is not granted, too long, too many wait, or the session is gone.
         """
         self._needs("inject")
-        await self._service.link.ask_async("host/inject", InjectParams(session_id=self.session_id, text=text))
+        await self._service.link.ask_async(
+            "host/inject", InjectParams(session_id=self.session_id, text=text)
+        )
 
     async def interrupt(self, reason: str) -> bool:
         """Interrupt the turn that this call belongs to. Needs `uses=["interrupt"]`.
@@ -215,19 +244,27 @@ class AsyncContext(BaseContext[ConfigT]):
         params = InterruptParams(session_id=self.session_id, turn_id=self.turn_id, reason=reason)
         return _interrupted(await self._service.link.ask_async("host/interrupt", params))
 
-    async def set_tools(self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None) -> None:
-        """Replace the plugin's tools of one session, or of all where `session_id` is None. Needs `uses=["tools"]`.
+    async def set_tools(
+        self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
+    ) -> None:
+        """Replace the plugin's tools of one session, or of all where `session_id` is None.
+
+        Needs `uses=["tools"]`.
 
         Raises:
             HostRefused: it is not granted, or a name is taken; the old tools stay.
         """
         self._needs("tools")
         with self._service.toolbox.changing(tools, session_id) as specs:
-            await self._service.link.ask_async("host/tools", ToolsParams(session_id=session_id, tools=specs))
+            await self._service.link.ask_async(
+                "host/tools", ToolsParams(session_id=session_id, tools=specs)
+            )
 
 
 def _interrupted(result: Any) -> bool:
     try:
         return msgspec.convert(result, InterruptResult).interrupted
     except msgspec.ValidationError as exc:
-        raise HostRefused(ErrorCode.INVALID_REQUEST, f"the host's answer to host/interrupt makes no sense: {exc}") from None
+        raise HostRefused(
+            ErrorCode.INVALID_REQUEST, f"the host's answer to host/interrupt makes no sense: {exc}"
+        ) from None

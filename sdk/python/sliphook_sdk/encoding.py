@@ -12,7 +12,9 @@ from .protocol.nesting import too_deep
 
 
 def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes:
-    r"""Encode a value. A lone surrogate, as names of files may hold, becomes its escape in text: `\udc80`.
+    r"""Encode a value.
+
+    A lone surrogate, as names of files may hold, becomes its escape in text: `\udc80`.
 
     Args:
         value: what msgspec encodes.
@@ -39,7 +41,9 @@ def check_limits(body: bytes) -> None:
         ValueError: it is too large or too deep; the text says by how much.
     """
     if len(body) >= limits.MAX_MESSAGE_BYTES:  # the newline behind it counts too
-        raise ValueError(f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}")
+        raise ValueError(
+            f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}"
+        )
     if too_deep(body):
         raise ValueError(f"it is nested too deep, and a message may have {limits.MAX_DEPTH} levels")
 
@@ -48,7 +52,10 @@ def _escaped(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, dict):
-        return {_escaped(key): _escaped(item) for key, item in cast("dict[object, object]", value).items()}
+        return {
+            _escaped(key): _escaped(item)
+            for key, item in cast("dict[object, object]", value).items()
+        }
     if isinstance(value, (list, tuple)):
         return [_escaped(item) for item in cast("Sequence[object]", value)]
     return value

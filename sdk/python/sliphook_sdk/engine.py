@@ -31,7 +31,8 @@ class Engine:
     Attributes:
         peer: the host.
         service: what is done with each message.
-        over: None while the host may say more; else the seconds that work under way may still take before the process ends.
+        over: None while the host may say more; else the seconds that work under way may still take
+            before the process ends.
     """
 
     def __init__(self, plugin: Plugin[Any], output: Output) -> None:
@@ -49,14 +50,21 @@ class Engine:
         for name, route in self.service.routes.items():
             self.peer.handle(f"event/{name}", partial(self.tell, route))
             if route.can_be_asked:
-                self.peer.handle(f"hook/{name}", partial(self.answer, partial(self.service.hook, route)), directly=True)
+                self.peer.handle(
+                    f"hook/{name}",
+                    partial(self.answer, partial(self.service.hook, route)),
+                    directly=True,
+                )
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread."""
         raise NotImplementedError
 
     def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
-        """Answer a request: the handler of Endpoint. `prepare` says what to run, or the answer itself."""
+        """Answer a request: the handler of Endpoint.
+
+        `prepare` says what to run, or the answer itself.
+        """
         raise NotImplementedError
 
     def tell(self, route: Route, call: Call) -> None:
@@ -66,7 +74,8 @@ class Engine:
     def arrivals(self, data: bytes) -> list[Call]:
         """The calls in what was read, in order; what calls no function of the author has been dealt with.
 
-        The end of the input and `exit` set `over`. After `shutdown` nobody waits for an answer; before it, what was asked may be answered.
+        The end of the input and `exit` set `over`. After `shutdown` nobody waits for an answer;
+        before it, what was asked may be answered.
         """
         calls: list[Call] = []
         try:

@@ -131,7 +131,8 @@ class AsyncEngine(Engine):
         self.service.told(route, payload)
 
     async def _work(self, later: Later | LaterByEndpoint, invocation: Invocation) -> None:
-        # the answer goes out from inside the task: a done callback would cost another round of the loop
+        # the answer goes out from inside the task: a done callback would cost another round of the
+        # loop
         try:
             later.answer(await self.service.run_async(invocation))
         except RpcError as exc:
@@ -149,7 +150,9 @@ class AsyncEngine(Engine):
 
     def _stop(self, task: asyncio.Task[None]) -> None:
         task.cancel()
-        task.add_done_callback(self._tasks.discard)  # one that has not begun yet will never do it itself
+        task.add_done_callback(
+            self._tasks.discard
+        )  # one that has not begun yet will never do it itself
 
     def _end_within(self, seconds: float) -> None:
         async def end() -> None:

@@ -1,8 +1,10 @@
 """The engine of plugins whose handlers are plain functions: threads that lead in turn.
 
-The thread that reads a request also runs its handler and writes the answer; meanwhile another thread waits to read. So there is no
-hand-over in the common case, a cancel is read while the handler runs, and a slow handler holds nothing up. There is always one thread more
-than handlers under way. What comes in the same read as another call waits in a `Backlog`, for the same thread or for one of its own.
+The thread that reads a request also runs its handler and writes the answer; meanwhile another
+thread waits to read. So there is no hand-over in the common case, a cancel is read while the
+handler runs, and a slow handler holds nothing up. There is always one thread more than handlers
+under way. What comes in the same read as another call waits in a `Backlog`, for the same thread or
+for one of its own.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class ThreadEngine(Engine):
         self._signals = Signals()
         self._gate = _gate(incoming, self._signals.fd)
         self._lock = threading.Lock()
-        # all of these under the lock; of the events that wait only the first is in the backlog too, for them all
+        # all of these under the lock; of the events that wait only the first is in the backlog too,
+        # for them all
         self._backlog: Backlog[Call] = Backlog()
         self._events: deque[Call] = deque()
         self._telling = False
@@ -93,7 +96,9 @@ class ThreadEngine(Engine):
         """Take work where there is any to take, and see to it that somebody is left to read and to look after the rest."""
         with self._lock:
             alone = len(arrived) == 1 and not (self._backlog or watched or in_turn(arrived[0]))
-            if alone and self._idle > 1 and self._running < self._most:  # the usual case: there is nothing else to look after
+            if (
+                alone and self._idle > 1 and self._running < self._most
+            ):  # the usual case: there is nothing else to look after
                 self._running += 1
                 self._idle -= 1
                 return arrived[0]
@@ -101,7 +106,11 @@ class ThreadEngine(Engine):
                 self._queue(call)
             if watched:
                 self._backlog.watched(monotonic())
-            if not self._backlog or self._running >= self._most or not (arrived or self._backlog.spread):
+            if (
+                not self._backlog
+                or self._running >= self._most
+                or not (arrived or self._backlog.spread)
+            ):
                 return None
             work = self._backlog.take()
             more = self._backlog.needs_another()
@@ -122,12 +131,16 @@ class ThreadEngine(Engine):
         if not self._telling:
             self._telling = True
             self._backlog.append(call)
-            self._backlog.spread = True  # what is asked behind events does not wait for their handlers
+            self._backlog.spread = (
+                True  # what is asked behind events does not wait for their handlers
+            )
 
     def _put_back(self, work: Call) -> bool:
         """True where this thread has to go on reading, as no other is left to; one that runs a handler takes the work when it is done."""
         with self._lock:
-            if self._idle or self._running == 1:  # alone it has to do everything: then messages wait until the handler is done
+            if (
+                self._idle or self._running == 1
+            ):  # alone it has to do everything: then messages wait until the handler is done
                 return False
             self._backlog.appendleft(work)
             self._running -= 1
@@ -190,7 +203,9 @@ class ThreadEngine(Engine):
 
         try:
             threading.Thread(target=end, daemon=True).start()
-        except RuntimeError:  # the system gives no more; there is nothing more to read, so this one can do it
+        except (
+            RuntimeError
+        ):  # the system gives no more; there is nothing more to read, so this one can do it
             self._work_off(work)
             end()
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 
 class RegistrationError(Exception):
-    """The author's: a decorator was used wrongly. Raised while the plugin is imported, with the file and line of the handler."""
+    """The author's: a decorator was used wrongly.
+
+    Raised while the plugin is imported, with the file and line of the handler.
+    """
 
 
 class AnswerError(Exception):
-    """The author's: a handler returned something that is not allowed there. The message names what is."""
+    """The author's: a handler returned something that is not allowed there.
+
+    The message names what is.
+    """
 
 
 class ToolError(Exception):
@@ -19,7 +25,8 @@ class HostRefused(Exception):
     """The host did not do what the plugin asked for.
 
     Attributes:
-        code: the code of the protocol, one of `sliphook_sdk.protocol.ErrorCode` or another of JSON-RPC's.
+        code: the code of the protocol, one of `sliphook_sdk.protocol.ErrorCode` or another of
+            JSON-RPC's.
         message: the host's reason.
     """
 
@@ -30,7 +37,9 @@ class HostRefused(Exception):
 
 
 class Cancelled(BaseException):
-    """Raised by `ctx.raise_if_cancelled()`: the host does not want this answer any more. Let it through.
+    """Raised by `ctx.raise_if_cancelled()`: the host does not want this answer any more.
+
+    Let it through.
 
     It is no `Exception`, so a handler that catches these does not hold it up.
     """

@@ -14,7 +14,9 @@ _BLANK: Final = b" \t\r\n"
 
 
 class FramingError(Exception):
-    """What came is no stream of messages; where the next one begins cannot be known. The fault is the writer's.
+    """What came is no stream of messages; where the next one begins cannot be known.
+
+    The fault is the writer's.
 
     Attributes:
         why: What is wrong, a sentence for people.
@@ -30,8 +32,9 @@ class FramingError(Exception):
 def frame(body: bytes) -> bytes:
     r"""Give one message as it is written to the stream, by either side.
 
-    The length counts the newline that follows the body. JSON may end in white space, so a reader of headers takes the
-    newline as part of the body, and a reader of lines finds the body on a line of its own.
+    The length counts the newline that follows the body. JSON may end in white space, so a reader of
+    headers takes the newline as part of the body, and a reader of lines finds the body on a line of
+    its own.
 
     Args:
         body: Compact JSON without a raw newline.
@@ -40,10 +43,13 @@ def frame(body: bytes) -> bytes:
 
 
 class FrameSplitter:
-    """Splits what the host writes into bodies. The host is well-formed, so anything else is an error at once.
+    """Splits what the host writes into bodies.
 
-    A line that starts with `{` is a body too, and blank space between messages is skipped: so an author can run a
-    plugin by hand and type or paste messages. There is no limit of size; the host keeps to its own.
+    The host is well-formed, so anything else is an error at once.
+
+    A line that starts with `{` is a body too, and blank space between messages is skipped: so an
+    author can run a plugin by hand and type or paste messages. There is no limit of size; the host
+    keeps to its own.
     """
 
     def __init__(self) -> None:
@@ -57,12 +63,16 @@ class FrameSplitter:
         A body keeps the newline that its length counts; JSON decoders skip it.
 
         Raises:
-            FramingError: This is no header of the host and no line of JSON. Nothing can be fed after it.
+            FramingError: This is no header of the host and no line of JSON. Nothing can be fed
+                after it.
         """
         buffer = self._buffer
         if not buffer:
             head, _, body = data.partition(_END_OF_HEADER)
-            if head == b"%b%d" % (_LENGTH, len(body)):  # one whole message and no more: the usual case
+            if head == b"%b%d" % (
+                _LENGTH,
+                len(body),
+            ):  # one whole message and no more: the usual case
                 return [body]
         buffer += data
         bodies: list[bytes] = []

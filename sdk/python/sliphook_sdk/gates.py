@@ -1,7 +1,8 @@
 """Where idle threads wait: for bytes of the host, or for work that another thread has left.
 
-All idle threads wait at one gate. The thread that gets bytes has the input to itself until it says `open`; then the next bytes go to
-another thread, while the first runs what came. So a request is read and answered by one thread, without handing it over.
+All idle threads wait at one gate. The thread that gets bytes has the input to itself until it says
+`open`; then the next bytes go to another thread, while the first runs what came. So a request is
+read and answered by one thread, without handing it over.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Gate(Protocol):
         """Wait for something to do, for `timeout_s` at most.
 
         Returns:
-            Bytes that were read, empty at the end of the input: the input is the caller's until `open`. None: another thread has left
+            Bytes that were read, empty at the end of the input: the input is the caller's until
+                `open`. None: another thread has left
             work, a signal has come, or the time is up.
         """
         ...
@@ -32,7 +34,10 @@ class Gate(Protocol):
         ...
 
     def close(self) -> None:
-        """There is nothing more to read. For the thread that got no bytes, in the place of `open`."""
+        """There is nothing more to read.
+
+        For the thread that got no bytes, in the place of `open`.
+        """
         ...
 
     def ring(self) -> None:

@@ -47,11 +47,14 @@ class Handler:
         self.function = function
         self.name = str(getattr(function, "__name__", None) or type(function).__name__)
         self.where = _where(function)
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+        call = getattr(function, "__call__", None)  # noqa: B004 - an object whose call is async
+        self.is_async = any(map(inspect.iscoroutinefunction, (function, call)))
         try:
             self.signature = inspect.signature(function)
         except (TypeError, ValueError) as exc:
-            raise RegistrationError(f"{self.where}: {self.name} has no signature that could be read: {exc}") from None
+            raise RegistrationError(
+                f"{self.where}: {self.name} has no signature that could be read: {exc}"
+            ) from None
         if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
             raise self.wrong("is a generator; a handler returns its answer")
         ctx = self.signature.parameters.get("ctx")
@@ -75,7 +78,9 @@ class Handler:
         try:
             self.signature.bind(object(), **({"ctx": object()} if self.wants_ctx else {}))
         except TypeError as exc:
-            raise self.wrong(f"cannot be called with {what}{' and ctx' if self.wants_ctx else ''}: {exc}") from None
+            raise self.wrong(
+                f"cannot be called with {what}{' and ctx' if self.wants_ctx else ''}: {exc}"
+            ) from None
 
     def check_timeout(self, timeout_s: float | None) -> None:
         """Check that a timeout is one that the host takes.
@@ -84,7 +89,9 @@ class Handler:
             RegistrationError: it is not.
         """
         if timeout_s is not None and not limits.MIN_TIMEOUT_S <= timeout_s <= limits.MAX_TIMEOUT_S:
-            raise self.wrong(f"cannot have timeout_s={timeout_s!r}: it takes {limits.MIN_TIMEOUT_S:g} to {limits.MAX_TIMEOUT_S:g} seconds")
+            raise self.wrong(
+                f"cannot have timeout_s={timeout_s!r}: it takes {limits.MIN_TIMEOUT_S:g} to {limits.MAX_TIMEOUT_S:g} seconds"
+            )
 
     def finish(self, returned: Any) -> Any:
         """What goes to the host for what the function returned.
@@ -111,13 +118,17 @@ class HookHandler(Handler):
         matcher: what it does not want to hear.
     """
 
-    def __init__(self, function: Callable[..., Any], subscription: Subscription, kind: Kind) -> None:
+    def __init__(
+        self, function: Callable[..., Any], subscription: Subscription, kind: Kind
+    ) -> None:
         super().__init__(function)
         self.subscription = subscription
         self.entry = self._entry(subscription.event)
         self.asked = kind == "hook"
         self.replaces = bool(subscription.replaces)
-        self.subagents = self.entry.subagents if subscription.subagents is None else subscription.subagents
+        self.subagents = (
+            self.entry.subagents if subscription.subagents is None else subscription.subagents
+        )
         self.take_one("the payload")
         self._check()
         self.matcher = Matcher(subscription.match)
@@ -135,7 +146,9 @@ class HookHandler(Handler):
         if not self.asked or returned is None:
             return None
         if not isinstance(returned, Answer):
-            raise AnswerError(f"returned {type(returned).__name__}; return None, or what allow(), deny() and the like make")
+            raise AnswerError(
+                f"returned {type(returned).__name__}; return None, or what allow(), deny() and the like make"
+            )
         check_answer(self.entry, returned, replaces=self.replaces)
         return returned
 
@@ -143,23 +156,33 @@ class HookHandler(Handler):
         entry = CATALOGUE.get(name)
         if entry is None:
             close = nearest(name, list(CATALOGUE))
-            raise self.wrong(f"is for {name!r}, which is no hook or event{f'; did you mean {close!r}?' if close else ''}")
+            raise self.wrong(
+                f"is for {name!r}, which is no hook or event{f'; did you mean {close!r}?' if close else ''}"
+            )
         return entry
 
     def _check(self) -> None:
         entry, subscription = self.entry, self.subscription
         if self.asked and entry.kind == "event":
-            raise self.wrong(f"cannot be asked: {entry.name} is an event, so say on({entry.name!r})")
+            raise self.wrong(
+                f"cannot be asked: {entry.name} is an event, so say on({entry.name!r})"
+            )
         self.check_timeout(subscription.timeout_s)
         if subscription.on_failure not in (None, *get_args(OnFailure)):
-            raise self.wrong(f"cannot have on_failure={subscription.on_failure!r}: it takes 'open' and 'closed'")
+            raise self.wrong(
+                f"cannot have on_failure={subscription.on_failure!r}: it takes 'open' and 'closed'"
+            )
         if subscription.on_failure == "closed" and "deny" not in entry.decisions:
             raise self.wrong(f"cannot have on_failure='closed': {entry.name} cannot be denied")
         if subscription.replaces and not (entry.replace or entry.substitute):
             raise self.wrong(f"cannot have replaces=True: nothing of {entry.name} can be replaced")
         for field in subscription.include or ():
             if field not in entry.heavy:
-                known = f"the heavy fields {', '.join(entry.heavy)}" if entry.heavy else "no heavy fields"
+                known = (
+                    f"the heavy fields {', '.join(entry.heavy)}"
+                    if entry.heavy
+                    else "no heavy fields"
+                )
                 raise self.wrong(f"cannot include {field!r}: {entry.name} has {known}")
         for field, globs in (subscription.match or {}).items():
             self._check_match(field, globs)
@@ -169,10 +192,14 @@ class HookHandler(Handler):
         if field not in known:
             close = nearest(field, known)
             hint = f"; did you mean {close!r}?" if close else f"; it has {', '.join(known)}"
-            raise self.wrong(f"cannot match {field!r}: {self.entry.name} has no such string field{hint}")
+            raise self.wrong(
+                f"cannot match {field!r}: {self.entry.name} has no such string field{hint}"
+            )
         patterns = cast("list[object]", globs) if isinstance(globs, list) else [globs]
         if not patterns or not all(isinstance(pattern, str) for pattern in patterns):
-            raise self.wrong(f"cannot match {field}={globs!r}: it takes a pattern, or a list of them")
+            raise self.wrong(
+                f"cannot match {field}={globs!r}: it takes a pattern, or a list of them"
+            )
 
 
 class CommandHandler(Handler):
@@ -182,15 +209,21 @@ class CommandHandler(Handler):
         spec: what the host is told.
     """
 
-    def __init__(self, function: Callable[..., Any], name: str | None, description: str | None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], name: str | None, description: str | None
+    ) -> None:
         super().__init__(function)
         self.take_one("the text after the command")
         command = self.name if name is None else name
         if not re.fullmatch(NAME_PATTERNS["command"], command):
-            raise self.wrong(f"cannot be the command {command!r}: names are {NAME_PATTERNS['command']}")
+            raise self.wrong(
+                f"cannot be the command {command!r}: names are {NAME_PATTERNS['command']}"
+            )
         if command in RESERVED_COMMANDS:
             raise self.wrong(f"cannot be the command {command!r}: /{command} is the agent's own")
-        self.spec = CommandSpec(name=command, description=_summary(function) if description is None else description)
+        self.spec = CommandSpec(
+            name=command, description=_summary(function) if description is None else description
+        )
 
     def finish(self, returned: Any) -> Any:
         """The text for the user; None is no text."""

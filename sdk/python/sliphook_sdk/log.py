@@ -23,8 +23,15 @@ class HostHandler(logging.Handler):
         try:
             fields: dict[str, object] = {} if record.name == "root" else {"logger": record.name}
             if record.exc_info:
-                fields["traceback"] = (self.formatter or logging.Formatter()).formatException(record.exc_info)
-            self._link.notify("host/log", LogParams(level=_level(record.levelno), message=record.getMessage(), fields=fields or None))
+                fields["traceback"] = (self.formatter or logging.Formatter()).formatException(
+                    record.exc_info
+                )
+            self._link.notify(
+                "host/log",
+                LogParams(
+                    level=_level(record.levelno), message=record.getMessage(), fields=fields or None
+                ),
+            )
         except Exception:  # as every handler of logging does
             self.handleError(record)
 

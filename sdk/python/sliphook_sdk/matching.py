@@ -18,7 +18,10 @@ class Matcher:
     __slots__ = ("_fields",)
 
     def __init__(self, match: Mapping[str, str | list[str] | None] | None) -> None:
-        given = ((field, [globs] if isinstance(globs, str) else globs) for field, globs in (match or {}).items())
+        given = (
+            (field, [globs] if isinstance(globs, str) else globs)
+            for field, globs in (match or {}).items()
+        )
         self._fields = tuple((field, Globs(globs)) for field, globs in given if globs is not None)
 
     def fits(self, payload: Payload) -> bool:

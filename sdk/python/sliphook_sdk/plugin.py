@@ -62,20 +62,26 @@ class Plugin(Generic[StateT]):
             name: `[a-z0-9][a-z0-9_-]{0,63}`.
             version: the plugin's own version.
             description: one line for people.
-            uses: what it asks of the host: `notify`, `tools`, `inject`, `interrupt`. The user must grant it.
+            uses: what it asks of the host: `notify`, `tools`, `inject`, `interrupt`. The user must
+                grant it.
             env: environment variables that it wants; a bare name is one that it can do without.
             config: a Struct of the user's settings; handlers find them typed as `ctx.config`.
-            sessions: makes the state of one session (`dict`, or a class of yours), for `plugin.sessions`.
+            sessions: makes the state of one session (`dict`, or a class of yours), for
+                `plugin.sessions`.
             disabled: why the plugin shall be left out today; the user reads it.
 
         Raises:
             RegistrationError: the name or a use is none.
         """
         if not re.fullmatch(NAME_PATTERNS["plugin"], name):
-            raise RegistrationError(f"{name!r} cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}")
+            raise RegistrationError(
+                f"{name!r} cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}"
+            )
         for use in uses:
             if use not in get_args(Uses):
-                raise RegistrationError(f"the plugin {name} uses {use!r}, which is not among {', '.join(get_args(Uses))}")
+                raise RegistrationError(
+                    f"the plugin {name} uses {use!r}, which is not among {', '.join(get_args(Uses))}"
+                )
         self.name = name
         self.sessions: Sessions[StateT] = Sessions(sessions)
         self.hooks: list[HookHandler] = []
@@ -109,9 +115,11 @@ class Plugin(Generic[StateT]):
 
         Args:
             name: the hook, such as `pre_tool_call`.
-            match: fields of the payload with patterns (`*` and `?`) or lists of them; only what fits all of them is asked about.
+            match: fields of the payload with patterns (`*` and `?`) or lists of them; only what
+                fits all of them is asked about.
             timeout_s: seconds to answer, 0.05 to 600; 5 if None.
-            on_failure: `closed`: a failed answer denies; `open`: it abstains; None is the hook's own.
+            on_failure: `closed`: a failed answer denies; `open`: it abstains; None is the hook's
+                own.
             priority: high is asked first.
             replaces: the answers may `replace` and `substitute`.
             include: heavy fields of the payload to fill in.
@@ -143,12 +151,16 @@ class Plugin(Generic[StateT]):
         subagents: bool | None = None,
         optional: bool = False,
     ) -> Callable[[FunctionT], FunctionT]:
-        """Let the function be told: `(payload, *, ctx)`, sync or async; `ctx` may be left out. What it returns is nobody's.
+        """Let the function be told: `(payload, *, ctx)`, sync or async; `ctx` may be left out.
 
-        Several functions may be told of one event. They run one after the other, in the order of the messages.
+        What it returns is nobody's.
+
+        Several functions may be told of one event. They run one after the other, in the order of
+        the messages.
 
         Args:
-            name: an event, such as `turn_end`, or a hook that the plugin wants to hear of but not to answer.
+            name: an event, such as `turn_end`, or a hook that the plugin wants to hear of but not
+                to answer.
             match: as in `hook`.
             include: as in `hook`.
             subagents: as in `hook`.
@@ -196,10 +208,14 @@ class Plugin(Generic[StateT]):
         """Offer the function to the model. The arguments and `Raises` are those of `Tool`."""
 
         def register(function: FunctionT) -> FunctionT:
-            tool = Tool(function, name=name, description=description, timeout_s=timeout_s, schema=schema)
+            tool = Tool(
+                function, name=name, description=description, timeout_s=timeout_s, schema=schema
+            )
             other = self.tools.get(tool.spec.name)
             if other is not None:
-                raise tool.wrong(f"cannot be the tool {tool.spec.name!r}: {other.name}() at {other.where} is")
+                raise tool.wrong(
+                    f"cannot be the tool {tool.spec.name!r}: {other.name}() at {other.where} is"
+                )
             self.tools[tool.spec.name] = tool
             return function
 
@@ -214,7 +230,12 @@ class Plugin(Generic[StateT]):
     ) -> Callable[[FunctionT], FunctionT]: ...
 
     def command(
-        self, function: FunctionT | None = None, /, *, name: str | None = None, description: str | None = None
+        self,
+        function: FunctionT | None = None,
+        /,
+        *,
+        name: str | None = None,
+        description: str | None = None,
     ) -> FunctionT | Callable[[FunctionT], FunctionT]:
         """Make the function a slash command: `(arguments: str, *, ctx) -> str`, sync or async; `ctx` may be left out.
 
@@ -231,7 +252,9 @@ class Plugin(Generic[StateT]):
             handler = CommandHandler(function, name, description)
             other = self.commands.get(handler.spec.name)
             if other is not None:
-                raise handler.wrong(f"cannot be the command {handler.spec.name!r}: {other.name}() at {other.where} is")
+                raise handler.wrong(
+                    f"cannot be the command {handler.spec.name!r}: {other.name}() at {other.where} is"
+                )
             self.commands[handler.spec.name] = handler
             return function
 
@@ -243,7 +266,8 @@ class Plugin(Generic[StateT]):
         """What the host is told.
 
         Args:
-            disabled: why the plugin shall be left out, where it has just turned out; else what the constructor was given.
+            disabled: why the plugin shall be left out, where it has just turned out; else what the
+                constructor was given.
         """
         return Manifest(
             protocol_version=limits.PROTOCOL_VERSIONS[-1],
@@ -280,15 +304,24 @@ class Plugin(Generic[StateT]):
             HostRefused: it has not; the host would say the same, but not how to mend it.
         """
         if grant not in self._uses:
-            raise HostRefused(ErrorCode.NOT_GRANTED, f"the plugin does not ask for it: Plugin(..., uses=[{grant!r}])")
+            raise HostRefused(
+                ErrorCode.NOT_GRANTED,
+                f"the plugin does not ask for it: Plugin(..., uses=[{grant!r}])",
+            )
 
-    def set_tools(self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None) -> None:
-        """Replace the plugin's tools of one session, or of all where `session_id` is None. Needs `uses=["tools"]`.
+    def set_tools(
+        self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
+    ) -> None:
+        """Replace the plugin's tools of one session, or of all where `session_id` is None.
 
-        It blocks until the host has answered, from any thread; in an `async def` await `ctx.set_tools` instead.
+        Needs `uses=["tools"]`.
+
+        It blocks until the host has answered, from any thread; in an `async def` await
+        `ctx.set_tools` instead.
 
         Args:
-            tools: functions, or `Tool`s where a function alone does not say enough. All of them or none take effect.
+            tools: functions, or `Tool`s where a function alone does not say enough. All of them or
+                none take effect.
             session_id: the session that they belong to; they go with it.
 
         Raises:
@@ -297,7 +330,9 @@ class Plugin(Generic[StateT]):
         """
         self.require("tools")
         if self._service is None:
-            raise RuntimeError("set_tools() is for a plugin that runs; before that, use the decorator `tool`")
+            raise RuntimeError(
+                "set_tools() is for a plugin that runs; before that, use the decorator `tool`"
+            )
         self._service.set_tools(tools, session_id)
 
     def attach(self, service: Service) -> None:
@@ -312,12 +347,21 @@ class Plugin(Generic[StateT]):
 
     # -- inside
 
-    def _subscriber(self, subscription: Subscription, kind: Kind) -> Callable[[FunctionT], FunctionT]:
+    def _subscriber(
+        self, subscription: Subscription, kind: Kind
+    ) -> Callable[[FunctionT], FunctionT]:
         def register(function: FunctionT) -> FunctionT:
             handler = HookHandler(function, subscription, kind)
             for other in self.hooks:
-                if other.asked and handler.asked and other.entry is handler.entry and other.covers(handler):
-                    raise handler.wrong(f"would never be asked: {other.name}() at {other.where} takes every {handler.entry.name}")
+                if (
+                    other.asked
+                    and handler.asked
+                    and other.entry is handler.entry
+                    and other.covers(handler)
+                ):
+                    raise handler.wrong(
+                        f"would never be asked: {other.name}() at {other.where} takes every {handler.entry.name}"
+                    )
             self.hooks.append(handler)
             return function
 
@@ -328,7 +372,8 @@ class Plugin(Generic[StateT]):
         for handler in self.hooks:
             subscription = handler.subscription
             if not handler.asked:
-                # one message tells all handlers of the event, so it must hold what any of them wants
+                # one message tells all handlers of the event, so it must hold what any of them
+                # wants
                 wanted = {
                     field
                     for other in self.hooks

@@ -1,8 +1,11 @@
-"""The JSON-RPC side: `pylsp_jsonrpc`'s Endpoint behind a strict door. The only module that knows that package.
+"""The JSON-RPC side: `pylsp_jsonrpc`'s Endpoint behind a strict door.
 
-Endpoint keeps the ids, finds the handler and shapes the replies; only what is handled `directly` goes past it (see `Peer.handle`). What it
-does badly is kept from it: a message reaches it only when it is valid, cancels are dealt with here, results are boxed, and a handler's
-failure has its code and message before Endpoint sees it.
+The only module that knows that package.
+
+Endpoint keeps the ids, finds the handler and shapes the replies; only what is handled `directly`
+goes past it (see `Peer.handle`). What it does badly is kept from it: a message reaches it only when
+it is valid, cancels are dealt with here, results are boxed, and a handler's failure has its code
+and message before Endpoint sees it.
 """
 
 from __future__ import annotations
@@ -103,13 +106,16 @@ class Peer:
         self._cancel = msgspec.json.Decoder(CancelParams)
         self._endpoint = Endpoint(self._handlers, self._send, itertools.count(1).__next__)
 
-    def handle(self, method: str, handler: Callable[[Call], Any], *, directly: bool = False) -> None:
+    def handle(
+        self, method: str, handler: Callable[[Call], Any], *, directly: bool = False
+    ) -> None:
         """Let a method be handled: the handler returns the result, or what `later` gives, or raises RpcError.
 
         Args:
             method: the method.
             handler: takes the call.
-            directly: past Endpoint, to the same answers: for hooks, where the agent waits for every microsecond of them.
+            directly: past Endpoint, to the same answers: for hooks, where the agent waits for every
+                microsecond of them.
         """
         if directly:
             self._direct[method] = handler
@@ -121,7 +127,11 @@ class Peer:
         return Later(self, call) if call.method in self._direct else LaterByEndpoint()
 
     def receive(self, body: bytes) -> Call | None:
-        """Take one message in. Replies and cancels are dealt with at once; what a handler must see is returned, for `dispatch`."""
+        """Take one message in.
+
+        Replies and cancels are dealt with at once; what a handler must see is returned, for
+        `dispatch`.
+        """
         try:
             message = self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
@@ -149,7 +159,9 @@ class Peer:
         elif not call.cancelled:
             handler = self._direct.get(call.method)
             if handler is None:
-                self._endpoint.consume({"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call})
+                self._endpoint.consume(
+                    {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call}
+                )
             else:
                 self._dispatch_directly(handler, call)
 
@@ -176,7 +188,9 @@ class Peer:
             RuntimeError: an event loop runs in this thread, and would stand still.
         """
         if _loop_runs():
-            raise RuntimeError(f"{method} would stop the event loop; in an `async def` await the method of its ctx")
+            raise RuntimeError(
+                f"{method} would stop the event loop; in an `async def` await the method of its ctx"
+            )
         try:
             return _decoded(self._endpoint.request(method, params).result())
         except JsonRpcException as exc:
@@ -197,7 +211,8 @@ class Peer:
             if not arrived.done():
                 arrived.set_result(None)
 
-        # not asyncio.wrap_future: cancelling it would cancel Endpoint's future, which then raises in `consume`
+        # not asyncio.wrap_future: cancelling it would cancel Endpoint's future, which then raises
+        # in `consume`
         reply = self._endpoint.request(method, params)
         reply.add_done_callback(lambda _: loop.call_soon_threadsafe(settle))
         await arrived
@@ -211,19 +226,33 @@ class Peer:
             request_id = self._cancel.decode(params).id
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
-        call = self._open.pop(request_id, None)  # whoever takes it out answers it, so there is one answer
+        call = self._open.pop(
+            request_id, None
+        )  # whoever takes it out answers it, so there is one answer
         if call is not None:
             call.cancel()
-            error = {"code": int(ErrorCode.REQUEST_CANCELLED), "message": ErrorCode.REQUEST_CANCELLED.text}
+            error = {
+                "code": int(ErrorCode.REQUEST_CANCELLED),
+                "message": ErrorCode.REQUEST_CANCELLED.text,
+            }
             self._write(frame(to_json({"jsonrpc": "2.0", "id": request_id, "error": error})))
 
     def _settle(self, reply: Envelope) -> None:
-        given = [field for field in (reply.result, reply.error) if not isinstance(field, msgspec.UnsetType)]
+        given = [
+            field
+            for field in (reply.result, reply.error)
+            if not isinstance(field, msgspec.UnsetType)
+        ]
         if not isinstance(reply.id, int) or len(given) != 1:
-            self.complain("a reply of the host has no id of ours, or not exactly one of result and error")
+            self.complain(
+                "a reply of the host has no id of ours, or not exactly one of result and error"
+            )
         elif isinstance(reply.error, ErrorObject):
             # Endpoint takes a code of 0 and an empty message for missing
-            error = {"code": reply.error.code or int(ErrorCode.INTERNAL_ERROR), "message": reply.error.message or "no reason given"}
+            error = {
+                "code": reply.error.code or int(ErrorCode.INTERNAL_ERROR),
+                "message": reply.error.message or "no reason given",
+            }
             self._endpoint.consume({"jsonrpc": "2.0", "id": reply.id, "error": error})
         else:
             self._endpoint.consume({"jsonrpc": "2.0", "id": reply.id, "result": reply.result})
@@ -232,7 +261,9 @@ class Peer:
         try:
             value = handler(call)
         except BaseException as exc:  # SystemExit too: it would cost the thread that reads
-            self._reply({"jsonrpc": "2.0", "id": call.id, "error": self._failure(exc, call).to_dict()})
+            self._reply(
+                {"jsonrpc": "2.0", "id": call.id, "error": self._failure(exc, call).to_dict()}
+            )
             return
         if not isinstance(value, Later):
             self.answer(call, value)
@@ -267,7 +298,11 @@ class Peer:
         except Exception as exc:  # whatever a value's own conversion raises
             what = f"the answer cannot be sent: {text_of(exc)}"
             self.complain(what)
-            message = {"jsonrpc": "2.0", "id": message["id"], "error": {"code": int(ErrorCode.INTERNAL_ERROR), "message": what}}
+            message = {
+                "jsonrpc": "2.0",
+                "id": message["id"],
+                "error": {"code": int(ErrorCode.INTERNAL_ERROR), "message": what},
+            }
             body = to_json(message)
         self._write_reply(message["id"], body)
 
@@ -285,7 +320,9 @@ def _mapped(error: RpcError) -> JsonRpcException:
 
 
 def _unasked(message: dict[str, Any]) -> bytes:
-    """A request or a notification as JSON. One that the host would not take is the author's mistake; a line of the log is cut instead.
+    """A request or a notification as JSON.
+
+    One that the host would not take is the author's mistake; a line of the log is cut instead.
 
     Raises:
         ValueError: it is too large, too deep, or no JSON.
@@ -297,7 +334,11 @@ def _unasked(message: dict[str, Any]) -> bytes:
         params = message["params"]
         if not isinstance(params, LogParams):
             raise ValueError(f"{message['method']} cannot be sent: {text_of(exc)}") from None
-        short = LogParams(level=params.level, message=params.message[:_LOG_CHARS], fields={"left_out": text_of(exc)})
+        short = LogParams(
+            level=params.level,
+            message=params.message[:_LOG_CHARS],
+            fields={"left_out": text_of(exc)},
+        )
         body = to_json({**message, "params": short})
     return body
 

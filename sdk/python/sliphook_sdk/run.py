@@ -23,7 +23,9 @@ def run(plugin: Plugin[Any]) -> NoReturn:
     try:
         incoming, outgoing = take_over()
     except OSError as exc:
-        sys.stderr.write(f"{plugin.name}: standard input and output must be open, they are the way to the host: {exc}\n")
+        sys.stderr.write(
+            f"{plugin.name}: standard input and output must be open, they are the way to the host: {exc}\n"
+        )
         sys.exit(2)
     # Endpoint and the engines are not needed before, and an engine only where it serves
     from .ending import end_process
@@ -59,7 +61,12 @@ def explain(plugin: Plugin[Any], path: str) -> str:
     ]
     asked = list(dict.fromkeys(handler.entry.name for handler in plugin.hooks if handler.asked))
     told = list(dict.fromkeys(handler.entry.name for handler in plugin.hooks if not handler.asked))
-    rows = (("is asked", asked), ("is told", told), ("tools", list(plugin.tools)), ("commands", [f"/{name}" for name in plugin.commands]))
+    rows = (
+        ("is asked", asked),
+        ("is told", told),
+        ("tools", list(plugin.tools)),
+        ("commands", [f"/{name}" for name in plugin.commands]),
+    )
     lines += [f"  {title:<9} {', '.join(names)}" for title, names in rows if names]
     where = path if os.sep in path else f"./{path}"
     tries = [f"sliphook fire {name} --plugin {where}" for name in (asked + told)[:1]]
@@ -67,10 +74,28 @@ def explain(plugin: Plugin[Any], path: str) -> str:
         sample = _sample(tool.spec.input_schema or {})
         tries.append(f"sliphook call {name} --args '{json.dumps(sample)}' --plugin {where}")
     tries.append(f"sliphook check {where}")
-    return "\n".join([*lines, "", "Try it:", *(f"  {command}" for command in tries), "", "Install it:", f"  sliphook install {where}", ""])
+    return "\n".join(
+        [
+            *lines,
+            "",
+            "Try it:",
+            *(f"  {command}" for command in tries),
+            "",
+            "Install it:",
+            f"  sliphook install {where}",
+            "",
+        ]
+    )
 
 
 def _sample(schema: dict[str, Any]) -> dict[str, Any]:
-    samples: dict[str, Any] = {"string": "...", "integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
+    samples: dict[str, Any] = {
+        "string": "...",
+        "integer": 1,
+        "number": 1.0,
+        "boolean": True,
+        "array": [],
+        "object": {},
+    }
     properties: dict[str, Any] = schema.get("properties", {})
     return {name: samples.get(properties[name].get("type")) for name in schema.get("required", [])}

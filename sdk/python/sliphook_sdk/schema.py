@@ -18,7 +18,9 @@ class SchemaError(Exception):
     """The function cannot be a tool. The message says why, and goes behind the function's name."""
 
 
-def arguments_struct(function: Callable[..., Any], signature: inspect.Signature) -> type[msgspec.Struct]:
+def arguments_struct(
+    function: Callable[..., Any], signature: inspect.Signature
+) -> type[msgspec.Struct]:
     """The Struct that a call's arguments are decoded to, strictly: one field a parameter but `ctx`.
 
     Raises:
@@ -33,17 +35,32 @@ def arguments_struct(function: Callable[..., Any], signature: inspect.Signature)
     for name, parameter in signature.parameters.items():
         if name == "ctx":
             continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise SchemaError(f"takes {name} by position or in any number; a tool's arguments come one by one, by name")
+        if parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+            parameter.POSITIONAL_ONLY,
+        ):
+            raise SchemaError(
+                f"takes {name} by position or in any number; a tool's arguments come one by one, by name"
+            )
         if name not in hints:
             raise SchemaError(f"does not say what type `{name}` is, as in `{name}: str`")
-        annotation = Annotated[hints[name], msgspec.Meta(description=told[name])] if name in told else hints[name]
+        annotation = (
+            Annotated[hints[name], msgspec.Meta(description=told[name])]
+            if name in told
+            else hints[name]
+        )
         if parameter.default is parameter.empty:
             fields.append((name, annotation))
         else:
             fields.append((name, annotation, _default(parameter.default)))
     try:
-        return msgspec.defstruct(getattr(function, "__name__", "arguments"), fields, kw_only=True, forbid_unknown_fields=True)
+        return msgspec.defstruct(
+            getattr(function, "__name__", "arguments"),
+            fields,
+            kw_only=True,
+            forbid_unknown_fields=True,
+        )
     except (TypeError, ValueError) as exc:
         raise SchemaError(f"cannot be called from JSON: {exc}") from None
 
@@ -55,7 +72,9 @@ def input_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
         SchemaError: a type has no JSON Schema.
     """
     try:
-        (top,), components = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+        (top,), components = msgspec.json.schema_components(
+            [arguments], ref_template="#/$defs/{name}"
+        )
     except TypeError as exc:
         raise SchemaError(f"takes something that JSON cannot hold: {exc}") from None
     schema: dict[str, Any] = components.pop(top["$ref"].removeprefix("#/$defs/"))
@@ -70,7 +89,15 @@ def description_of(function: Callable[..., Any]) -> str | None:
     doc = inspect.getdoc(function)
     if not doc:
         return None
-    return re.split(r"^(?:Args|Arguments|Returns|Raises|Yields|Examples?):\s*$", doc, maxsplit=1, flags=re.MULTILINE)[0].strip() or None
+    return (
+        re.split(
+            r"^(?:Args|Arguments|Returns|Raises|Yields|Examples?):\s*$",
+            doc,
+            maxsplit=1,
+            flags=re.MULTILINE,
+        )[0].strip()
+        or None
+    )
 
 
 def parameter_docs(doc: str) -> dict[str, str]:
@@ -92,5 +119,10 @@ def parameter_docs(doc: str) -> dict[str, str]:
 
 
 def _default(value: Any) -> Any:
-    mutable = type(value) in (list, dict, set, bytearray)  # msgspec takes these only if they are empty
+    mutable = type(value) in (
+        list,
+        dict,
+        set,
+        bytearray,
+    )  # msgspec takes these only if they are empty
     return msgspec.field(default_factory=partial(deepcopy, value)) if mutable else value

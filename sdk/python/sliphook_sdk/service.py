@@ -1,7 +1,8 @@
 """What is done with each message of the host, without a word on where it came from or which thread runs it.
 
-A service turns a call into an `Invocation`: the author's function with its arguments. Whoever runs it (an engine, the test harness) calls
-`run` or awaits `run_async`, and gets the value to answer with, or RpcError.
+A service turns a call into an `Invocation`: the author's function with its arguments. Whoever runs
+it (an engine, the test harness) calls `run` or awaits `run_async`, and gets the value to answer
+with, or RpcError.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class Invocation:
 
     __slots__ = ("args", "call", "handler", "kwargs")
 
-    def __init__(self, handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call) -> None:
+    def __init__(
+        self, handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call
+    ) -> None:
         self.handler = handler
         self.args = args
         self.kwargs = kwargs
@@ -80,10 +83,13 @@ class Route:
         self._alone = sum(handler.asked for handler in handlers) == 1
 
     def asked(self, payload: Payload) -> HookHandler:
-        """The handler to ask: the first that fits. Where there is one alone the host has found that it does.
+        """The handler to ask: the first that fits.
+
+        Where there is one alone the host has found that it does.
 
         Raises:
-            RpcError: none fits, so the host sees more in the payload than we do. Abstaining would open a guard.
+            RpcError: none fits, so the host sees more in the payload than we do. Abstaining would
+                open a guard.
         """
         for handler in self._handlers:
             if handler.asked and (self._alone or handler.fits(payload)):
@@ -124,7 +130,9 @@ class Service:
         by_name: dict[str, list[HookHandler]] = {}
         for handler in plugin.hooks:
             by_name.setdefault(handler.entry.name, []).append(handler)
-        by_name.setdefault("session_end", [])  # heard for the sessions' states even where the author does not ask for it
+        by_name.setdefault(
+            "session_end", []
+        )  # heard for the sessions' states even where the author does not ask for it
         self.routes = {name: Route(CATALOGUE[name], handlers) for name, handlers in by_name.items()}
         self._changing_tools = threading.Lock()
 
@@ -136,14 +144,23 @@ class Service:
         """
         params: InitializeParams = decode(_INITIALIZE, call)
         if not set(params.protocol_versions) & set(limits.PROTOCOL_VERSIONS):
-            theirs, ours = ", ".join(map(str, params.protocol_versions)), ", ".join(map(str, limits.PROTOCOL_VERSIONS))
-            raise RpcError(ErrorCode.INVALID_PARAMS, f"no common version: the plugin {self.plugin.name} speaks {ours}, the host {theirs}")
+            theirs, ours = (
+                ", ".join(map(str, params.protocol_versions)),
+                ", ".join(map(str, limits.PROTOCOL_VERSIONS)),
+            )
+            raise RpcError(
+                ErrorCode.INVALID_PARAMS,
+                f"no common version: the plugin {self.plugin.name} speaks {ours}, the host {theirs}",
+            )
         self.data_dir = params.plugin.data_dir
         try:
             self.config = self.plugin.read_config(params.plugin.config)
         except msgspec.ValidationError as exc:
-            # while it is being installed (no name yet) there are no settings; the user shall still see what the plugin wants
-            return self.plugin.manifest(disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}")
+            # while it is being installed (no name yet) there are no settings; the user shall still
+            # see what the plugin wants
+            return self.plugin.manifest(
+                disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}"
+            )
         return self.plugin.manifest()
 
     def hook(self, route: Route, call: Call) -> Invocation:
@@ -154,7 +171,10 @@ class Service:
     def event(self, route: Route, call: Call) -> tuple[Payload, list[Invocation]]:
         """The payload of an event and the invocations that it wants, to be run one after the other; then comes `told`."""
         payload = decode(route.decoder, call)
-        return payload, [self._invocation(handler, (payload,), {}, call, payload) for handler in route.told(payload)]
+        return payload, [
+            self._invocation(handler, (payload,), {}, call, payload)
+            for handler in route.told(payload)
+        ]
 
     def told(self, route: Route, payload: Payload) -> None:
         """All handlers of an event have run."""
@@ -189,7 +209,9 @@ class Service:
         return self._invocation(handler, (params.arguments,), {}, call, params)
 
     def run(self, invocation: Invocation) -> Any:
-        """Call a function and give what goes to the host. An `async def` gets an event loop of its own.
+        """Call a function and give what goes to the host.
+
+        An `async def` gets an event loop of its own.
 
         Raises:
             RpcError: it failed, and that is the answer.
@@ -246,7 +268,10 @@ class Service:
         if not isinstance(exc, AnswerError):
             at = exc.__traceback__.tb_next if exc.__traceback__ is not None else None
             fields["traceback"] = "".join(traceback.format_exception(type(exc), exc, at)).rstrip()
-        self.link.notify("host/log", LogParams(level="error", message=f"{handler.name}: {describe(exc)}", fields=fields))
+        self.link.notify(
+            "host/log",
+            LogParams(level="error", message=f"{handler.name}: {describe(exc)}", fields=fields),
+        )
 
     def _failed(self, invocation: Invocation, exc: BaseException) -> Any:
         if invocation.call.cancelled or isinstance(exc, Cancelled):
@@ -255,11 +280,24 @@ class Service:
             self.report(invocation.handler, exc)
         return invocation.handler.failed(exc)
 
-    def _invocation(self, handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, common: Payload) -> Invocation:
+    def _invocation(
+        self,
+        handler: Handler,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        call: Call,
+        common: Payload,
+    ) -> Invocation:
         if handler.wants_ctx:
             kind: type[BaseContext[Any]] = AsyncContext if handler.is_async else Context
             timeout_s = getattr(common, "timeout_s", None)
-            kwargs["ctx"] = kind(self, call, common.session_id, common.turn_id, timeout_s if isinstance(timeout_s, float) else None)
+            kwargs["ctx"] = kind(
+                self,
+                call,
+                common.session_id,
+                common.turn_id,
+                timeout_s if isinstance(timeout_s, float) else None,
+            )
         return Invocation(handler, args, kwargs, call)
 
 

@@ -27,7 +27,9 @@ class Sessions(Mapping[str, StateT], Generic[StateT]):
 
     def __getitem__(self, session_id: str) -> StateT:
         if self._make is None:
-            raise LookupError("the plugin keeps no state of sessions; say what it is: Plugin(..., sessions=dict)")
+            raise LookupError(
+                "the plugin keeps no state of sessions; say what it is: Plugin(..., sessions=dict)"
+            )
         try:
             return self._states[session_id]
         except KeyError:

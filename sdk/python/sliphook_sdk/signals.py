@@ -22,7 +22,9 @@ class Signals:
         os.set_blocking(wakeup, False)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         for number in _ENDING:
-            signal.signal(number, lambda number, frame: None)  # without a handler nothing is written to the descriptor
+            signal.signal(
+                number, lambda number, frame: None
+            )  # without a handler nothing is written to the descriptor
 
     def ending(self) -> bool:
         """True where one of them has come since the last time; the author's own signals are none of these."""

@@ -18,8 +18,9 @@ _taken: list[tuple[int, int]] = []
 def take_over() -> tuple[int, int]:
     """Move the protocol's streams out of everybody's reach.
 
-    Standard output becomes standard error, the plugin's log, and standard input is empty, for this process and its children: a
-    `print` or a program that the plugin starts touches no message. A second time it only says where the streams are.
+    Standard output becomes standard error, the plugin's log, and standard input is empty, for this
+    process and its children: a `print` or a program that the plugin starts touches no message. A
+    second time it only says where the streams are.
 
     Returns:
         The private descriptors to read from and to write to.
@@ -50,7 +51,10 @@ class Output:
         self._lock = threading.Lock()
 
     def write(self, data: bytes) -> None:
-        """Write all of it. Where the host is gone it is dropped: the end of standard input tells the rest."""
+        """Write all of it.
+
+        Where the host is gone it is dropped: the end of standard input tells the rest.
+        """
         with self._lock:
             try:
                 written = os.write(self._fd, data)

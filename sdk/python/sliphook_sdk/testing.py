@@ -49,14 +49,18 @@ if TYPE_CHECKING:
     from .plugin import Plugin
 
 
-_RESULTS: Final[dict[str, dict[str, bool]]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": True}}
+_RESULTS: Final[dict[str, dict[str, bool]]] = {
+    "host/inject": {"queued": True},
+    "host/interrupt": {"interrupted": True},
+}
 
 
 def load_plugin(path: Path | str) -> Plugin[Any]:
     """The plugin in a file, imported anew, without running it.
 
     Args:
-        path: a Python file that makes one `Plugin` at its top level and calls `run()` only under `if __name__ == "__main__":`.
+        path: a Python file that makes one `Plugin` at its top level and calls `run()` only under
+            `if __name__ == "__main__":`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -75,18 +79,25 @@ def load_plugin(path: Path | str) -> Plugin[Any]:
         loader.exec_module(module)
     finally:
         sys.path.remove(str(file.parent))
-    found: set[Plugin[Any]] = {value for value in vars(module).values() if isinstance(value, Plugin)}
+    found: set[Plugin[Any]] = {
+        value for value in vars(module).values() if isinstance(value, Plugin)
+    }
     if len(found) != 1:
         raise LookupError(f"{path} has {len(found)} plugins at its top level, not one")
     return found.pop()
 
 
 class PluginError(AssertionError):
-    """The plugin would have answered an error. The message is what the host would have read; the handler's exception is the cause."""
+    """The plugin would have answered an error.
+
+    The message is what the host would have read; the handler's exception is the cause.
+    """
 
 
 class Harness:
-    """Plays the host to one plugin. In a test that is itself `async def` it works too; the event loop waits meanwhile.
+    """Plays the host to one plugin.
+
+    In a test that is itself `async def` it works too; the event loop waits meanwhile.
 
     Attributes:
         plugin: the plugin.
@@ -163,7 +174,9 @@ class Harness:
         """
         call = self._call(f"event/{name}", _payload(name), fields)
         route = self._service.routes.get(name)
-        if route is None or not any(subscription.event == name for subscription in self._manifest.subscriptions or ()):
+        if route is None or not any(
+            subscription.event == name for subscription in self._manifest.subscriptions or ()
+        ):
             raise LookupError(f"{self.plugin.name} has no handler for {name}")
         payload, invocations = self._service.event(route, call)
         for invocation in invocations:
@@ -174,13 +187,16 @@ class Harness:
         """Call a tool as a model does.
 
         Returns:
-            Its result; where the tool raised or the arguments do not fit, `is_error` is true and the content says why.
+            Its result; where the tool raised or the arguments do not fit, `is_error` is true and
+            the content says why.
 
         Raises:
             LookupError: the plugin has no such tool.
         """
         fields = {"name": name, "arguments": arguments, "session_id": session_id}
-        result: ToolResult = self._answer(self._service.tool, self._call("tool/call", ToolCallParams, fields))
+        result: ToolResult = self._answer(
+            self._service.tool, self._call("tool/call", ToolCallParams, fields)
+        )
         return result
 
     def run_command(self, name: str, arguments: str = "") -> str:
@@ -194,16 +210,26 @@ class Harness:
             LookupError: the plugin has no such command.
         """
         fields = {"name": name, "arguments": arguments}
-        return str(self._answer(self._service.command, self._call("command/run", CommandRunParams, fields)).text)
+        return str(
+            self._answer(
+                self._service.command, self._call("command/run", CommandRunParams, fields)
+            ).text
+        )
 
     def _call(self, method: str, params: type[Payload], fields: dict[str, Any]) -> Call:
         samples = example_of(params)
         for name in fields:
             if name not in samples:
                 close = nearest(name, list(samples))
-                raise ValueError(f"{method} has no field {name!r}{f'; did you mean {close!r}?' if close else ''}")
+                raise ValueError(
+                    f"{method} has no field {name!r}{f'; did you mean {close!r}?' if close else ''}"
+                )
         self._seq += 1
-        call = _call(method, {**samples, "seq": self._seq, **fields}, None if method.startswith("event/") else self._seq)
+        call = _call(
+            method,
+            {**samples, "seq": self._seq, **fields},
+            None if method.startswith("event/") else self._seq,
+        )
         try:
             msgspec.json.decode(call.params, type=params)
         except msgspec.ValidationError as exc:
@@ -270,5 +296,7 @@ def _payload(name: str) -> type[Payload]:
     entry = CATALOGUE.get(name)
     if entry is None:
         close = nearest(name, list(CATALOGUE))
-        raise ValueError(f"there is no hook or event {name!r}{f'; did you mean {close!r}?' if close else ''}")
+        raise ValueError(
+            f"there is no hook or event {name!r}{f'; did you mean {close!r}?' if close else ''}"
+        )
     return entry.payload

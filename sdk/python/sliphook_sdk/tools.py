@@ -41,13 +41,14 @@ class Tool(Handler):
         """Make a tool of a function.
 
         Args:
-            function: `(city: str, days: int = 3, *, ctx) -> str` or the like, sync or async. It may return a text, any value that JSON
-                holds (the model reads it as JSON), a `ToolResult`, or None.
+            function: `(city: str, days: int = 3, *, ctx) -> str` or the like, sync or async. It may
+                return a text, any value that JSON holds (the model reads it as JSON), a
+                `ToolResult`, or None.
             name: what the model calls it; the function's name if None.
             description: what the model reads to decide; the docstring if None.
             timeout_s: seconds that one call may take, 0.05 to 600; 30 if None.
-            schema: JSON Schema of the arguments, an object, where it does not come from the signature. The function then takes
-                all arguments as one dict.
+            schema: JSON Schema of the arguments, an object, where it does not come from the
+                signature. The function then takes all arguments as one dict.
 
         Raises:
             RegistrationError: it cannot be a tool; the message has the line.
@@ -96,12 +97,16 @@ class Tool(Handler):
         try:
             content = to_json(returned).decode()
         except Exception as exc:  # whatever a value's own conversion raises
-            raise AnswerError(f"returned {type(returned).__name__}, which JSON cannot hold: {describe(exc)}") from None
+            raise AnswerError(
+                f"returned {type(returned).__name__}, which JSON cannot hold: {describe(exc)}"
+            ) from None
         return ToolResult(content=content, data=msgspec.Raw(content.encode()))
 
     def failed(self, exc: BaseException) -> Any:
         """A tool's failure is a result too: the model reads it."""
-        return ToolResult(content=(isinstance(exc, ToolError) and text_of(exc)) or describe(exc), is_error=True)
+        return ToolResult(
+            content=(isinstance(exc, ToolError) and text_of(exc)) or describe(exc), is_error=True
+        )
 
 
 class Toolbox:
@@ -122,7 +127,9 @@ class Toolbox:
         return tool
 
     @contextmanager
-    def changing(self, tools: Iterable[Tool | ToolFunction], session_id: str | None) -> Generator[list[ToolSpec]]:
+    def changing(
+        self, tools: Iterable[Tool | ToolFunction], session_id: str | None
+    ) -> Generator[list[ToolSpec]]:
         """Around the request that replaces the tools of a scope: in it the old and the new can be called, and where it fails the old stay.
 
         Raises:

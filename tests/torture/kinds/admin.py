@@ -16,7 +16,10 @@ from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 _GOOD = python("greet()\nserve()")
 _SLOW = python("time.sleep(1)\ngreet()\nserve()")
-_STUBBORN = python("signal.signal(signal.SIGTERM, signal.SIG_IGN)\ngreet()\nhook()\nwhile True: time.sleep(1000)", timeout_s=0.3)
+_STUBBORN = python(
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ngreet()\nhook()\nwhile True: time.sleep(1000)",
+    timeout_s=0.3,
+)
 _DIES = python("greet()\ntime.sleep(.1)\nos._exit(3)")
 ORDER_S = 40.0
 """An order that is not answered by then will not be."""
@@ -30,7 +33,9 @@ async def _order(host: PluginHost, order: str, name: str) -> str:
     raise AssertionError(f"{order} was never answered")
 
 
-def _scene(make: Make, *orders: str, kill: bool = False, together: bool = False, rest: str = "ready") -> Case:
+def _scene(
+    make: Make, *orders: str, kill: bool = False, together: bool = False, rest: str = "ready"
+) -> Case:
     """Orders one after the other or at the same time, also right after a kill; then the plugin can still be enabled."""
 
     async def scene(shop: Workshop) -> None:
@@ -53,7 +58,11 @@ def _scene(make: Make, *orders: str, kill: bool = False, together: bool = False,
             assert stage.bad.state == rest, stage.bad
             await stage.interrupt()
 
-    how = " and ".join(orders) + (" at once" if together else "") + (" in the middle of a death" if kill else "")
+    how = (
+        " and ".join(orders)
+        + (" at once" if together else "")
+        + (" in the middle of a death" if kill else "")
+    )
     names = {id(_GOOD): "", id(_SLOW): ", slow to start", id(_STUBBORN): ", stubborn"}
     return Case("admin", how + names[id(make)], "orders always answer", nothing, scene=scene)
 
@@ -87,7 +96,9 @@ async def _two_of_one_name(shop: Workshop) -> None:
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes))
     stage = Stage(shop)
     async with stage.open_host(programs) as host, host.session() as stage.session:
-        assert [plugin.state for plugin in host.plugins] == ["ready", "refused", "ready"], host.plugins
+        assert [plugin.state for plugin in host.plugins] == ["ready", "refused", "ready"], (
+            host.plugins
+        )
         assert stage.said("the name bad is taken by the plugin bad"), stage.problems
         check_healthy(await stage.ask())
         await stage.interrupt()
@@ -120,7 +131,9 @@ async def _wait_by_thousands(stage: Stage) -> None:
     statuses: Counter[str] = Counter()
 
     async def ask(turn: Turn) -> None:
-        outcome = await stage.session.ask("pre_llm_call", turn, call_index=1, provider=None, model=None, tools=[], messages=[])
+        outcome = await stage.session.ask(
+            "pre_llm_call", turn, call_index=1, provider=None, model=None, tools=[], messages=[]
+        )
         statuses[outcome.parts[0].status] += 1
 
     async with stage.session.turn("much") as turn, trio.open_nursery() as nursery:
@@ -132,7 +145,9 @@ async def _wait_by_thousands(stage: Stage) -> None:
 async def _told_of_sessions(stage: Stage) -> None:
     """After a restart the plugin is told of the living sessions."""
     file = stage.shop.folder / "data" / "bad" / "told"
-    await stage.until(lambda: file.exists() and "reload" in file.read_text(), "session_start with reload")
+    await stage.until(
+        lambda: file.exists() and "reload" in file.read_text(), "session_start with reload"
+    )
 
 
 async def _dies_at_every_start(shop: Workshop) -> None:
@@ -145,9 +160,14 @@ async def _dies_at_every_start(shop: Workshop) -> None:
         assert stage.said("died too often, the last time it exited with status 3"), stage.problems
         outcome = await stage.ask()
         check_healthy(outcome)
-        assert [part.status for part in outcome.parts if part.plugin == "bad"] in ([], ["failed_to_start"]), outcome.parts
+        assert [part.status for part in outcome.parts if part.plugin == "bad"] in (
+            [],
+            ["failed_to_start"],
+        ), outcome.parts
         assert await _order(host, "restart", "bad") in ("ready", "failed"), stage.bad
-        await stage.until(lambda: stage.bad.state == "failed" and stage.bad.restarts == 8, "the breaker again")
+        await stage.until(
+            lambda: stage.bad.state == "failed" and stage.bad.restarts == 8, "the breaker again"
+        )
         await stage.interrupt()
 
 
@@ -167,21 +187,46 @@ while True:
 """
 
 CASES = (
-    Case("admin", "dies at every start", "tried five times, then left out and shown", nothing, scene=_dies_at_every_start),
-    Case("admin", "dies once", "started again at once", at_first("sys.exit(1)"), "crashed", says="it is started again", restarts=1),
+    Case(
+        "admin",
+        "dies at every start",
+        "tried five times, then left out and shown",
+        nothing,
+        scene=_dies_at_every_start,
+    ),
+    Case(
+        "admin",
+        "dies once",
+        "started again at once",
+        at_first("sys.exit(1)"),
+        "crashed",
+        says="it is started again",
+        restarts=1,
+    ),
     Case(
         "admin",
         "thousands wait for its start",
         "as bounded as its queue",
         python(
             "if os.path.exists('once'): time.sleep(2)\ngreet()\nif once():\n    hook()\n    sys.exit(1)\nserve()",
-            subscriptions=[{"event": "user_prompt_submit", "timeout_s": 60}, {"event": "pre_llm_call", "timeout_s": 60}],
+            subscriptions=[
+                {"event": "user_prompt_submit", "timeout_s": 60},
+                {"event": "pre_llm_call", "timeout_s": 60},
+            ],
         ),
         "crashed",
         restarts=1,
         act=_wait_by_thousands,
     ),
-    Case("admin", "comes back", "is told of the living sessions", python(_TELLS), "crashed", restarts=1, act=_told_of_sessions),
+    Case(
+        "admin",
+        "comes back",
+        "is told of the living sessions",
+        python(_TELLS),
+        "crashed",
+        restarts=1,
+        act=_told_of_sessions,
+    ),
     *(_scene(_GOOD, order) for order in ("restart", "enable", "disable")),
     *(_scene(_GOOD, order, kill=True) for order in ("restart", "enable", "disable")),
     _scene(_GOOD, "restart", "disable", "enable", "restart", together=True),
@@ -191,8 +236,28 @@ CASES = (
     _scene(_SLOW, "disable", "enable", kill=True, together=True),
     _scene(_STUBBORN, "restart", "disable", together=True),
     _scene(_STUBBORN, "disable", "restart", kill=True),
-    Case("admin", "two hundred orders and kills", "orders always answer", nothing, scene=_many_orders),
-    Case("admin", "two of one name", "the first keeps it, the second is told", nothing, scene=_two_of_one_name),
-    Case("admin", "opened in vain", "a cancelled agent leaves nothing", nothing, scene=_opened_in_vain),
-    Case("admin", "closed while starting", "orders always answer, nothing is left", nothing, scene=_closed_while_starting),
+    Case(
+        "admin", "two hundred orders and kills", "orders always answer", nothing, scene=_many_orders
+    ),
+    Case(
+        "admin",
+        "two of one name",
+        "the first keeps it, the second is told",
+        nothing,
+        scene=_two_of_one_name,
+    ),
+    Case(
+        "admin",
+        "opened in vain",
+        "a cancelled agent leaves nothing",
+        nothing,
+        scene=_opened_in_vain,
+    ),
+    Case(
+        "admin",
+        "closed while starting",
+        "orders always answer, nothing is left",
+        nothing,
+        scene=_closed_while_starting,
+    ),
 )

@@ -16,13 +16,21 @@ def _asks(name: str, id: str) -> Case:
     """A request whose id cannot be used is refused with the id null."""
     body = f'raw(b\'{{"jsonrpc":"2.0","id":%s,"method":"host/notify","params":{{}}}}\\n\' % {id.encode()!r})'
     check = "answer = receive_reply()\nassert answer['id'] is None and answer['error']['code'] == -32600, answer"
-    return Case("ids", name, "refused with -32600 and the id null", on_hook(f"{body}\n{check}\nreply(id, {{}})"), restarts=0)
+    return Case(
+        "ids",
+        name,
+        "refused with -32600 and the id null",
+        on_hook(f"{body}\n{check}\nreply(id, {{}})"),
+        restarts=0,
+    )
 
 
 def _may_ask(name: str, id: str) -> Case:
     body = f"send(id={id}, method='no/such', params={{}})\nanswer = receive_reply()\n"
     body += f"assert answer['id'] == {id} and answer['error']['code'] == -32601, answer"
-    return Case("ids", name, "answered under the same id", on_hook(f"{body}\nreply(id, {{}})"), restarts=0)
+    return Case(
+        "ids", name, "answered under the same id", on_hook(f"{body}\nreply(id, {{}})"), restarts=0
+    )
 
 
 async def _answers_late(stage: Stage) -> None:
@@ -40,14 +48,20 @@ CASES = (
     _reads("negative", "reply(-id, {})"),
     _reads("null", "reply(None, {})"),
     _reads("a fraction", "reply(id + 0.5, {})"),
-    _reads("the same as a fraction", 'raw(b\'{"jsonrpc":"2.0","id":%d.0,"result":{"decision":"deny"}}\\n\' % id)'),
+    _reads(
+        "the same as a fraction",
+        'raw(b\'{"jsonrpc":"2.0","id":%d.0,"result":{"decision":"deny"}}\\n\' % id)',
+    ),
     _reads("true", "reply(True, {})"),
     _reads("a list", "reply([id], {})"),
     _reads("an object", "reply({'id': id}, {})"),
     _reads("the same as a string", "reply(str(id), {'decision': 'deny'})"),
     _reads("a huge number", "reply(10 ** 30, {})"),
     _reads("an answered one", "reply(1, {'name': 'other'})"),
-    _reads("all that another plugin could have", "for other in range(id + 1, id + 50): reply(other, {'decision': 'deny'})"),
+    _reads(
+        "all that another plugin could have",
+        "for other in range(id + 1, id + 50): reply(other, {'decision': 'deny'})",
+    ),
     Case(
         "ids",
         "answered twice",

@@ -18,7 +18,14 @@ def _framed(name: str, body: str, says: str) -> Case:
 
 
 def _reads(name: str, body: str, says: str | None = None) -> Case:
-    return Case("JSON", name, "refused, and reading goes on", on_hook(f"{body}\nreply(id, {{}})"), says=says, restarts=0)
+    return Case(
+        "JSON",
+        name,
+        "refused, and reading goes on",
+        on_hook(f"{body}\nreply(id, {{}})"),
+        says=says,
+        restarts=0,
+    )
 
 
 def _violates(name: str, text: str) -> Case:
@@ -40,7 +47,12 @@ def _refused(name: str, fields: str, says: str | None = None) -> Case:
 
 def _answers(name: str, result: str) -> Case:
     return Case(
-        "JSON", name, "the answer fails, named; the connection goes on", on_hook(f"reply(id, {result})"), "refused_answer", restarts=0
+        "JSON",
+        name,
+        "the answer fails, named; the connection goes on",
+        on_hook(f"reply(id, {result})"),
+        "refused_answer",
+        restarts=0,
     )
 
 
@@ -54,13 +66,27 @@ CASES = (
     _framed("bad UTF-8", 'b\'{"jsonrpc":"2.0","method":"\\xff\\xfe"}\'', "no JSON"),
     _framed("overlong UTF-8", 'b\'{"jsonrpc":"2.0","method":"\\xc0\\xaf"}\'', "no JSON"),
     _framed("UTF-16", "dump(id=id, result={}).decode().encode('utf-16')", "no JSON"),
-    _framed("lone surrogate", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"reason":"\\\\ud800"}}\' % id', "no JSON"),
+    _framed(
+        "lone surrogate",
+        'b\'{"jsonrpc":"2.0","id":%d,"result":{"reason":"\\\\ud800"}}\' % id',
+        "no JSON",
+    ),
     _framed("encoded surrogate", 'b\'{"jsonrpc":"2.0","method":"\\xed\\xa0\\x80"}\'', "no JSON"),
     _framed("NaN", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":NaN}}\' % id', "no JSON"),
-    _framed("Infinity", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":-Infinity}}\' % id', "no JSON"),
-    _framed("number with a zero before", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":007}}\' % id', "no JSON"),
+    _framed(
+        "Infinity", 'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":-Infinity}}\' % id', "no JSON"
+    ),
+    _framed(
+        "number with a zero before",
+        'b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":007}}\' % id',
+        "no JSON",
+    ),
     _framed("raw line end in a string", 'b\'{"jsonrpc":"2.0","method":"a\\nb"}\'', "no JSON"),
-    _framed("129 levels", 'b\'{"jsonrpc":"2.0","id":%d,"result":%s%s}\' % (id, b\'[\' * 128, b\']\' * 128)', "nested over 128"),
+    _framed(
+        "129 levels",
+        'b\'{"jsonrpc":"2.0","id":%d,"result":%s%s}\' % (id, b\'[\' * 128, b\']\' * 128)',
+        "nested over 128",
+    ),
     _framed("100,000 levels", "b'[' * 100_000 + b']' * 100_000", "nested over 128"),
     _framed("100,000 levels of objects", "b'{\"a\":' * 100_000", "nested over 128|no JSON"),
     _reads("malformed line", "raw(b'{\"jsonrpc\": oops}\\n')", "oops"),
@@ -70,7 +96,9 @@ CASES = (
     _violates("true", "true"),
     _violates("a string", '"hello"'),
     _violates("an empty list", "[]"),
-    _violates("a batch", '[{"jsonrpc":"2.0","method":"host/log"},{"jsonrpc":"2.0","method":"host/log"}]'),
+    _violates(
+        "a batch", '[{"jsonrpc":"2.0","method":"host/log"},{"jsonrpc":"2.0","method":"host/log"}]'
+    ),
     _violates("an empty object", "{}"),
     _violates("no version", '{"method":"host/log"}'),
     _violates("version 1.0", '{"jsonrpc":"1.0","method":"host/log"}'),
@@ -79,7 +107,9 @@ CASES = (
     _violates("params a list", '{"jsonrpc":"2.0","id":5,"method":"host/notify","params":[1]}'),
     _violates("params a string", '{"jsonrpc":"2.0","method":"host/log","params":"x"}'),
     _violates("neither method nor id", '{"jsonrpc":"2.0","result":null}'),
-    _violates("params of another shape", '{"jsonrpc":"2.0","method":"host/log","params":{"level":7}}'),
+    _violates(
+        "params of another shape", '{"jsonrpc":"2.0","method":"host/log","params":{"level":7}}'
+    ),
     _refused("result and error", ',"result":{},"error":{"code":1,"message":"m"}'),
     _refused("neither result nor error", ""),
     _refused("error null alone", ',"error":null'),
@@ -92,7 +122,9 @@ CASES = (
     _refused("error code a fraction", ',"error":{"code":1.5,"message":"m"}'),
     _refused("error code huge", ',"error":{"code":99999999999999999999999,"message":"m"}'),
     _refused("error message null", ',"error":{"code":1,"message":null}'),
-    _refused("error in order", ',"error":{"code":-32603,"message":"my database is gone","data":{"a":1}}'),
+    _refused(
+        "error in order", ',"error":{"code":-32603,"message":"my database is gone","data":{"a":1}}'
+    ),
     _answers("answer a string", "'fine'"),
     _answers("answer a list", "[]"),
     _answers("answer false", "False"),
@@ -102,6 +134,11 @@ CASES = (
     _answers("answer that may not replace", "{'replace': {'text': 'x'}}"),
     _answers("answer with a huge number", "{'decision': 10 ** 400}"),
     _reads("doubled keys", 'raw(b\'{"jsonrpc":"2.0","id":99,"id":%d,"result":{}}\\n\' % id)'),
-    _refused("answer with numbers out of range", ',"result":{"_meta":[1e999,1' + "0" * 5_000 + "]}"),
-    _reads("all fields always", 'raw(b\'{"jsonrpc":"2.0","id":%d,"method":null,"params":null,"result":{},"error":null}\\n\' % id)'),
+    _refused(
+        "answer with numbers out of range", ',"result":{"_meta":[1e999,1' + "0" * 5_000 + "]}"
+    ),
+    _reads(
+        "all fields always",
+        'raw(b\'{"jsonrpc":"2.0","id":%d,"method":null,"params":null,"result":{},"error":null}\\n\' % id)',
+    ),
 )

@@ -12,7 +12,15 @@ def _answered(name: str, promise: str, body: str, says: str | None = None) -> Ca
 
 
 def _crashes(name: str, body: str, says: str, status: str = "crashed") -> Case:
-    return Case("pipes", name, "killed, told why, started again", at_first(body), status, says=says, restarts=1)
+    return Case(
+        "pipes",
+        name,
+        "killed, told why, started again",
+        at_first(body),
+        status,
+        says=says,
+        restarts=1,
+    )
 
 
 async def _ask_much(stage: Stage) -> None:
@@ -20,7 +28,9 @@ async def _ask_much(stage: Stage) -> None:
     text = "x" * 200_000
     for _ in range(3):
         outcome = await stage.ask(text)
-        assert [part.status for part in outcome.parts if part.plugin == "healthy"] == ["answered"], outcome.parts
+        assert [part.status for part in outcome.parts if part.plugin == "healthy"] == [
+            "answered"
+        ], outcome.parts
     await stage.until(lambda: stage.bad.restarts > 0, "the restart")
 
 
@@ -43,9 +53,13 @@ async def _drop_much(stage: Stage) -> None:
 async def _log_is_clean(stage: Stage) -> None:
     """No line of the log, or of its file, steers a terminal or forges another."""
     await stage.until(lambda: stage.said("forged"), "the line")
-    assert all(line.isprintable() for line in stage.log), [line for line in stage.log if not line.isprintable()]
+    assert all(line.isprintable() for line in stage.log), [
+        line for line in stage.log if not line.isprintable()
+    ]
     file = stage.shop.folder / "logs" / "bad.log"
-    await stage.until(lambda: file.exists() and "forged" in file.read_text(), "the line in the file")
+    await stage.until(
+        lambda: file.exists() and "forged" in file.read_text(), "the line in the file"
+    )
     lines = file.read_text().splitlines()
     assert all(line.isprintable() and line[:2] == "20" for line in lines), lines
     assert file.stat().st_mode & 0o777 == 0o600
@@ -62,8 +76,14 @@ CASES = (
         "threading.Thread(target=flood, daemon=True).start()\ntime.sleep(1)\nreply(id, {})",
         "lines on stderr were left out",
     ),
-    _answered("20 MB on stderr without a line end", "drained, bounded", "for _ in range(320): os.write(2, b'x' * 65536)\nreply(id, {})"),
-    _crashes("flood on stdout", "while True: raw(b'noise\\n' * 1000)", "stray|64", "protocol_error"),
+    _answered(
+        "20 MB on stderr without a line end",
+        "drained, bounded",
+        "for _ in range(320): os.write(2, b'x' * 65536)\nreply(id, {})",
+    ),
+    _crashes(
+        "flood on stdout", "while True: raw(b'noise\\n' * 1000)", "stray|64", "protocol_error"
+    ),
     _answered(
         "flood of notifications",
         "held back, the answer behind it comes",
@@ -121,13 +141,21 @@ CASES = (
         "pipes",
         "closes stdin",
         "found at the next message, killed, started again",
-        python("greet()\nif once():\n    id = hook()\n    os.close(0)\n    reply(id, {})\n    time.sleep(1000)\nserve()"),
+        python(
+            "greet()\nif once():\n    id = hook()\n    os.close(0)\n    reply(id, {})\n    time.sleep(1000)\nserve()"
+        ),
         says="closed its standard input and lives on",
         act=lambda stage: stage.until(lambda: stage.bad.restarts == 1, "the restart"),
     ),
-    _crashes("closes stdout", "os.close(1)\ntime.sleep(1000)", "closed its standard output and lived on"),
+    _crashes(
+        "closes stdout", "os.close(1)\ntime.sleep(1000)", "closed its standard output and lived on"
+    ),
     _answered("closes stderr", "no failure", "os.close(2)\nreply(id, {})"),
-    _crashes("closes all three", "os.closerange(0, 3)\ntime.sleep(1000)", "closed its standard (output and lived|input and lives) on"),
+    _crashes(
+        "closes all three",
+        "os.closerange(0, 3)\ntime.sleep(1000)",
+        "closed its standard (output and lived|input and lives) on",
+    ),
     Case(
         "pipes",
         "forged log lines",
@@ -144,7 +172,10 @@ CASES = (
         "pipes",
         "does not flush",
         "ends at its deadline",
-        on_hook("sys.stdout = os.fdopen(1, 'w', 65536, closefd=False)\nprint(dump(id=id, result={}).decode())", timeout_s=HASTY_S),
+        on_hook(
+            "sys.stdout = os.fdopen(1, 'w', 65536, closefd=False)\nprint(dump(id=id, result={}).decode())",
+            timeout_s=HASTY_S,
+        ),
         "timed_out",
     ),
     _answered(
@@ -162,7 +193,10 @@ CASES = (
         "pipes",
         "a pipe of one page",
         "no failure",
-        python("import fcntl\nfcntl.fcntl(0, 1031, 4096)\nfcntl.fcntl(1, 1031, 4096)\ngreet()\nserve()", timeout_s=PATIENT_S),
+        python(
+            "import fcntl\nfcntl.fcntl(0, 1031, 4096)\nfcntl.fcntl(1, 1031, 4096)\ngreet()\nserve()",
+            timeout_s=PATIENT_S,
+        ),
         restarts=0,
     ),
 )

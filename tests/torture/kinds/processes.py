@@ -31,7 +31,15 @@ _STUBBORN = python(
 
 
 def _dies(name: str, body: str, says: str) -> Case:
-    return Case("processes", name, "settled at once, told why, started again", at_first(body), "crashed", says=says, restarts=1)
+    return Case(
+        "processes",
+        name,
+        "settled at once, told why, started again",
+        at_first(body),
+        "crashed",
+        says=says,
+        restarts=1,
+    )
 
 
 def _by_signal(number: signal.Signals) -> Case:
@@ -54,21 +62,35 @@ async def _daemon_is_out_of_reach(stage: Stage) -> None:
     """What is not promised: a grandchild with a session of its own lives on; it ends by itself here."""
     file = stage.shop.folder / "data" / "bad" / "daemon"
     await stage.until(lambda: file.exists() and file.read_text().endswith("\n"), "the daemon")
-    assert living([int(file.read_text())]), "the daemon has been killed, and the documents say that it is out of reach"
+    assert living([int(file.read_text())]), (
+        "the daemon has been killed, and the documents say that it is out of reach"
+    )
 
 
 def _host_dies(number: signal.Signals) -> Case:
     async def scene(shop: Workshop) -> None:
         await kill_agent(shop, "waits", number, _STUBBORN)
 
-    return Case("processes", f"host dies of {number.name}", "no plugin's group outlives the host by two seconds", nothing, scene=scene)
+    return Case(
+        "processes",
+        f"host dies of {number.name}",
+        "no plugin's group outlives the host by two seconds",
+        nothing,
+        scene=scene,
+    )
 
 
 def _host_dies_with_workers(name: str, mode: str) -> Case:
     async def scene(shop: Workshop) -> None:
         await kill_agent(shop, mode, signal.SIGKILL, _STUBBORN)
 
-    return Case("processes", name, "no plugin's group outlives the host by two seconds", nothing, scene=scene)
+    return Case(
+        "processes",
+        name,
+        "no plugin's group outlives the host by two seconds",
+        nothing,
+        scene=scene,
+    )
 
 
 def _reaper(name: str, number: signal.Signals) -> Case:
@@ -83,7 +105,13 @@ def _reaper(name: str, number: signal.Signals) -> Case:
             check_healthy(await stage.ask())
             await stage.interrupt()
 
-    return Case("processes", name, "plugins work as before, the reaper is gone with the host", nothing, scene=scene)
+    return Case(
+        "processes",
+        name,
+        "plugins work as before, the reaper is gone with the host",
+        nothing,
+        scene=scene,
+    )
 
 
 _GOOD = python("greet()\nserve()")
@@ -119,7 +147,9 @@ async def _ctrl_c(shop: Workshop) -> None:
             os.write(terminal, b"\x03")
             assert await comes(lambda: has_ended(pid), 30), "the agent did not end"
         assert not living(groups)
-        assert not (shop.folder / "data" / "bad" / "signalled").exists(), "the plugin got the terminal's signal"
+        assert not (shop.folder / "data" / "bad" / "signalled").exists(), (
+            "the plugin got the terminal's signal"
+        )
     finally:
         trio.lowlevel.notify_closing(terminal)
         os.close(terminal)
@@ -177,16 +207,55 @@ def _compiled_dies(name: str, source: str, make: Make | None = None) -> Case:
     )
 
 
-_DEADLY = ("HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", "XCPU", "SYS")
-_HOST_DEADLY = ("HUP", "INT", "QUIT", "ABRT", "KILL", "SEGV", "TERM", "ALRM", "USR1", "BUS", "ILL", "FPE")
+_DEADLY = (
+    "HUP",
+    "INT",
+    "QUIT",
+    "ILL",
+    "TRAP",
+    "ABRT",
+    "BUS",
+    "FPE",
+    "KILL",
+    "USR1",
+    "SEGV",
+    "USR2",
+    "PIPE",
+    "ALRM",
+    "TERM",
+    "XCPU",
+    "SYS",
+)
+_HOST_DEADLY = (
+    "HUP",
+    "INT",
+    "QUIT",
+    "ABRT",
+    "KILL",
+    "SEGV",
+    "TERM",
+    "ALRM",
+    "USR1",
+    "BUS",
+    "ILL",
+    "FPE",
+)
 
 CASES = (
     _dies("exits in the hook", "sys.exit(0)", "exited with status 0"),
     _dies("exits with 77", "os._exit(77)", "exited with status 77"),
-    _dies("raises in the hook", "raise ValueError('oh no')", "exited with status 1; .*ValueError: oh no"),
+    _dies(
+        "raises in the hook",
+        "raise ValueError('oh no')",
+        "exited with status 1; .*ValueError: oh no",
+    ),
     _dies("exits after half an answer", "raw(b'stray')\nos._exit(1)", "exited with status 1"),
     _dies("kills its own group", "os.killpg(0, signal.SIGKILL)", "was killed by SIGKILL"),
-    _dies("becomes another program", "os.execv('/bin/sh', ['sh', '-c', 'exit 9'])", "exited with status 9"),
+    _dies(
+        "becomes another program",
+        "os.execv('/bin/sh', ['sh', '-c', 'exit 9'])",
+        "exited with status 9",
+    ),
     *(_by_signal(getattr(signal, f"SIG{name}")) for name in _DEADLY),
     _compiled_dies("segmentation fault in C", _C_SEGFAULT),
     Case(
@@ -199,12 +268,29 @@ CASES = (
         "exited with status 7",
     ),
     _grandchild("grandchild holds the pipes", "subprocess.Popen(['sleep', '1000'])\nsys.exit(0)"),
-    _grandchild("grandchild writes for ever", "subprocess.Popen(['sh', '-c', 'while :; do echo noise >&2; done'])\nsys.exit(0)"),
-    _grandchild("grandchild ignores SIGTERM", "subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 1000'])\nsys.exit(0)"),
-    _grandchild("thirty children", "for _ in range(30): subprocess.Popen(['sleep', '1000'])\nsys.exit(0)"),
-    _grandchild("forks in atexit", "import atexit\natexit.register(lambda: os.fork() or time.sleep(1000))\nsys.exit(0)"),
-    _grandchild("forks twice", "if os.fork() == 0:\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\nos.wait()\nsys.exit(0)"),
-    _grandchild("stopped grandchild", "subprocess.Popen(['sh', '-c', 'kill -STOP $$; sleep 1000'])\ntime.sleep(.2)\nsys.exit(0)"),
+    _grandchild(
+        "grandchild writes for ever",
+        "subprocess.Popen(['sh', '-c', 'while :; do echo noise >&2; done'])\nsys.exit(0)",
+    ),
+    _grandchild(
+        "grandchild ignores SIGTERM",
+        "subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP INT; sleep 1000'])\nsys.exit(0)",
+    ),
+    _grandchild(
+        "thirty children", "for _ in range(30): subprocess.Popen(['sleep', '1000'])\nsys.exit(0)"
+    ),
+    _grandchild(
+        "forks in atexit",
+        "import atexit\natexit.register(lambda: os.fork() or time.sleep(1000))\nsys.exit(0)",
+    ),
+    _grandchild(
+        "forks twice",
+        "if os.fork() == 0:\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\nos.wait()\nsys.exit(0)",
+    ),
+    _grandchild(
+        "stopped grandchild",
+        "subprocess.Popen(['sh', '-c', 'kill -STOP $$; sleep 1000'])\ntime.sleep(.2)\nsys.exit(0)",
+    ),
     Case(
         "processes",
         "daemon with its own session",

@@ -14,7 +14,9 @@ from tests.torture.case import Case, Make, Workshop, nothing, python
 from tests.torture.inside import living
 from tests.torture.stage import HEALTHY, Stage, make_all
 
-_STUBBORN = python("signal.signal(signal.SIGTERM, signal.SIG_IGN)\ngreet()\nwhile True: time.sleep(1000)")
+_STUBBORN = python(
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\ngreet()\nwhile True: time.sleep(1000)"
+)
 _HOOKS = """
 greet()
 while True:
@@ -34,7 +36,12 @@ def _ends(name: str, on_end: str) -> Case:
     return Case("shutdown", name, "leaving the host ends it, in seconds", python(body), restarts=0)
 
 
-async def _leave(shop: Workshop, makes: list[Make], leave: Callable[[PluginHost, trio.CancelScope], None], longest_s: float) -> None:
+async def _leave(
+    shop: Workshop,
+    makes: list[Make],
+    leave: Callable[[PluginHost, trio.CancelScope], None],
+    longest_s: float,
+) -> None:
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
     stage = Stage(shop)
     groups: list[int] = []
@@ -52,7 +59,11 @@ async def _leave(shop: Workshop, makes: list[Make], leave: Callable[[PluginHost,
 
 async def _twenty(shop: Workshop) -> None:
     makes = [
-        python("signal.signal(15, signal.SIG_IGN)\ngreet()\nwhile True: time.sleep(1000)", name=f"bad{number}") for number in range(20)
+        python(
+            "signal.signal(15, signal.SIG_IGN)\ngreet()\nwhile True: time.sleep(1000)",
+            name=f"bad{number}",
+        )
+        for number in range(20)
     ]
     await _leave(shop, makes, lambda host, agent: None, LONG_S)
 
@@ -102,13 +113,22 @@ CASES = (
     _ends("no answer", "if id is None: sys.exit(0)"),
     _ends("answers and stays", "if id is not None: reply(id)\nwhile True: time.sleep(1000)"),
     _ends("does not answer and stays", "while True: time.sleep(1000)"),
-    _ends("ignores SIGTERM", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1000)"),
+    _ends(
+        "ignores SIGTERM",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1000)",
+    ),
     _ends("exits first", "sys.exit(0)"),
     _ends("exits with 9", "os._exit(9)"),
     _ends("segmentation fault at the end", "os.kill(os.getpid(), signal.SIGSEGV)"),
-    _ends("answers an error", "if id is None: sys.exit(0)\nsend(id=id, error={'code': -32603, 'message': 'no'})"),
+    _ends(
+        "answers an error",
+        "if id is None: sys.exit(0)\nsend(id=id, error={'code': -32603, 'message': 'no'})",
+    ),
     _ends("answers nonsense", "raw(b'Content-Length: x\\r\\n\\r\\n')\ntime.sleep(1000)"),
-    _ends("10 MB on stdout at exit", "if id is not None: reply(id)\nelse:\n    raw(b'bye ' * 2_500_000)\n    sys.exit(0)"),
+    _ends(
+        "10 MB on stdout at exit",
+        "if id is not None: reply(id)\nelse:\n    raw(b'bye ' * 2_500_000)\n    sys.exit(0)",
+    ),
     _ends(
         "10 MB on stderr at exit",
         "if id is not None: reply(id)\nelse:\n    for _ in range(160): os.write(2, b'bye ' * 16_384)\n    sys.exit(0)",
@@ -121,7 +141,10 @@ CASES = (
         sys.exit(0)
         """,
     ),
-    _ends("a child stays", "subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP; sleep 1000'])\nsys.exit(0)"),
+    _ends(
+        "a child stays",
+        "subprocess.Popen(['sh', '-c', 'trap \"\" TERM HUP; sleep 1000'])\nsys.exit(0)",
+    ),
     _ends("closes its pipes and stays", "os.closerange(0, 3)\ntime.sleep(1000)"),
     _ends(
         "asks the host",
@@ -135,7 +158,10 @@ CASES = (
         "shutdown",
         "stopped at the end",
         "SIGKILL reaches it",
-        python("greet()\nreply(hook(), {})\nhook()\nos.kill(os.getpid(), signal.SIGSTOP)", timeout_s=2.0),
+        python(
+            "greet()\nreply(hook(), {})\nhook()\nos.kill(os.getpid(), signal.SIGSTOP)",
+            timeout_s=2.0,
+        ),
         restarts=0,
     ),
     Case(
@@ -145,9 +171,21 @@ CASES = (
         python("greet()\nreply(hook(), {})\nwhile True: time.sleep(1000)", timeout_s=2.0),
         restarts=0,
     ),
-    Case("shutdown", "cancelled twice", "the ladder is climbed all the same", nothing, scene=_cancelled_twice),
+    Case(
+        "shutdown",
+        "cancelled twice",
+        "the ladder is climbed all the same",
+        nothing,
+        scene=_cancelled_twice,
+    ),
     Case("shutdown", "killed", "nobody waits", nothing, scene=_killed),
     Case("shutdown", "killed while closing", "nobody waits", nothing, scene=_killed_while_closing),
     Case("shutdown", "the agent raises", "its exception leaves as it is", nothing, scene=_raises),
-    Case("shutdown", "twenty stubborn ones at once", "the slowest, not the sum", nothing, scene=_twenty),
+    Case(
+        "shutdown",
+        "twenty stubborn ones at once",
+        "the slowest, not the sum",
+        nothing,
+        scene=_twenty,
+    ),
 )

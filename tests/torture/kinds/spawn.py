@@ -85,7 +85,16 @@ def _busy(for_s: float) -> Make:
 
 
 def _case(name: str, make: Make, says: str) -> Case:
-    return Case("spawn", name, "told why it cannot start, not tried again", make, None, "failed", says, restarts=0)
+    return Case(
+        "spawn",
+        name,
+        "told why it cannot start, not tried again",
+        make,
+        None,
+        "failed",
+        says,
+        restarts=0,
+    )
 
 
 def _starts(name: str, make: Make) -> Case:
@@ -105,25 +114,53 @@ CASES = (
     _case("not executable", plain("#!/bin/sh\n", 0o644), r"not executable; run: chmod \+x"),
     _case("directory", _directory, "is a directory"),
     _case("named pipe", _pipe, "is no regular file"),
-    _case("interpreter missing", plain("#!/nowhere/python\n"), "interpreter /nowhere/python, which does not exist"),
-    _case("interpreter not on PATH", plain("#!/usr/bin/env no-such-python\n"), "no-such-python, which is not on PATH"),
+    _case(
+        "interpreter missing",
+        plain("#!/nowhere/python\n"),
+        "interpreter /nowhere/python, which does not exist",
+    ),
+    _case(
+        "interpreter not on PATH",
+        plain("#!/usr/bin/env no-such-python\n"),
+        "no-such-python, which is not on PATH",
+    ),
     _case("interpreter is a directory", plain("#!/tmp\n"), "/tmp.*(directory|Permission denied)"),
-    _case("interpreter not executable", plain("#!/etc/passwd\n"), "/etc/passwd, which is not executable"),
+    _case(
+        "interpreter not executable",
+        plain("#!/etc/passwd\n"),
+        "/etc/passwd, which is not executable",
+    ),
     _case("interpreter with CRLF", plain("#!/bin/sh\r\nexit 0\r\n"), r"Windows line ends \(CRLF\)"),
     _case("empty interpreter", plain("#!\nexit 0\n"), "empty #! line"),
     _case("no interpreter line", plain("print('hello')\n"), "has no #! line"),
-    _case("interpreter line of 5,000", plain("#!/" + "x" * 5_000 + "\n"), "cannot be started|does not exist"),
+    _case(
+        "interpreter line of 5,000",
+        plain("#!/" + "x" * 5_000 + "\n"),
+        "cannot be started|does not exist",
+    ),
     _case("empty", plain(b""), "is empty"),
     _case("another architecture", plain(_elf(0x16)), "built for s390x"),
-    _case("cut binary", plain(_elf(_own_machine())), "no program that this system can run|cannot be started"),
+    _case(
+        "cut binary",
+        plain(_elf(_own_machine())),
+        "no program that this system can run|cannot be started",
+    ),
     _case("zeros", plain(bytes(4_096)), "no program that this system can run"),
     _case("bad working directory", _no_data_folder, "data folder .* cannot be made"),
     _case("NUL in the path", lambda shop: shop.folder / "b\0d", "is no path"),
-    _case("name of 300", lambda shop: shop.folder / ("b" * 300), "cannot be reached: File name too long"),
+    _case(
+        "name of 300",
+        lambda shop: shop.folder / ("b" * 300),
+        "cannot be reached: File name too long",
+    ),
     _case("link to nothing", _dangling, "symbolic link to .*moved-away, which does not exist"),
     _case("links in a loop", _loop, "loop of symbolic links"),
     _case("busy for ever", _busy(3.5), "still being written"),
-    _case("path that steers a terminal", lambda shop: shop.folder / "b\x1b[2J\nd", r"b\\x1b\[2J\\nd does not exist"),
+    _case(
+        "path that steers a terminal",
+        lambda shop: shop.folder / "b\x1b[2J\nd",
+        r"b\\x1b\[2J\\nd does not exist",
+    ),
     _starts("busy for a moment", _busy(0.5)),
     _starts("links to a program", _links),
     _starts("spaces in the path", _renamed("a folder/bad one")),
@@ -138,6 +175,18 @@ CASES = (
         "failed",
         "exited with status 127.*not found",
     ),
-    Case("spawn", "no descriptors left", "told why, and the healthy one goes on", nothing, scene=_no_descriptors),
-    Case("spawn", "no processes left", "told why, and the healthy one goes on", nothing, scene=_no_processes),
+    Case(
+        "spawn",
+        "no descriptors left",
+        "told why, and the healthy one goes on",
+        nothing,
+        scene=_no_descriptors,
+    ),
+    Case(
+        "spawn",
+        "no processes left",
+        "told why, and the healthy one goes on",
+        nothing,
+        scene=_no_processes,
+    ),
 )

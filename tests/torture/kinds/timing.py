@@ -15,13 +15,26 @@ from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
 
 def _late(name: str, body: str) -> Case:
-    return Case("time", name, "the hook ends at its deadline", on_hook(body, timeout_s=HASTY_S), "timed_out", restarts=0)
+    return Case(
+        "time",
+        name,
+        "the hook ends at its deadline",
+        on_hook(body, timeout_s=HASTY_S),
+        "timed_out",
+        restarts=0,
+    )
 
 
 def _hangs(name: str, body: str) -> Case:
     make = python(f"greet()\nif once():\n    id = hook()\n    {body}\nserve()", timeout_s=HASTY_S)
     return Case(
-        "time", name, "found hanging, killed, started again", make, "timed_out", says="hangs: it owes an answer", act=_until_restarted
+        "time",
+        name,
+        "found hanging, killed, started again",
+        make,
+        "timed_out",
+        says="hangs: it owes an answer",
+        act=_until_restarted,
     )
 
 
@@ -89,7 +102,9 @@ async def _at_the_deadline(shop: Workshop) -> None:
             assert len(outcome.parts) == 1, outcome.parts
             counts[outcome.parts[0].status] += 1
 
-    async with PluginHost([program], data_home=shop.folder / "data", log_dir=shop.folder / "logs") as host:
+    async with PluginHost(
+        [program], data_home=shop.folder / "data", log_dir=shop.folder / "logs"
+    ) as host:
         async with trio.open_nursery() as nursery:
             for first in range(0, 10_000, 100):
                 nursery.start_soon(some, host, first)
@@ -101,17 +116,25 @@ async def _at_the_deadline(shop: Workshop) -> None:
 
 async def _fifty(shop: Workshop) -> None:
     """Fifty plugins that hang in the same hook: it costs one timeout, and the healthy answer is there."""
-    makes = [python("greet()\nhook()\ntime.sleep(1000)", name=f"bad{number}", timeout_s=2.0) for number in range(50)]
+    makes = [
+        python("greet()\nhook()\ntime.sleep(1000)", name=f"bad{number}", timeout_s=2.0)
+        for number in range(50)
+    ]
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
     stage = Stage(shop)
     async with stage.open_host(programs) as host:
-        assert {plugin.state for plugin in host.plugins} == {"ready"}, [(plugin.name, plugin.state, plugin.why) for plugin in host.plugins]
+        assert {plugin.state for plugin in host.plugins} == {"ready"}, [
+            (plugin.name, plugin.state, plugin.why) for plugin in host.plugins
+        ]
         async with host.session() as stage.session:
             began = time.monotonic()
             outcome = await stage.ask()
             took = time.monotonic() - began
             check_healthy(outcome)
-            assert Counter(part.status for part in outcome.parts) == {"timed_out": 50, "answered": 1}, outcome.parts
+            assert Counter(part.status for part in outcome.parts) == {
+                "timed_out": 50,
+                "answered": 1,
+            }, outcome.parts
             assert took < 50, f"it took {took:.1f} s, fifty timeouts are 100 s and one is 2 s"
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(stage.interrupt)
@@ -127,12 +150,19 @@ CASES = (
         "for _ in range(20): send(method='host/log', params={'level': 'info', 'message': 'busy'}); time.sleep(.02)",
     ),
     _late(
-        "progress never extends", "for n in range(50): send(method='$/progress', params={'id': id, 'fraction': n / 50}); time.sleep(.02)"
+        "progress never extends",
+        "for n in range(50): send(method='$/progress', params={'id': id, 'fraction': n / 50}); time.sleep(.02)",
     ),
     _hangs("stopped by SIGSTOP", "os.kill(os.getpid(), signal.SIGSTOP)"),
     _hangs("spins", "os.nice(19)\n    while True: pass"),
     _hangs("sleeps for ever", "time.sleep(10_000)"),
     _hangs("deadlock", "lock = threading.Lock()\n    lock.acquire()\n    lock.acquire()"),
-    Case("time", "ten thousand at the deadline", "exactly one outcome each", nothing, scene=_at_the_deadline),
+    Case(
+        "time",
+        "ten thousand at the deadline",
+        "exactly one outcome each",
+        nothing,
+        scene=_at_the_deadline,
+    ),
     Case("time", "fifty hang at once", "one timeout, not fifty", nothing, scene=_fifty),
 )

@@ -52,14 +52,16 @@ class _Work:
 class Channel:
     """One conversation: a session, its agent, and the messages that wait.
 
-    Made by `Gateway.channel`. Its functions never wait, and are called in the loop; from a thread use `trio.from_thread.run_sync`.
+    Made by `Gateway.channel`. Its functions never wait, and are called in the loop; from a thread
+    use `trio.from_thread.run_sync`.
 
     Attributes:
         platform: where its messages come from.
         session_key: which of the conversations there it is.
         host: the plugins.
         session: the host's session; the same object after `/new`, under another id.
-        person: who is asked where a plugin or the loop wants a person to decide; None where nobody can be.
+        person: who is asked where a plugin or the loop wants a person to decide; None where nobody
+            can be.
     """
 
     def __init__(
@@ -90,7 +92,8 @@ class Channel:
         self._closed = trio.Event()
         self._begin()
 
-    # -- what the agent's maker needs ----------------------------------------------------------------------------------
+    # -- what the agent's maker needs
+    # ----------------------------------------------------------------------------------
 
     @property
     def display(self) -> ReplyDisplay:
@@ -107,12 +110,14 @@ class Channel:
         """It is over; another one may have its name."""
         return self._closed.is_set()
 
-    # -- what users want -----------------------------------------------------------------------------------------------
+    # -- what users want
+    # -----------------------------------------------------------------------------------------------
 
     def submit(self, text: str) -> Pending:
         """Take a message: a slash command, the answer to a question, or what the model is to read.
 
-        Commands and interrupts are done when this returns. A message that cannot be taken has its reply at once.
+        Commands and interrupts are done when this returns. A message that cannot be taken has its
+        reply at once.
         """
         message = Pending(text)
         if self._closed.is_set():
@@ -125,7 +130,11 @@ class Channel:
             self._refuse(message, len(self._early))
         return message
 
-    def stop(self, reason: InterruptReason = "user_stop", invalidation_reason: str = "stop_command_handler") -> int | None:
+    def stop(
+        self,
+        reason: InterruptReason = "user_stop",
+        invalidation_reason: str = "stop_command_handler",
+    ) -> int | None:
         """Interrupt the turn, end the commands of plugins, drop what waits; for a button, a key, a signal.
 
         Returns:
@@ -178,11 +187,14 @@ class Channel:
         self._end_commands()
         if self._nursery is not None:
             if invalidation_reason is not None:
-                self.session.interrupt("signal" if reason == "signal" else "shutdown", invalidation_reason)
+                self.session.interrupt(
+                    "signal" if reason == "signal" else "shutdown", invalidation_reason
+                )
             self.session.close(reason)
         self._closed.set()
 
-    # -- its life ------------------------------------------------------------------------------------------------------
+    # -- its life
+    # ------------------------------------------------------------------------------------------------------
 
     async def live(self) -> None:
         """Open the session and hold it open until `close`. For the gateway."""
@@ -212,9 +224,13 @@ class Channel:
         slash = parse_slash(message.text)
         if slash is not None:
             self._command(slash, message)
-        elif self.person is not None and self.person.waits and self.session.open_turn is not None:  # else the question went with its turn
+        elif (
+            self.person is not None and self.person.waits and self.session.open_turn is not None
+        ):  # else the question went with its turn
             taken = self.person.answer(message.text)
-            message.settle(Reply(text="" if taken else HOW_TO_ANSWER, outcome="answer" if taken else "refused"))
+            message.settle(
+                Reply(text="" if taken else HOW_TO_ANSWER, outcome="answer" if taken else "refused")
+            )
         elif not message.text.strip():
             message.settle(Reply(text="the message is empty", outcome="refused"))
         else:
@@ -249,7 +265,9 @@ class Channel:
             self._spawn(self._do, work)
 
     def _refuse(self, message: Pending, waiting: int) -> None:
-        message.settle(Reply(text=f"not taken: {waiting} wait already; /stop drops them", outcome="refused"))
+        message.settle(
+            Reply(text=f"not taken: {waiting} wait already; /stop drops them", outcome="refused")
+        )
 
     def _drop_waiting(self) -> int:
         dropped = [*self._early, *self._work.waiting]
@@ -265,7 +283,8 @@ class Channel:
             scope.cancel()
         return ended
 
-    # -- what takes time, each in a task of its own ----------------------------------------------------------------------
+    # -- what takes time, each in a task of its own
+    # ----------------------------------------------------------------------
 
     async def _do(self, work: _Work) -> None:
         """Take the messages of one session to their ends, one after the other."""
@@ -274,13 +293,19 @@ class Channel:
             while work.waiting:
                 message = work.waiting.popleft()
                 try:
-                    outcome = await work.agent.run(message.text, source="queued" if message.queued else "user", ready=work.ready)
+                    outcome = await work.agent.run(
+                        message.text,
+                        source="queued" if message.queued else "user",
+                        ready=work.ready,
+                    )
                     message.settle(Reply(text=work.display.take(), outcome=outcome))
                 except Exception as error:
                     # the agent's own fault: it ends this turn, and not the conversations of others
                     _log.exception("the agent failed")
                     said = f"error: the agent failed: {quote(str(error), 300)}"
-                    message.settle(Reply(text=f"{work.display.take()}\n{said}".strip(), outcome="failed"))
+                    message.settle(
+                        Reply(text=f"{work.display.take()}\n{said}".strip(), outcome="failed")
+                    )
                 finally:
                     message.settle(Reply(text=work.display.take(), outcome="interrupted"))
         finally:
@@ -313,5 +338,7 @@ def stopped(dropped: int | None) -> str:
 
 def _and_dropped(messages: int) -> str:
     return (
-        f"; {messages} message{'s' if messages != 1 else ''} that waited {'were' if messages != 1 else 'was'} dropped" if messages else ""
+        f"; {messages} message{'s' if messages != 1 else ''} that waited {'were' if messages != 1 else 'was'} dropped"
+        if messages
+        else ""
     )

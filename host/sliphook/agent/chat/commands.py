@@ -21,7 +21,10 @@ COMMANDS: Final = {
     "reset": "the same as /new",
     "plugins": "the plugins, and how they are",
 }
-"""The commands of a gateway. Give them to the host as `reserved_commands`, so that no plugin has one."""
+"""The commands of a gateway.
+
+Give them to the host as `reserved_commands`, so that no plugin has one.
+"""
 
 RELOAD: Final = {"plugins reload": "take up what was installed, removed or changed"}
 """Of an agent whose plugins may change while it runs."""
@@ -72,7 +75,8 @@ async def run_slash(
         session: where a plugin's command runs.
         slash: what was typed.
         own: the agent's own commands, for `/help`.
-        reload: takes up other plugins, for `/plugins reload`; None: the program's plugins do not change.
+        reload: takes up other plugins, for `/plugins reload`; None: the program's plugins do not
+            change.
 
     Returns:
         What the user reads, each line safe for a terminal.
@@ -86,7 +90,9 @@ async def run_slash(
         if slash.arguments == "reload" and reload is not None:
             await reload()
         elif slash.arguments:
-            raise HostError(f"there is /plugins{' and /plugins reload' if reload is not None else ', and nothing goes behind it'}")
+            raise HostError(
+                f"there is /plugins{' and /plugins reload' if reload is not None else ', and nothing goes behind it'}"
+            )
         return plugins_text(host)
     return _harmless(await session.run_command(slash.name, slash.arguments))
 
@@ -103,13 +109,24 @@ def help_text(host: PluginHost, own: Mapping[str, str]) -> str:
     """The commands that there are, one a line, those of plugins with the plugin's name."""
     rows = list(own.items())
     for offer in sorted(host.commands(), key=lambda offer: offer.name):
-        rows.append((offer.name, f"{quote(offer.description, 100)}{' ' if offer.description else ''}({offer.plugin})"))
+        rows.append(
+            (
+                offer.name,
+                f"{quote(offer.description, 100)}{' ' if offer.description else ''}({offer.plugin})",
+            )
+        )
     return _columns((f"/{name}", does) for name, does in rows)
 
 
 def plugins_text(host: PluginHost) -> str:
     """The plugins, one a line: the name, the state, and why it is not ready."""
-    rows = ((quote(plugin.name, 64), f"{plugin.state}{f': {quote(plugin.why, 300)}' if plugin.why else ''}") for plugin in host.plugins)
+    rows = (
+        (
+            quote(plugin.name, 64),
+            f"{plugin.state}{f': {quote(plugin.why, 300)}' if plugin.why else ''}",
+        )
+        for plugin in host.plugins
+    )
     return _columns(rows) or "there are no plugins"
 
 

@@ -32,7 +32,12 @@ if TYPE_CHECKING:
     from sliphook.session.session import EndReason, StartSource
     from sliphook.session.tool_call import ApprovalRequest
 
-_END: Final[dict[str, EndReason]] = {"none": "shutdown", "cancelled": "shutdown", "signal": "signal", "error": "error"}
+_END: Final[dict[str, EndReason]] = {
+    "none": "shutdown",
+    "cancelled": "shutdown",
+    "signal": "signal",
+    "error": "error",
+}
 """What leaves the gateway's block, and what the sessions' plugins are told."""
 
 
@@ -40,14 +45,19 @@ class Gateway:
     """Conversations by `(platform, session_key)`: each is a session with an agent of its own, opened by its first message.
 
     Args:
-        agent_for: makes the agent of a channel, when its session begins and again after every `/new`. An agent that shows things on
-            `channel.display` has them in the replies; with `person=channel.person` its questions are asked, too.
-        ask: puts a question to the people of a channel, or takes it back (None); their next message is the answer. Give the host
-            `approver=gateway.approve` then. None: nobody is asked, and what needs a person is denied.
-        new_message: what a message does while a turn is open: it waits (`queue`), or interrupts it (`interrupt`).
+        agent_for: makes the agent of a channel, when its session begins and again after every
+            `/new`. An agent that shows things on `channel.display` has them in the replies; with
+            `person=channel.person` its questions are asked, too.
+        ask: puts a question to the people of a channel, or takes it back (None); their next message
+            is the answer. Give the host `approver=gateway.approve` then. None: nobody is asked, and
+            what needs a person is denied.
+        new_message: what a message does while a turn is open: it waits (`queue`), or interrupts it
+            (`interrupt`).
         max_waiting: messages of a channel that wait; more are refused.
-        reload: gives the host other plugins (see `PluginHost.update`), for `/plugins reload` and behind each `/new`; None: nothing does.
-        more_commands: what `/help` lists besides, with what each does: commands that the program takes before it submits a message.
+        reload: gives the host other plugins (see `PluginHost.update`), for `/plugins reload` and
+            behind each `/new`; None: nothing does.
+        more_commands: what `/help` lists besides, with what each does: commands that the program
+            takes before it submits a message.
     """
 
     def __init__(
@@ -72,7 +82,9 @@ class Gateway:
 
     @asynccontextmanager
     async def open(self, host: PluginHost) -> AsyncGenerator[None]:
-        """Take messages while the block is open. Leaving it ends every session, turns that are open first.
+        """Take messages while the block is open.
+
+        Leaving it ends every session, turns that are open first.
 
         Args:
             host: is open, and stays open longer.
@@ -116,7 +128,13 @@ class Gateway:
         if self._host is None or self._nursery is None:
             raise HostError("the gateway is not open")
         session = self._host.session(
-            session_key=session_key, platform=platform, user_id=user_id, cwd=cwd, model=model, source=source, session_id=session_id
+            session_key=session_key,
+            platform=platform,
+            user_id=user_id,
+            cwd=cwd,
+            model=model,
+            source=source,
+            session_id=session_id,
         )
         channel = Channel(
             self._host,
@@ -132,23 +150,34 @@ class Gateway:
         self._nursery.start_soon(self._hold, channel)
         return channel
 
-    def submit(self, text: str, *, platform: str, session_key: str, user_id: str | None = None) -> Pending:
-        """Take one message of a conversation. Never waits: what `/stop` and `/new` do is done when it returns.
+    def submit(
+        self, text: str, *, platform: str, session_key: str, user_id: str | None = None
+    ) -> Pending:
+        """Take one message of a conversation.
 
-        Messages are taken in the order of the calls, so call it where they arrive, and wait for the replies elsewhere.
+        Never waits: what `/stop` and `/new` do is done when it returns.
+
+        Messages are taken in the order of the calls, so call it where they arrive, and wait for the
+        replies elsewhere.
 
         Raises:
             HostError: the gateway is not open.
         """
         return self.channel(platform, session_key, user_id=user_id).submit(text)
 
-    async def message(self, text: str, *, platform: str, session_key: str, user_id: str | None = None) -> Reply:
-        """`submit`, and wait for the reply. A caller that is cancelled leaves the message in its place.
+    async def message(
+        self, text: str, *, platform: str, session_key: str, user_id: str | None = None
+    ) -> Reply:
+        """`submit`, and wait for the reply.
+
+        A caller that is cancelled leaves the message in its place.
 
         Raises:
             HostError: the gateway is not open.
         """
-        return await self.submit(text, platform=platform, session_key=session_key, user_id=user_id).wait()
+        return await self.submit(
+            text, platform=platform, session_key=session_key, user_id=user_id
+        ).wait()
 
     async def approve(self, request: ApprovalRequest) -> bool:
         """Asks the people of the session's channel; for `PluginHost(..., approver=...)`."""

@@ -19,9 +19,11 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What a message came to.
 
     Attributes:
-        text: what the user reads. Where the agent shows things on a display of its own, this is only what was not shown there.
-        outcome: how its turn ended; `command` for a slash command, `answer` for the answer to a question, `dropped` where it waited and
-            was given up, `refused` where it was not taken at all.
+        text: what the user reads. Where the agent shows things on a display of its own, this is
+            only what was not shown there.
+        outcome: how its turn ended; `command` for a slash command, `answer` for the answer to a
+            question, `dropped` where it waited and was given up, `refused` where it was not taken
+            at all.
     """
 
     text: str
@@ -77,7 +79,9 @@ class ReplyDisplay(LineDisplay):
         """See `Display`."""
         self._text = ""
 
-    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+    def tool_ended(
+        self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None
+    ) -> None:
         """See `Display`. A tool that failed is for the model to deal with."""
 
     def child(self, number: int, goal: str) -> Display:

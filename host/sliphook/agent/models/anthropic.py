@@ -20,13 +20,18 @@ KEY_NAMES: Final = "SLIPHOOK_API_KEY or ANTHROPIC_API_KEY"
 API_VERSION: Final = "2023-06-01"
 
 MAX_TOKENS: Final = 32_000
-"""The length of an answer, which the API wants to be told. Every model of today takes it; one that does not says what it takes."""
+"""The length of an answer, which the API wants to be told.
+
+Every model of today takes it; one that does not says what it takes.
+"""
 
 _OVER_THE_LIMIT: Final = re.compile(r"max_tokens: \d+ > (\d+)")
 
 
 class AnthropicModel(ModelServer):
-    """A server of the messages API. It holds one pool of connections: make one a conversation, and `aclose()` it.
+    """A server of the messages API.
+
+    It holds one pool of connections: make one a conversation, and `aclose()` it.
 
     Attributes:
         name: the model that is asked unless a call says otherwise.
@@ -34,7 +39,9 @@ class AnthropicModel(ModelServer):
         base_url: where the server is, with `/v1` at the end.
     """
 
-    def __init__(self, name: str, *, base_url: str = ANTHROPIC_BASE_URL, api_key: str | None = None) -> None:
+    def __init__(
+        self, name: str, *, base_url: str = ANTHROPIC_BASE_URL, api_key: str | None = None
+    ) -> None:
         """Connect to nothing yet.
 
         Args:
@@ -47,7 +54,9 @@ class AnthropicModel(ModelServer):
         """
         self.name = name
         self.provider = "anthropic"
-        self.base_url = base_url.strip().rstrip("/").removesuffix("/messages").removesuffix("/v1") + "/v1"
+        self.base_url = (
+            base_url.strip().rstrip("/").removesuffix("/messages").removesuffix("/v1") + "/v1"
+        )
         self._max_tokens = MAX_TOKENS
         key = usable_key(api_key, KEY_NAMES)
         headers = {"anthropic-version": API_VERSION} | ({"x-api-key": key} if key else {})

@@ -15,9 +15,13 @@ _CACHED: Final = {"cache_control": {"type": "ephemeral"}}
 """Marks the end of what the server shall keep: the next request begins with the same, and is read faster and for less."""
 
 
-def message_request(model: str, messages: Sequence[Message], tools: Sequence[ModelTool], *, max_tokens: int) -> dict[str, Any]:
+def message_request(
+    model: str, messages: Sequence[Message], tools: Sequence[ModelTool], *, max_tokens: int
+) -> dict[str, Any]:
     """The body of a request that asks for a stream."""
-    system = "\n\n".join(message.content for message in messages if message.role == "system" and message.content)
+    system = "\n\n".join(
+        message.content for message in messages if message.role == "system" and message.content
+    )
     said = _in_turn([message for message in messages if message.role != "system"])
     if said:
         said[-1]["content"][-1] |= _CACHED
@@ -26,7 +30,9 @@ def message_request(model: str, messages: Sequence[Message], tools: Sequence[Mod
         body["system"] = [{"type": "text", "text": system} | _CACHED]
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]
-    elif called := sorted({_clean(call.name) for message in messages for call in message.tool_calls or ()}):
+    elif called := sorted(
+        {_clean(call.name) for message in messages for call in message.tool_calls or ()}
+    ):
         # a conversation with calls in it must name its tools, though none is on offer now
         body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
         body["tool_choice"] = {"type": "none"}
@@ -52,18 +58,35 @@ def _in_turn(messages: Sequence[Message]) -> list[dict[str, Any]]:
 def _blocks(message: Message) -> list[dict[str, Any]]:
     """The content of one message. Text that is only white space is refused, and means nothing."""
     if message.role == "tool":
-        return [{"type": "tool_result", "tool_use_id": _clean(message.call_id or ""), "content": message.content or ""}]
+        return [
+            {
+                "type": "tool_result",
+                "tool_use_id": _clean(message.call_id or ""),
+                "content": message.content or "",
+            }
+        ]
     text = message.content or ""
     if message.role == "assistant":
         text = text.rstrip()  # the last message may be one, and must not end in a space then
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
     for call in message.tool_calls or ():
-        blocks.append({"type": "tool_use", "id": _clean(call.call_id), "name": _clean(call.name), "input": call.arguments})
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": _clean(call.call_id),
+                "name": _clean(call.name),
+                "input": call.arguments,
+            }
+        )
     return blocks
 
 
 def _tool(tool: ModelTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": {"type": "object", **tool.input_schema}}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": {"type": "object", **tool.input_schema},
+    }
 
 
 def _clean(name: str) -> str:

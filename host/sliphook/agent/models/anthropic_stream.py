@@ -20,7 +20,10 @@ _PASSING: Final = ("overloaded_error", "api_error", "rate_limit_error", "timeout
 
 
 class Block(msgspec.Struct):
-    """A block of content, or the next part of one. Thinking has other fields, which are not read."""
+    """A block of content, or the next part of one.
+
+    Thinking has other fields, which are not read.
+    """
 
     type: str = ""
     text: str | None = None
@@ -81,7 +84,9 @@ class _OpenCall:
     @property
     def written(self) -> str:
         """The arguments; an answer that was not streamed has them in the block."""
-        return "".join(self.parts) or (msgspec.json.encode(self.block.input).decode() if self.block.input else "")
+        return "".join(self.parts) or (
+            msgspec.json.encode(self.block.input).decode() if self.block.input else ""
+        )
 
 
 class MessageAssembler:
@@ -111,7 +116,9 @@ class MessageAssembler:
                 return event.delta.text or ""
             case "message_delta":
                 self._take(event)
-                self.finish_reason = (event.delta.stop_reason if event.delta else None) or self.finish_reason
+                self.finish_reason = (
+                    event.delta.stop_reason if event.delta else None
+                ) or self.finish_reason
             case "message_stop":
                 self.done = True
             case _:  # ping, content_block_stop, and whatever comes later
@@ -131,9 +138,15 @@ class MessageAssembler:
 
     def end(self) -> Iterator[Piece]:
         """See `AnswerAssembler.end`."""
-        yield from read_calls((call.block.id or "", call.block.name or "", call.written) for call in self._calls)
+        yield from read_calls(
+            (call.block.id or "", call.block.name or "", call.written) for call in self._calls
+        )
         tokens = self._tokens
-        read = [tokens[name] for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens") if name in tokens]
+        read = [
+            tokens[name]
+            for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+            if name in tokens
+        ]
         usage = Usage(
             input_tokens=sum(read) if read else None,
             output_tokens=tokens.get("output_tokens"),
@@ -151,7 +164,11 @@ class MessageAssembler:
         """Tokens are told at the beginning and, as they are then, at the end."""
         self._model = body.model or self._model
         if body.usage is not None:
-            self._tokens |= {name: count for name, count in msgspec.structs.asdict(body.usage).items() if count is not None}
+            self._tokens |= {
+                name: count
+                for name, count in msgspec.structs.asdict(body.usage).items()
+                if count is not None
+            }
 
 
 def _decode(data: bytes | str) -> Event | None:
@@ -163,8 +180,17 @@ def _decode(data: bytes | str) -> Event | None:
 
 def _failure(event: Event | None, data: str) -> ModelError:
     if event is None:
-        return ModelError("malformed", f"the model server sent an event that is no part of an answer: {quote(data, 80)}")
-    error = event.error if isinstance(event.error, ErrorDetail) else ErrorDetail(message=event.error or data)
+        return ModelError(
+            "malformed",
+            f"the model server sent an event that is no part of an answer: {quote(data, 80)}",
+        )
+    error = (
+        event.error
+        if isinstance(event.error, ErrorDetail)
+        else ErrorDetail(message=event.error or data)
+    )
     said = quote(error.message or error.type or "it does not say why", MAX_QUOTED_CHARS)
     transient = error.type is None or error.type in _PASSING
-    return ModelError("stream", f"the model server failed while it answered: {said}", transient=transient)
+    return ModelError(
+        "stream", f"the model server failed while it answered: {said}", transient=transient
+    )

@@ -8,9 +8,12 @@ from typing import Any, Final, Literal, Protocol
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook_sdk.protocol import Message, ModelTool, Usage
 
-FailureKind = Literal["connection", "timeout", "http", "refused", "rate_limited", "stream", "malformed"]
+FailureKind = Literal[
+    "connection", "timeout", "http", "refused", "rate_limited", "stream", "malformed"
+]
 """What can go wrong in one attempt: the words of `llm_call_failed.kind` that a model may use."""
 
 MAX_QUOTED_CHARS: Final = 300
@@ -30,7 +33,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
         call_id: the model's id of the call, unique in the conversation.
         name: the tool that the model named, whether it exists or not.
         arguments: the arguments; empty where they could not be read.
-        unreadable: None, or what the model wrote in place of a JSON object. The loop answers such a call with a tool error.
+        unreadable: None, or what the model wrote in place of a JSON object. The loop answers such a
+            call with a tool error.
     """
 
     call_id: str
@@ -73,7 +77,8 @@ class Model(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[Piece]]:
         """One attempt at one answer: `async with model.stream(...) as pieces: async for piece in pieces: ...`.
 
-        Leaving the block, also by cancellation, closes the connection at once. Nothing is retried here: that is the loop's.
+        Leaving the block, also by cancellation, closes the connection at once. Nothing is retried
+        here: that is the loop's.
 
         Args:
             messages: the conversation, system text first.
@@ -81,7 +86,8 @@ class Model(Protocol):
             model: another model's name for this call only; None asks for `name`.
 
         Raises:
-            ModelError: on entering or while iterating. It is the fault of the server, the network or the settings.
+            ModelError: on entering or while iterating. It is the fault of the server, the network
+                or the settings.
         """
         ...
 
@@ -90,7 +96,7 @@ class Model(Protocol):
         ...
 
 
-class ModelError(Exception):
+class ModelError(SliphookError):
     """An attempt to call a model failed; `str()` is one line for people.
 
     Attributes:
@@ -101,7 +107,13 @@ class ModelError(Exception):
     """
 
     def __init__(
-        self, kind: FailureKind, message: str, *, status: int | None = None, retry_after_s: float | None = None, transient: bool = False
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        transient: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind: FailureKind = kind

@@ -21,18 +21,22 @@ _MAX_LISTED: Final = 8
 async def choose_model(name: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
     """The model for `--model` and `--base-url`, or for the same two settings.
 
-    Nothing at all, or `scripted`, is the scripted model without a script; a path to a file, or anything that ends in `.json`, is a
-    script; `anthropic/NAME` is one of Anthropic's; every other name is a model of OpenAI's. With an address, the name is a model of
-    that server, whatever it looks like; without a name, the server is asked what it has. The address tells which API it speaks:
-    Anthropic's, where its path ends in `/anthropic` or `/messages` or it is Anthropic's own; OpenAI's else.
+    Nothing at all, or `scripted`, is the scripted model without a script; a path to a file, or
+    anything that ends in `.json`, is a script; `anthropic/NAME` is one of Anthropic's; every other
+    name is a model of OpenAI's. With an address, the name is a model of that server, whatever it
+    looks like; without a name, the server is asked what it has. The address tells which API it
+    speaks: Anthropic's, where its path ends in `/anthropic` or `/messages` or it is Anthropic's
+    own; OpenAI's else.
 
     Args:
         name: the name or path, or None.
-        base_url: the server's address, or None: then `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` of the environment count.
+        base_url: the server's address, or None: then `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` of
+            the environment count.
         environ: holds the key, `SLIPHOOK_API_KEY` or else `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
 
     Raises:
-        ModelError: the server, the address or the key cannot be used; the user's or the server's fault.
+        ModelError: the server, the address or the key cannot be used; the user's or the server's
+            fault.
         ScriptError: the script cannot be used; the fault of who wrote it.
     """
     if base_url is None and name in (None, SCRIPTED):
@@ -54,14 +58,25 @@ def says_where(name: str) -> bool:
     return name == SCRIPTED or name.startswith(ANTHROPIC) or _is_script(name)
 
 
-def _of_a_server(name: str, base_url: str | None, environ: Mapping[str, str]) -> OpenAIModel | AnthropicModel:
+def _of_a_server(
+    name: str, base_url: str | None, environ: Mapping[str, str]
+) -> OpenAIModel | AnthropicModel:
     if base_url is None and name.startswith(ANTHROPIC):
-        address, name = environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_BASE_URL, name.removeprefix(ANTHROPIC)
-        return AnthropicModel(name, base_url=address, api_key=_key(name, address, environ, "ANTHROPIC_API_KEY"))
+        address, name = (
+            environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_BASE_URL,
+            name.removeprefix(ANTHROPIC),
+        )
+        return AnthropicModel(
+            name, base_url=address, api_key=_key(name, address, environ, "ANTHROPIC_API_KEY")
+        )
     if base_url is not None and _speaks_anthropic(base_url):
-        return AnthropicModel(name, base_url=base_url, api_key=_key(name, base_url, environ, "ANTHROPIC_API_KEY"))
+        return AnthropicModel(
+            name, base_url=base_url, api_key=_key(name, base_url, environ, "ANTHROPIC_API_KEY")
+        )
     address = base_url or environ.get("OPENAI_BASE_URL") or OPENAI_BASE_URL
-    return OpenAIModel(name, base_url=address, api_key=_key(name, address, environ, "OPENAI_API_KEY"))
+    return OpenAIModel(
+        name, base_url=address, api_key=_key(name, address, environ, "OPENAI_API_KEY")
+    )
 
 
 def _key(name: str, address: str, environ: Mapping[str, str], variable: str) -> str | None:
@@ -74,7 +89,9 @@ def _key(name: str, address: str, environ: Mapping[str, str], variable: str) -> 
 
 def _speaks_anthropic(address: str) -> bool:
     host, _, path = address.partition("://")[2].partition("/")
-    return host == "api.anthropic.com" or f"/{path}".rstrip("/").endswith(("/anthropic", "/anthropic/v1", "/messages"))
+    return host == "api.anthropic.com" or f"/{path}".rstrip("/").endswith(
+        ("/anthropic", "/anthropic/v1", "/messages")
+    )
 
 
 def _is_script(name: str) -> bool:
@@ -85,5 +102,9 @@ def _the_only(offered: list[str], address: str) -> str:
     if len(offered) == 1:
         return offered[0]
     listed = ", ".join(offered[:_MAX_LISTED]) + (", …" if len(offered) > _MAX_LISTED else "")
-    has = f"the server at {address} offers {listed}" if offered else f"the server at {address} does not say which models it offers"
+    has = (
+        f"the server at {address} offers {listed}"
+        if offered
+        else f"the server at {address} does not say which models it offers"
+    )
     raise ModelError("http", f"{has}; say which with --model NAME")

@@ -1,7 +1,8 @@
 """What some servers want back with the tool calls of their answers: the reasoning before them, and signatures of it.
 
-DeepSeek, Google and others refuse a conversation in which it is missing. It means nothing to anybody else, so it is no part of a message:
-it is kept beside the conversation, by the ids of the calls.
+DeepSeek, Google and others refuse a conversation in which it is missing. It means nothing to
+anybody else, so it is no part of a message: it is kept beside the conversation, by the ids of the
+calls.
 """
 
 from __future__ import annotations

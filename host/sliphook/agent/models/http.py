@@ -75,11 +75,14 @@ class ModelServer:
         url: where it is, without what is secret in an address.
     """
 
-    def __init__(self, base_url: str, *, headers: Mapping[str, str], key: str, key_names: str) -> None:
+    def __init__(
+        self, base_url: str, *, headers: Mapping[str, str], key: str, key_names: str
+    ) -> None:
         """Connect to nothing yet.
 
         Args:
-            base_url: the common beginning of its paths; a query, as Azure wants one, is sent with each request.
+            base_url: the common beginning of its paths; a query, as Azure wants one, is sent with
+                each request.
             headers: sent with each request.
             key: the secret in them, or the empty string; it never comes out in an error.
             key_names: the variables that the user may set it in, for an error.
@@ -94,7 +97,9 @@ class ModelServer:
             headers=dict(headers),
             timeout=httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=not local,  # a proxy cannot reach this machine's own servers
-            verify=not (local and base_url.startswith("http://")),  # no certificates there, and they take time to load
+            verify=not (
+                local and base_url.startswith("http://")
+            ),  # no certificates there, and they take time to load
         )
 
     async def aclose(self) -> None:
@@ -118,7 +123,12 @@ class ModelServer:
 
     @asynccontextmanager
     async def ask(
-        self, path: str, body: dict[str, Any], answer: AnswerAssembler, *, amend: Callable[[ModelError], dict[str, Any] | None]
+        self,
+        path: str,
+        body: dict[str, Any],
+        answer: AnswerAssembler,
+        *,
+        amend: Callable[[ModelError], dict[str, Any] | None],
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
         """Ask for one answer; see `sliphook.agent.model.Model.stream`.
 
@@ -126,7 +136,8 @@ class ModelServer:
             path: below the server's address.
             body: the request; its `model` is named in errors.
             answer: takes the answer.
-            amend: given the refusal of a request, another body to try, or None. It is asked at most `MAX_AMENDED` times.
+            amend: given the refusal of a request, another body to try, or None. It is asked at most
+                `MAX_AMENDED` times.
 
         Raises:
             ModelError: on entering or while iterating.
@@ -138,7 +149,11 @@ class ModelServer:
             yield await stack.enter_async_context(aclosing(pieces))
 
     async def _taken(
-        self, stack: AsyncExitStack, path: str, body: dict[str, Any], amend: Callable[[ModelError], dict[str, Any] | None]
+        self,
+        stack: AsyncExitStack,
+        path: str,
+        body: dict[str, Any],
+        amend: Callable[[ModelError], dict[str, Any] | None],
     ) -> httpx.Response:
         for _ in range(MAX_AMENDED):
             try:
@@ -163,12 +178,16 @@ class ModelServer:
         """One request; what goes wrong until its block is left is a ModelError."""
         answering = False
         try:
-            async with self._client.stream(method, f"{self._address}{path}?{self._query}".rstrip("?"), **more) as response:
+            async with self._client.stream(
+                method, f"{self._address}{path}?{self._query}".rstrip("?"), **more
+            ) as response:
                 self._known = True
                 answering = response.status_code == 200
                 yield response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            failure = failure_of_transport(error, url=self.url, answering=answering, known=self._known)
+            failure = failure_of_transport(
+                error, url=self.url, answering=answering, known=self._known
+            )
             hide_key(failure, self._key)
             raise failure from error
         except ModelError as error:
@@ -176,7 +195,14 @@ class ModelServer:
             raise
 
     def _refusal(self, response: httpx.Response, body: bytes, model: str) -> ModelError:
-        return failure_of_status(response.status_code, response.headers, body, url=self.url, model=model, key_names=self._key_names)
+        return failure_of_status(
+            response.status_code,
+            response.headers,
+            body,
+            url=self.url,
+            model=model,
+            key_names=self._key_names,
+        )
 
 
 class _Named(msgspec.Struct):
@@ -196,17 +222,30 @@ async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncG
             if text:
                 yield TextDelta(text)
     if answer.finish_reason is None and not answer.done:
-        raise ModelError("stream", "the model's answer broke off: the server ended it without saying why", transient=True)
+        raise ModelError(
+            "stream",
+            "the model's answer broke off: the server ended it without saying why",
+            transient=True,
+        )
     for piece in answer.end():
         yield piece
 
 
-async def _next_event(events: AsyncIterator[ServerSentEvent], answer: AnswerAssembler) -> ServerSentEvent | None:
-    """The next event, or None at the end. An answer that is whole needs no more: neither patience nor a connection."""
+async def _next_event(
+    events: AsyncIterator[ServerSentEvent], answer: AnswerAssembler
+) -> ServerSentEvent | None:
+    """The next event, or None at the end.
+
+    An answer that is whole needs no more: neither patience nor a connection.
+    """
     if answer.finish_reason is None:
         with trio.move_on_after(STALL_TIMEOUT_S):
             return await anext(events, None)
-        raise ModelError("timeout", "the model server keeps the connection alive and says nothing", transient=True)
+        raise ModelError(
+            "timeout",
+            "the model server keeps the connection alive and says nothing",
+            transient=True,
+        )
     try:
         with trio.move_on_after(LINGER_S):
             return await anext(events, None)
@@ -215,12 +254,16 @@ async def _next_event(events: AsyncIterator[ServerSentEvent], answer: AnswerAsse
     return None
 
 
-async def _whole(response: httpx.Response, answer: AnswerAssembler, url: str) -> AsyncGenerator[Piece]:
+async def _whole(
+    response: httpx.Response, answer: AnswerAssembler, url: str
+) -> AsyncGenerator[Piece]:
     """The pieces of an answer that is one JSON object, from a server that does not stream."""
     text = answer.whole(await _read(response))
     if text is None:
         kind = quote(response.headers.get("content-type", "no content type"), 60)
-        raise ModelError("malformed", f"what {url} sent is no answer of a model ({kind}); check --base-url")
+        raise ModelError(
+            "malformed", f"what {url} sent is no answer of a model ({kind}); check --base-url"
+        )
     if text:
         yield TextDelta(text)
     for piece in answer.end():
@@ -258,7 +301,9 @@ def usable_key(api_key: str | None, key_names: str) -> str:
     """
     key = (api_key or "").strip()
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ModelError("refused", f"the API key holds characters that no key has; set {key_names} anew")
+        raise ModelError(
+            "refused", f"the API key holds characters that no key has; set {key_names} anew"
+        )
     return key
 
 

@@ -22,7 +22,9 @@ SECRET_CHARS: Final = 12
 """A key of fewer characters is none."""
 
 
-def failure_of_status(status: int, headers: Mapping[str, str], body: bytes, *, url: str, model: str, key_names: str) -> ModelError:
+def failure_of_status(
+    status: int, headers: Mapping[str, str], body: bytes, *, url: str, model: str, key_names: str
+) -> ModelError:
     """The error for an answer that is not 200.
 
     Args:
@@ -35,49 +37,91 @@ def failure_of_status(status: int, headers: Mapping[str, str], body: bytes, *, u
     """
     chunk = decode_chunk(body)
     failure = (chunk.failure if chunk else None) or ErrorDetail(message=_plain(body))
-    said = f"{status}: {quote(failure.message, MAX_QUOTED_CHARS)}" if failure.message else f"{status}"
-    retry_after_s = _milliseconds(headers.get("retry-after-ms")) or retry_after(headers.get("retry-after"), now=time.time())
+    said = (
+        f"{status}: {quote(failure.message, MAX_QUOTED_CHARS)}" if failure.message else f"{status}"
+    )
+    retry_after_s = _milliseconds(headers.get("retry-after-ms")) or retry_after(
+        headers.get("retry-after"), now=time.time()
+    )
     if status in (401, 403):
         message = f"the model server at {url} refused the key ({said}); set {key_names}"
         return ModelError("refused", message, status=status)
     if status == 404:
-        return ModelError("http", f"no model {model!r} at {url} ({said}); check --model and --base-url", status=status)
+        return ModelError(
+            "http",
+            f"no model {model!r} at {url} ({said}); check --model and --base-url",
+            status=status,
+        )
     if status == 429:
         transient = failure.code not in _NEVER_HEALS
-        message = f"the model server is busy ({said})" if transient else f"the account at {url} is used up ({said}); check its billing"
-        return ModelError("rate_limited", message, status=status, retry_after_s=retry_after_s, transient=transient)
+        message = (
+            f"the model server is busy ({said})"
+            if transient
+            else f"the account at {url} is used up ({said}); check its billing"
+        )
+        return ModelError(
+            "rate_limited", message, status=status, retry_after_s=retry_after_s, transient=transient
+        )
     if 300 <= status < 400:
         target = quote(headers.get("location", "nowhere"), MAX_QUOTED_CHARS)
-        return ModelError("http", f"{url} has moved to {target} ({status}); set --base-url to the new place", status=status)
+        return ModelError(
+            "http",
+            f"{url} has moved to {target} ({status}); set --base-url to the new place",
+            status=status,
+        )
     if status in (408, 409) or status >= 500:
-        return ModelError("http", f"the model server failed ({said})", status=status, retry_after_s=retry_after_s, transient=True)
-    return ModelError("http", f"the model server at {url} did not take the request ({said}); check --model and --base-url", status=status)
+        return ModelError(
+            "http",
+            f"the model server failed ({said})",
+            status=status,
+            retry_after_s=retry_after_s,
+            transient=True,
+        )
+    return ModelError(
+        "http",
+        f"the model server at {url} did not take the request ({said}); check --model and --base-url",
+        status=status,
+    )
 
 
-def failure_of_transport(error: httpx.HTTPError | httpx.InvalidURL, *, url: str, answering: bool, known: bool) -> ModelError:
+def failure_of_transport(
+    error: httpx.HTTPError | httpx.InvalidURL, *, url: str, answering: bool, known: bool
+) -> ModelError:
     """The error for a call that broke below HTTP.
 
     Args:
         error: what httpx raised.
         url: the server's base URL.
         answering: the answer had begun: it broke off, and what came of it is not whole.
-        known: the server has answered before. One that has not is rather not there than in a bad moment: no use in asking again.
+        known: the server has answered before. One that has not is rather not there than in a bad
+            moment: no use in asking again.
     """
     detail = quote(str(error), MAX_QUOTED_CHARS) or type(error).__name__
     if isinstance(error, httpx.ConnectTimeout):
-        return ModelError("timeout", f"the model server at {url} took no connection in time; is --base-url right?", transient=known)
+        return ModelError(
+            "timeout",
+            f"the model server at {url} took no connection in time; is --base-url right?",
+            transient=known,
+        )
     if isinstance(error, httpx.TimeoutException):
-        return ModelError("timeout", f"the model server at {url} has been silent for too long", transient=True)
+        return ModelError(
+            "timeout", f"the model server at {url} has been silent for too long", transient=True
+        )
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         return ModelError(
-            "connection", f"{url!r} is no address of a model server ({detail}); --base-url looks like http://127.0.0.1:8080/v1"
+            "connection",
+            f"{url!r} is no address of a model server ({detail}); --base-url looks like http://127.0.0.1:8080/v1",
         )
     if isinstance(error, httpx.DecodingError):
-        return ModelError("malformed", f"the model server at {url} sent bytes that cannot be decoded ({detail})")
+        return ModelError(
+            "malformed", f"the model server at {url} sent bytes that cannot be decoded ({detail})"
+        )
     if answering:
         return ModelError("stream", f"the model's answer broke off ({detail})", transient=True)
     message = f"cannot reach the model server at {url} ({detail}); is it running, and is --base-url right?"
-    return ModelError("connection", message, transient=known or not isinstance(error, httpx.ConnectError))
+    return ModelError(
+        "connection", message, transient=known or not isinstance(error, httpx.ConnectError)
+    )
 
 
 def hide_key(error: ModelError, key: str) -> None:

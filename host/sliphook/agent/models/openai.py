@@ -20,7 +20,9 @@ KEY_NAMES: Final = "SLIPHOOK_API_KEY or OPENAI_API_KEY"
 
 
 class OpenAIModel(ModelServer):
-    """A chat-completions server. It holds one pool of connections: make one a conversation, and `aclose()` it.
+    """A chat-completions server.
+
+    It holds one pool of connections: make one a conversation, and `aclose()` it.
 
     Attributes:
         name: the model that is asked unless a call says otherwise.
@@ -28,12 +30,15 @@ class OpenAIModel(ModelServer):
         base_url: where the server is, without the slash at the end.
     """
 
-    def __init__(self, name: str, *, base_url: str = OPENAI_BASE_URL, api_key: str | None = None) -> None:
+    def __init__(
+        self, name: str, *, base_url: str = OPENAI_BASE_URL, api_key: str | None = None
+    ) -> None:
         """Connect to nothing yet.
 
         Args:
             name: the model.
-            base_url: up to and with `/v1`; the server's `/chat/completions` is below it. A query stays behind the path.
+            base_url: up to and with `/v1`; the server's `/chat/completions` is below it. A query
+                stays behind the path.
             api_key: sent as a bearer token; None sends none, which local servers do not mind.
 
         Raises:
@@ -46,7 +51,9 @@ class OpenAIModel(ModelServer):
         self._usage_asked = True
         self._kept = Keepsakes()
         key = usable_key(api_key, KEY_NAMES)
-        super().__init__(self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES)
+        super().__init__(
+            self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES
+        )
 
     @asynccontextmanager
     async def stream(
@@ -55,11 +62,15 @@ class OpenAIModel(ModelServer):
         """See `sliphook.agent.model.Model.stream`."""
 
         def body() -> dict[str, Any]:
-            return request_body(model or self.name, messages, tools, self._kept, usage=self._usage_asked)
+            return request_body(
+                model or self.name, messages, tools, self._kept, usage=self._usage_asked
+            )
 
         def amend(refusal: ModelError) -> dict[str, Any] | None:
             if self._usage_asked and "stream_options" in refusal.message:
-                self._usage_asked = False  # an older server, which does not know the field; the tokens stay unknown
+                self._usage_asked = (
+                    False  # an older server, which does not know the field; the tokens stay unknown
+                )
                 return body()
             return body() if self._kept.learn(refusal.message) else None
 

@@ -1,4 +1,7 @@
-"""From the chunks of a chat completion to pieces: text at once, tool calls when they are whole. No input or output here."""
+"""From the chunks of a chat completion to pieces: text at once, tool calls when they are whole.
+
+No input or output here.
+"""
 
 from __future__ import annotations
 
@@ -52,10 +55,20 @@ class CompletionAssembler:
     @property
     def keepsake(self) -> Keepsake:
         """What the server may want back with the calls."""
-        fields: dict[str, Any] = {"reasoning_content": "".join(self._reasoning), "reasoning_details": self._details}
+        fields: dict[str, Any] = {
+            "reasoning_content": "".join(self._reasoning),
+            "reasoning_details": self._details,
+        }
         signed = zip(self._made, self._calls, strict=False)
-        extra_content = {made.call_id: call.extra_content for made, call in signed if call.extra_content is not None}
-        return Keepsake(fields={name: value for name, value in fields.items() if value}, extra_content=extra_content)
+        extra_content = {
+            made.call_id: call.extra_content
+            for made, call in signed
+            if call.extra_content is not None
+        }
+        return Keepsake(
+            fields={name: value for name, value in fields.items() if value},
+            extra_content=extra_content,
+        )
 
     def event(self, data: str, kind: str) -> str:
         """See `AnswerAssembler.event`."""
@@ -64,7 +77,10 @@ class CompletionAssembler:
             return ""
         chunk = decode_chunk(data)
         if chunk is None and kind != "error":
-            raise ModelError("malformed", f"the model server sent an event that is no chunk of an answer: {quote(data, 80)}")
+            raise ModelError(
+                "malformed",
+                f"the model server sent an event that is no chunk of an answer: {quote(data, 80)}",
+            )
         if kind == "error" and (chunk is None or chunk.failure is None):
             chunk = Chunk(error=data)
         assert chunk is not None
@@ -73,7 +89,11 @@ class CompletionAssembler:
     def whole(self, body: bytes) -> str | None:
         """See `AnswerAssembler.whole`."""
         chunk = decode_chunk(body)
-        return None if chunk is None or (chunk.choices is None and chunk.failure is None) else self.feed(chunk)
+        return (
+            None
+            if chunk is None or (chunk.choices is None and chunk.failure is None)
+            else self.feed(chunk)
+        )
 
     def feed(self, chunk: Chunk) -> str:
         """Take one chunk and give the text in it, often none.
@@ -86,7 +106,12 @@ class CompletionAssembler:
             status = failure.code if isinstance(failure.code, int) else None
             said = quote(failure.message or failure.type or str(failure.code), MAX_QUOTED_CHARS)
             transient = status is None or status in (408, 429) or status >= 500
-            raise ModelError("stream", f"the model server failed while it answered: {said}", status=status, transient=transient)
+            raise ModelError(
+                "stream",
+                f"the model server failed while it answered: {said}",
+                status=status,
+                transient=transient,
+            )
         self._model = chunk.model or self._model
         if chunk.usage is not None:
             self._usage = chunk.usage.usage
@@ -109,7 +134,9 @@ class CompletionAssembler:
 
     def end(self) -> Iterator[Piece]:
         """The calls, which are whole now, and the `Finish`."""
-        self._made = list(read_calls((call.call_id, call.name, "".join(call.written)) for call in self._calls))
+        self._made = list(
+            read_calls((call.call_id, call.name, "".join(call.written)) for call in self._calls)
+        )
         yield from self._made
         yield Finish(reason=self.finish_reason, usage=self._usage, model=self._model)
 
@@ -118,18 +145,25 @@ class CompletionAssembler:
         call = self._call_of(part.index, part.id or "", function.name or "")
         call.call_id = call.call_id or part.id or ""
         call.name = call.name or function.name or ""
-        call.extra_content = part.extra_content if part.extra_content is not None else call.extra_content
+        call.extra_content = (
+            part.extra_content if part.extra_content is not None else call.extra_content
+        )
         if isinstance(function.arguments, str):
             call.written.append(function.arguments)
         elif function.arguments is not None:
             call.written.append(msgspec.json.encode(function.arguments).decode())
 
     def _call_of(self, index: int | None, call_id: str, name: str) -> _OpenCall:
-        """The call that a part belongs to. The index says so; some servers leave it out, some send 0 for every call, some no id."""
+        """The call that a part belongs to.
+
+        The index says so; some servers leave it out, some send 0 for every call, some no id.
+        """
         last = self._calls[-1] if self._calls else None
         known = last if index is None else self._by_index.get(index)
         if known is not None and name and known.name:
-            begins_another = call_id != known.call_id if call_id else index is None or known.is_whole()
+            begins_another = (
+                call_id != known.call_id if call_id else index is None or known.is_whole()
+            )
         else:
             begins_another = known is None
         if known is None or begins_another:

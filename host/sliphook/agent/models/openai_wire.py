@@ -44,7 +44,10 @@ class ContentPart(msgspec.Struct):
 
 
 class Delta(msgspec.Struct):
-    """What is new in a chunk, or the message of an answer that was not streamed. Reasoning is not shown (see `keepsake`)."""
+    """What is new in a chunk, or the message of an answer that was not streamed.
+
+    Reasoning is not shown (see `keepsake`).
+    """
 
     content: str | list[ContentPart] | None = None
     refusal: str | None = None
@@ -85,8 +88,16 @@ class Tokens(msgspec.Struct):
     @property
     def usage(self) -> Usage:
         """The same in the protocol's words."""
-        cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else self.prompt_cache_hit_tokens
-        return Usage(input_tokens=self.prompt_tokens, output_tokens=self.completion_tokens, cached_tokens=cached)
+        cached = (
+            self.prompt_tokens_details.cached_tokens
+            if self.prompt_tokens_details
+            else self.prompt_cache_hit_tokens
+        )
+        return Usage(
+            input_tokens=self.prompt_tokens,
+            output_tokens=self.completion_tokens,
+            cached_tokens=cached,
+        )
 
 
 class Chunk(msgspec.Struct):
@@ -135,10 +146,19 @@ def decode_chunk(data: bytes | str) -> Chunk | None:
 
 
 def request_body(
-    model: str, messages: Sequence[Message], tools: Sequence[ModelTool], kept: Keepsakes, *, usage: bool = True
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ModelTool],
+    kept: Keepsakes,
+    *,
+    usage: bool = True,
 ) -> dict[str, Any]:
     """The body of a chat-completions request that asks for a stream; with `usage`, for the count of tokens at its end."""
-    body: dict[str, Any] = {"model": model, "messages": [_wire_message(message, kept) for message in messages], "stream": True}
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [_wire_message(message, kept) for message in messages],
+        "stream": True,
+    }
     if usage:
         body["stream_options"] = {"include_usage": True}
     if tools:  # an empty list is an error to some servers
@@ -147,12 +167,23 @@ def request_body(
 
 
 def _wire_tool(tool: ModelTool) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}}
+    return {
+        "type": "function",
+        "function": {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.input_schema,
+        },
+    }
 
 
 def _wire_call(call: ToolCallRequest, keepsake: Keepsake) -> dict[str, Any]:
     arguments = msgspec.json.encode(call.arguments).decode()
-    wire = {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    wire = {
+        "id": call.call_id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": arguments},
+    }
     extra_content = keepsake.extra_content.get(call.call_id, keepsake.unsigned)
     return wire if extra_content is None else wire | {"extra_content": extra_content}
 

@@ -1,4 +1,7 @@
-"""The file of replies that a scripted model answers from. `docs/scripted-model.md` describes it for people."""
+"""The file of replies that a scripted model answers from.
+
+`docs/scripted-model.md` describes it for people.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Usage
 
@@ -19,7 +23,7 @@ _RETRIED: Final = ("connection", "timeout", "rate_limited", "stream")
 """Kinds of failure that a script means as passing, unless it says otherwise."""
 
 
-class ScriptError(Exception):
+class ScriptError(SliphookError):
     """A script file cannot be used; `str()` is one line that names the file, the place and what to do."""
 
 
@@ -58,7 +62,13 @@ class ScriptedFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         """The error to raise."""
         passing = self.kind in _RETRIED or (self.status is not None and self.status >= 500)
         transient = passing if self.transient is None else self.transient
-        return ModelError(self.kind, self.message, status=self.status, retry_after_s=self.retry_after_s, transient=transient)
+        return ModelError(
+            self.kind,
+            self.message,
+            status=self.status,
+            retry_after_s=self.retry_after_s,
+            transient=transient,
+        )
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -96,15 +106,21 @@ def load_script(path: Path) -> list[Reply]:
     try:
         written = path.read_bytes()
     except OSError as error:
-        raise ScriptError(f"{path}: cannot read the script ({error.strerror}); check the path") from error
+        raise ScriptError(
+            f"{path}: cannot read the script ({error.strerror}); check the path"
+        ) from error
     try:
         return msgspec.json.decode(written, type=_Script).replies
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").removeprefix(".") or "the top"
-        raise ScriptError(f"{path}: at {where}: {what[:1].lower()}{what[1:]}; docs/scripted-model.md has the format") from error
+        raise ScriptError(
+            f"{path}: at {where}: {what[:1].lower()}{what[1:]}; docs/scripted-model.md has the format"
+        ) from error
     except DECODE_ERRORS as error:
-        raise ScriptError(f'{path}: {_break_in(written) or error}; a script is JSON: {{"replies": [...]}}') from error
+        raise ScriptError(
+            f'{path}: {_break_in(written) or error}; a script is JSON: {{"replies": [...]}}'
+        ) from error
 
 
 def _break_in(written: bytes) -> str | None:

@@ -1,4 +1,7 @@
-"""A model without a model: it answers from a script or, without one, by a few rules of its own. It needs no network and no key."""
+"""A model without a model: it answers from a script or, without one, by a few rules of its own.
+
+It needs no network and no key.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ class ScriptedModel:
 
     def _reply(self, replies: Sequence[Reply]) -> Reply:
         if self.attempts > len(replies):
-            raise ModelError("malformed", f"the script {self.name} has no reply for call {self.attempts}; add one")
+            raise ModelError(
+                "malformed",
+                f"the script {self.name} has no reply for call {self.attempts}; add one",
+            )
         return replies[self.attempts - 1]
 
 
@@ -74,7 +80,11 @@ async def _perform(reply: Reply, call_id: str, model: str) -> AsyncGenerator[Pie
         raise reply.fail.error()
     for number, call in enumerate(reply.calls, 1):
         yield _call(call, call.call_id or f"{call_id}_{number}")
-    yield Finish(reason=reply.finish_reason or ("tool_calls" if reply.calls else "stop"), usage=reply.usage, model=model)
+    yield Finish(
+        reason=reply.finish_reason or ("tool_calls" if reply.calls else "stop"),
+        usage=reply.usage,
+        model=model,
+    )
 
 
 def _call(call: ScriptedCall, call_id: str) -> ToolCall:
@@ -89,7 +99,8 @@ _DIRECTIVE: Final = re.compile(r"\b(TOOL|[Cc]all) ([A-Za-z0-9_-]{1,64})")
 def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Reply:
     """The answer of the model that has no script: it does what the prompt spells out, and says what it is.
 
-    `TOOL name {json}` calls that tool, `call name {json}` calls it where it is on offer; several are called one after the other.
+    `TOOL name {json}` calls that tool, `call name {json}` calls it where it is on offer; several
+    are called one after the other.
     """
     asked = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
     prompt = (messages[asked].content or "") if asked >= 0 else ""
@@ -100,12 +111,19 @@ def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Reply:
         return Reply(calls=[wanted[called]])
     results = [message.content or "" for message in since if message.role == "tool"]
     if results:
-        return Reply(text="\n".join(f"{call.name}: {result}" for call, result in zip(wanted, results, strict=False)))
+        return Reply(
+            text="\n".join(
+                f"{call.name}: {result}" for call, result in zip(wanted, results, strict=False)
+            )
+        )
     return Reply(text=_greeting(prompt, tools))
 
 
 def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
-    """The calls that a prompt spells out. What begins like JSON and is none is passed on as it stands, up to the end of its line."""
+    """The calls that a prompt spells out.
+
+    What begins like JSON and is none is passed on as it stands, up to the end of its line.
+    """
     at = 0
     while (match := _DIRECTIVE.search(prompt, at)) is not None:
         at = match.end()
@@ -121,7 +139,9 @@ def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
         except (ValueError, RecursionError):
             end = len(rest.partition("\n")[0])
         yield ScriptedCall(name=name, arguments=rest[:end])
-        at = len(prompt) - len(rest) + end  # what a call passes on may spell out calls, too: a child agent's goal
+        at = (
+            len(prompt) - len(rest) + end
+        )  # what a call passes on may spell out calls, too: a child agent's goal
 
 
 def _greeting(prompt: str, tools: Sequence[ModelTool]) -> str:

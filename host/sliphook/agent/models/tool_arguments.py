@@ -14,7 +14,10 @@ from .base import ToolCall
 
 
 def read_calls(calls: Iterable[tuple[str, str, str]]) -> Iterator[ToolCall]:
-    """Tool calls from their ids, names and arguments as written. An id that is missing or doubled is made up."""
+    """Tool calls from their ids, names and arguments as written.
+
+    An id that is missing or doubled is made up.
+    """
     taken: set[str] = set()
     for call_id, name, written in calls:
         unique = call_id if call_id and call_id not in taken else f"call_{secrets.token_hex(6)}"

@@ -8,6 +8,8 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
+from sliphook.errors import SliphookError
+
 APPLICATION_ID: Final = 0x536C6970  # "Slip": no other program's database is taken for ours
 FORMAT: Final = 1
 """The `user_version` of files that this code reads and writes."""
@@ -28,7 +30,8 @@ _SCHEMA: Final = (
         ended_at TEXT,
         end_reason TEXT
     )""",
-    # state is whole, interrupted, abandoned or piece: an answer under way is in pieces, and one row takes their place in the end
+    # state is whole, interrupted, abandoned or piece: an answer under way is in pieces, and one row
+    # takes their place in the end
     """CREATE TABLE message (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         session_id TEXT NOT NULL REFERENCES session (id) ON DELETE CASCADE,
@@ -52,19 +55,24 @@ _ADVICE: Final = {
 }
 
 
-class TranscriptError(Exception):
+class TranscriptError(SliphookError):
     """The transcripts cannot be used; `str()` is one line that names the file and says what to do."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to the file at `path`, which is made where there is none. It may be used in another thread, by one at a time.
+    """A connection to the file at `path`, which is made where there is none.
+
+    It may be used in another thread, by one at a time.
 
     Raises:
-        TranscriptError: it cannot be opened, is broken, or is not ours to write. It is left as it is.
+        TranscriptError: it cannot be opened, is broken, or is not ours to write. It is left as it
+            is.
     """
     try:
         _make(path)
-        connection = sqlite3.connect(path, timeout=OPEN_TIMEOUT_S, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(
+            path, timeout=OPEN_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
     except (OSError, sqlite3.Error) as error:
         raise TranscriptError(f"cannot open the transcripts in {path}: {_why(error)}") from error
     try:
@@ -80,13 +88,17 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def broken(path: Path, error: sqlite3.Error) -> TranscriptError:
     """What SQLite says of the file, for people."""
-    advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, "repair it, or move it away and a new one is made")
+    advice = _ADVICE.get(
+        getattr(error, "sqlite_errorcode", 0) & 0xFF,
+        "repair it, or move it away and a new one is made",
+    )
     return TranscriptError(f"cannot use the transcripts in {path}: {error}; {advice}")
 
 
 def _make(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # never open a file that is there: closing it again would take SQLite's locks away from this whole process
+    # never open a file that is there: closing it again would take SQLite's locks away from this
+    # whole process
     if not path.exists():
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -94,7 +106,9 @@ def _make(path: Path) -> None:
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if _is_new(connection):
-        connection.execute("PRAGMA journal_mode = WAL")  # readers and one writer do not wait for each other
+        connection.execute(
+            "PRAGMA journal_mode = WAL"
+        )  # readers and one writer do not wait for each other
         connection.execute("BEGIN IMMEDIATE")
         if _is_new(connection):  # else another agent was quicker
             for statement in _SCHEMA:
@@ -104,13 +118,21 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         raise TranscriptError(f"{path} is no file of Sliphook's; it is left alone: move it away")
     version = _pragma(connection, "user_version")
     if version != FORMAT:
-        raise TranscriptError(f"{path} has format {version}, and this Sliphook knows format {FORMAT}; it is left alone: update Sliphook")
-    connection.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing, a power cut the last moments
+        raise TranscriptError(
+            f"{path} has format {version}, and this Sliphook knows format {FORMAT}; it is left alone: update Sliphook"
+        )
+    connection.execute(
+        "PRAGMA synchronous = NORMAL"
+    )  # a killed process loses nothing, a power cut the last moments
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _is_new(connection: sqlite3.Connection) -> bool:
-    return (_pragma(connection, "application_id"), _pragma(connection, "user_version"), _pragma(connection, "schema_version")) == (0, 0, 0)
+    return (
+        _pragma(connection, "application_id"),
+        _pragma(connection, "user_version"),
+        _pragma(connection, "schema_version"),
+    ) == (0, 0, 0)
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -16,7 +16,11 @@ from .writer_thread import TranscriptWriter
 class SessionRecorder:
     """Writes down what is said in one session. Nothing here raises, whatever the file is like."""
 
-    def __init__(self, writer: TranscriptWriter, session: tuple[str, str | None, str | None, str | None, str | None]) -> None:
+    def __init__(
+        self,
+        writer: TranscriptWriter,
+        session: tuple[str, str | None, str | None, str | None, str | None],
+    ) -> None:
         """Nothing is written yet.
 
         Args:
@@ -27,7 +31,9 @@ class SessionRecorder:
         self._session = (*session, now())
         self._begun = False
         self._said: list[str] = []  # of the answer that is under way
-        self._pieces: list[int] = []  # the numbers of the rows that hold it; only the writer's thread looks at them
+        self._pieces: list[
+            int
+        ] = []  # the numbers of the rows that hold it; only the writer's thread looks at them
 
     def message(self, message: Message, state: MessageState = "whole") -> None:
         """A message of the conversation; an assistant's takes the place of the text that came before."""
@@ -37,10 +43,17 @@ class SessionRecorder:
         self._writer.put(lambda db: self._write_message(db, at, state, message))
 
     async def text(self, delta: str) -> None:
-        """More of the answer that is under way. It is in the file before this returns, unless the disk is slow or the file is lost."""
+        """More of the answer that is under way.
+
+        It is in the file before this returns, unless the disk is slow or the file is lost.
+        """
         at = now()
         self._said.append(delta)
-        self._writer.put(lambda db: self._pieces.extend(self._insert(db, at, "piece", Message(role="assistant", content=delta))))
+        self._writer.put(
+            lambda db: self._pieces.extend(
+                self._insert(db, at, "piece", Message(role="assistant", content=delta))
+            )
+        )
         await self._writer.settled()
 
     def abandoned(self) -> None:
@@ -48,9 +61,13 @@ class SessionRecorder:
         if self._said:
             self.message(Message(role="assistant", content="".join(self._said)), "abandoned")
 
-    def _write_message(self, db: sqlite3.Connection, at: str, state: MessageState, message: Message) -> None:
+    def _write_message(
+        self, db: sqlite3.Connection, at: str, state: MessageState, message: Message
+    ) -> None:
         if message.role == "assistant":
-            db.executemany("DELETE FROM message WHERE number = ?", [(number,) for number in self._pieces])
+            db.executemany(
+                "DELETE FROM message WHERE number = ?", [(number,) for number in self._pieces]
+            )
             self._pieces.clear()
         self._insert(db, at, state, message)
 

@@ -21,7 +21,14 @@ from .database import TranscriptError, broken, connect
 from .recorder import SessionRecorder
 from .writer_thread import TranscriptWriter
 
-__all__ = ["Line", "SessionRecorder", "SessionRow", "TranscriptError", "Transcripts", "default_file"]
+__all__ = [
+    "Line",
+    "SessionRecorder",
+    "SessionRow",
+    "TranscriptError",
+    "Transcripts",
+    "default_file",
+]
 
 
 def default_file() -> Path:
@@ -64,7 +71,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         at: when.
-        state: `whole`, `interrupted`, or `abandoned` where the attempt failed and the model was asked again.
+        state: `whole`, `interrupted`, or `abandoned` where the attempt failed and the model was
+            asked again.
         message: the message.
     """
 
@@ -83,31 +91,45 @@ _SESSIONS: Final = """
 
 
 class Transcripts:
-    """The transcripts in one file. Several agents may use it at once; close it, or use it as `with`."""
+    """The transcripts in one file.
 
-    def __init__(self, path: Path, connection: sqlite3.Connection, on_problem: Callable[[str], object]) -> None:
+    Several agents may use it at once; close it, or use it as `with`.
+    """
+
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, on_problem: Callable[[str], object]
+    ) -> None:
         self.path = path
         self._connection: sqlite3.Connection | None = connection
         self._writer: TranscriptWriter | None = None
         self._on_problem = on_problem
 
     @classmethod
-    def open(cls, path: Path, on_problem: Callable[[str], object] = lambda line: None) -> Transcripts:
+    def open(
+        cls, path: Path, on_problem: Callable[[str], object] = lambda line: None
+    ) -> Transcripts:
         """Open the file, and make it where there is none: mode 0600, its folder 0700.
 
         Args:
             path: the file.
-            on_problem: told in one line, once, when nothing can be written any more. Recording never raises and never waits for long.
+            on_problem: told in one line, once, when nothing can be written any more. Recording
+                never raises and never waits for long.
 
         Raises:
-            TranscriptError: the file cannot be opened, or is not to be written to: broken, another program's, of a newer format.
+            TranscriptError: the file cannot be opened, or is not to be written to: broken, another
+                program's, of a newer format.
         """
         return cls(path, connect(path), on_problem)
 
     def __enter__(self) -> Transcripts:
         return self
 
-    def __exit__(self, exc_type: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -119,15 +141,27 @@ class Transcripts:
         self._connection = self._writer = None
 
     def begin(
-        self, session_id: str, session_key: str | None = None, platform: str | None = None, cwd: str | None = None, model: str | None = None
+        self,
+        session_id: str,
+        session_key: str | None = None,
+        platform: str | None = None,
+        cwd: str | None = None,
+        model: str | None = None,
     ) -> SessionRecorder:
-        """A recorder for the `Conversation` of a session, new or gone on with. A session in which nothing is said leaves nothing."""
+        """A recorder for the `Conversation` of a session, new or gone on with.
+
+        A session in which nothing is said leaves nothing.
+        """
         return SessionRecorder(self._writing(), (session_id, session_key, platform, cwd, model))
 
     def end(self, session_id: str, reason: str) -> None:
         """The session is over; `reason` is what `session_end` says."""
         ended = (now(), reason, session_id)
-        self._writing().put(lambda db: db.execute("UPDATE session SET ended_at = ?, end_reason = ? WHERE id = ?", ended))
+        self._writing().put(
+            lambda db: db.execute(
+                "UPDATE session SET ended_at = ?, end_reason = ? WHERE id = ?", ended
+            )
+        )
 
     def sessions(self) -> list[SessionRow]:
         """All sessions, the one in which something was said last first.
@@ -138,7 +172,9 @@ class Transcripts:
         with self._reading() as db:
             return [_session(row) for row in db.execute(_SESSIONS)]
 
-    def find(self, prefix: str | None, *, cwd: str | None = None, platform: str | None = None) -> SessionRow:
+    def find(
+        self, prefix: str | None, *, cwd: str | None = None, platform: str | None = None
+    ) -> SessionRow:
         """The session that is meant.
 
         Args:
@@ -151,16 +187,26 @@ class Transcripts:
         """
         rows = self.sessions()
         if prefix is None:
-            fits = [row for row in rows if cwd in (None, row.cwd) and platform in (None, row.platform)][:1]
+            fits = [
+                row for row in rows if cwd in (None, row.cwd) and platform in (None, row.platform)
+            ][:1]
         else:
-            fits = [row for row in rows if row.session_id == prefix] or [row for row in rows if row.session_id.startswith(prefix)]
+            fits = [row for row in rows if row.session_id == prefix] or [
+                row for row in rows if row.session_id.startswith(prefix)
+            ]
         if len(fits) == 1:
             return fits[0]
         if fits:
             raise TranscriptError(
                 f"{len(fits)} sessions begin with {prefix!r}: {', '.join(row.session_id for row in fits[:8])}; give more of it"
             )
-        which = f"session that begins with {prefix!r}" if prefix is not None else f"session in {cwd}" if cwd is not None else "session"
+        which = (
+            f"session that begins with {prefix!r}"
+            if prefix is not None
+            else f"session in {cwd}"
+            if cwd is not None
+            else "session"
+        )
         raise TranscriptError(f"there is no {which}; `sliphook sessions` lists them")
 
     def lines(self, session_id: str) -> list[Line]:
@@ -171,25 +217,42 @@ class Transcripts:
         """
         lines: list[Line] = []
         with self._reading() as db:
-            said = db.execute("SELECT at, state, body FROM message WHERE session_id = ? ORDER BY number", (session_id,))
+            said = db.execute(
+                "SELECT at, state, body FROM message WHERE session_id = ? ORDER BY number",
+                (session_id,),
+            )
             in_pieces = False
             for at, state, body in said:
                 message = _message(body)
-                if state == "piece" and in_pieces:  # the answer's agent was killed: this is all that came of it
-                    whole = msgspec.structs.replace(lines[-1].message, content=f"{lines[-1].message.content}{message.content}")
+                if (
+                    state == "piece" and in_pieces
+                ):  # the answer's agent was killed: this is all that came of it
+                    whole = msgspec.structs.replace(
+                        lines[-1].message, content=f"{lines[-1].message.content}{message.content}"
+                    )
                     lines[-1] = msgspec.structs.replace(lines[-1], message=whole)
                 else:
-                    lines.append(Line(at=at, state="interrupted" if state == "piece" else state, message=message))
+                    lines.append(
+                        Line(
+                            at=at,
+                            state="interrupted" if state == "piece" else state,
+                            message=message,
+                        )
+                    )
                 in_pieces = state == "piece"
         return lines
 
     def load(self, session_id: str) -> list[Message]:
-        """What a model is to read in order to go on with the session; empty where there is none. See `restored`.
+        """What a model is to read in order to go on with the session; empty where there is none.
+
+        See `restored`.
 
         Raises:
             TranscriptError: the file cannot be read.
         """
-        return restored(line.message for line in self.lines(session_id) if line.state != "abandoned")
+        return restored(
+            line.message for line in self.lines(session_id) if line.state != "abandoned"
+        )
 
     def remove(self, session_id: str) -> None:
         """Forget a session: nothing of what was said stays in the file, unless another agent is just reading it.
@@ -217,11 +280,25 @@ class Transcripts:
         except sqlite3.Error as error:
             raise broken(self.path, error) from error
         except DECODE_ERRORS as error:
-            raise TranscriptError(f"{self.path} holds a message that cannot be read ({error}); it is left as it is") from error
+            raise TranscriptError(
+                f"{self.path} holds a message that cannot be read ({error}); it is left as it is"
+            ) from error
 
 
 def _session(row: tuple[Any, ...]) -> SessionRow:
-    session_id, session_key, platform, cwd, model, began_at, last_at, ended_at, end_reason, prompt, messages = row
+    (
+        session_id,
+        session_key,
+        platform,
+        cwd,
+        model,
+        began_at,
+        last_at,
+        ended_at,
+        end_reason,
+        prompt,
+        messages,
+    ) = row
     return SessionRow(
         session_id=session_id,
         session_key=session_key,

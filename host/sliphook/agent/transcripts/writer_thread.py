@@ -26,15 +26,21 @@ Step = Callable[[sqlite3.Connection], object]
 
 
 class TranscriptWriter:
-    """Writes steps in their order, as many in a transaction as wait. The first failure ends the record, and is told once."""
+    """Writes steps in their order, as many in a transaction as wait.
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, on_problem: Callable[[str], object]) -> None:
+    The first failure ends the record, and is told once.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, on_problem: Callable[[str], object]
+    ) -> None:
         """Start the thread.
 
         Args:
             connection: to the file; the thread uses it alone from now on, and closes it.
             path: the file, to name it.
-            on_problem: called with one line, at most once, by `put`, `settled` or `close`; never from the thread.
+            on_problem: called with one line, at most once, by `put`, `settled` or `close`; never
+                from the thread.
         """
         self._connection = connection
         self._path = path
@@ -72,14 +78,20 @@ class TranscriptWriter:
         if self._thread.ident is not None:
             self._thread.join(CLOSE_S)
         if self._thread.is_alive():
-            self._problem = self._problem or f"the end of the conversation may be missing in {self._path}: it could not be written in time"
+            self._problem = (
+                self._problem
+                or f"the end of the conversation may be missing in {self._path}: it could not be written in time"
+            )
         self._tell()
 
     def _put(self, item: Step | trio.Event | None) -> None:
         try:
             self._waiting.put_nowait(item)
         except queue.Full:
-            self._problem = self._problem or f"{self._path} cannot be written as fast as things are said; the rest goes unrecorded"
+            self._problem = (
+                self._problem
+                or f"{self._path} cannot be written as fast as things are said; the rest goes unrecorded"
+            )
 
     def _tell(self) -> None:
         if self._problem is not None and not self._told:
@@ -94,10 +106,18 @@ class TranscriptWriter:
                 while True:
                     items.append(self._waiting.get_nowait())
             if self._problem is None:
-                self._write([item for item in items if item is not None and not isinstance(item, trio.Event)])
+                self._write(
+                    [
+                        item
+                        for item in items
+                        if item is not None and not isinstance(item, trio.Event)
+                    ]
+                )
             self._caught_up([item for item in items if isinstance(item, trio.Event)])
             going_on = None not in items
-        with contextlib.suppress(sqlite3.Error):  # what is in the file stays there; nobody is left to be told
+        with contextlib.suppress(
+            sqlite3.Error
+        ):  # what is in the file stays there; nobody is left to be told
             self._connection.close()
 
     def _write(self, steps: list[Step]) -> None:
@@ -112,7 +132,9 @@ class TranscriptWriter:
         except Exception as error:  # a message that cannot be written as JSON; the agent must not hear of it as an exception
             self._problem = f"a message cannot be recorded in {self._path}: {error}; the conversation goes on unrecorded"
         if self._connection.in_transaction:
-            with contextlib.suppress(sqlite3.Error):  # the first failure has been told, and ends the record
+            with contextlib.suppress(
+                sqlite3.Error
+            ):  # the first failure has been told, and ends the record
                 self._connection.execute("ROLLBACK")
 
     def _caught_up(self, written: list[trio.Event]) -> None:

@@ -16,7 +16,9 @@ MAX_SHOWN_CHARS = 200
 MAX_NOTICE_CHARS = 600
 """A notice says at its end what to do about it."""
 
-NO_CONTROLS: Final = {code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
+NO_CONTROLS: Final = {
+    code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+}
 """For `str.translate`: text of a model (and of the plugins whose words it repeats) that goes to a terminal must not steer it."""
 
 _NOTICES = frozenset(get_args(AlertLevel))
@@ -28,7 +30,10 @@ def cut(mark: str, text: str) -> str:
 
 
 class Display(Protocol):
-    """Where the loop shows things. Its methods are called on the loop and must not block it; they must not raise."""
+    """Where the loop shows things.
+
+    Its methods are called on the loop and must not block it; they must not raise.
+    """
 
     def text(self, delta: str) -> None:
         """Some more of the model's answer."""
@@ -42,7 +47,9 @@ class Display(Protocol):
     def tool_started(self, call: ToolCallRequest) -> None:
         """The model has called a tool."""
 
-    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+    def tool_ended(
+        self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None
+    ) -> None:
         """A tool call is over: `status` as in `post_tool_call` but `denied`, `result` what the model reads."""
 
     def denied(self, what: str, reason: str) -> None:
@@ -81,11 +88,15 @@ class LineDisplay(ABC):
         """See `Display`."""
         self._line("tool", f"{call.name} {msgspec.json.encode(call.arguments).decode()}")
 
-    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+    def tool_ended(
+        self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None
+    ) -> None:
         """See `Display`."""
         took = "" if duration_ms is None else f" in {duration_ms:.0f} ms"
         what = "" if status == result == "cancelled" else f": {result}"
-        self._line(status, quote(f"{call.name}{took}{what}", MAX_SHOWN_CHARS))  # `error` is no notice here
+        self._line(
+            status, quote(f"{call.name}{took}{what}", MAX_SHOWN_CHARS)
+        )  # `error` is no notice here
 
     def denied(self, what: str, reason: str) -> None:
         """See `Display`."""
@@ -106,10 +117,18 @@ class LineDisplay(ABC):
 
 
 class PlainDisplay(LineDisplay):
-    """The model's text goes to one stream as it comes, lines to another. Where that stream is a terminal, nothing in the text steers it."""
+    """The model's text goes to one stream as it comes, lines to another.
 
-    def __init__(self, out: TextIO | None = None, err: TextIO | None = None, *, whole: bool = False) -> None:
-        """Take the streams; None is stdout and stderr. `whole` text is shown when it is over: what else is written would tear it."""
+    Where that stream is a terminal, nothing in the text steers it.
+    """
+
+    def __init__(
+        self, out: TextIO | None = None, err: TextIO | None = None, *, whole: bool = False
+    ) -> None:
+        """Take the streams; None is stdout and stderr.
+
+        `whole` text is shown when it is over: what else is written would tear it.
+        """
         self._out = out or sys.stdout
         self._err = err or sys.stderr
         self._on_terminal = self._out.isatty()

@@ -10,24 +10,28 @@ from sliphook.session.tool_call import ApprovalRequest
 class Person(Protocol):
     """Who is asked while a turn waits.
 
-    The loop and the host put one question of a session at a time. Both methods run inside of the turn: an interrupt cancels them, and they
-    then take their question from the screen and let trio's Cancelled pass. Where nobody can be asked (a pipe, a job) there is no `Person`:
-    the host's `approver` and the agent's `person` are None, a call that must be approved is denied, a turn at its limit ends, and both the
-    user and the model are told so.
+    The loop and the host put one question of a session at a time. Both methods run inside of the
+    turn: an interrupt cancels them, and they then take their question from the screen and let
+    trio's Cancelled pass. Where nobody can be asked (a pipe, a job) there is no `Person`: the
+    host's `approver` and the agent's `person` are None, a call that must be approved is denied, a
+    turn at its limit ends, and both the user and the model are told so.
     """
 
     async def approve(self, request: ApprovalRequest) -> bool:
         """A plugin wants a person to decide about a tool call: may it run?
 
-        To be given to the host: `PluginHost(..., approver=person.approve)`. `request.reasons` are all to be shown, and like the arguments
-        they are others' text: quote them. Whatever is raised counts as no.
+        To be given to the host: `PluginHost(..., approver=person.approve)`. `request.reasons` are
+        all to be shown, and like the arguments they are others' text: quote them. Whatever is
+        raised counts as no.
         """
         ...
 
     async def go_on(self, prompt: str) -> bool:
-        """The loop has paused: at its limit of model calls, or because it goes round in circles. Shall it go on?
+        """The loop has paused: at its limit of model calls, or because it goes round in circles.
 
-        To be given to the agent: `Agent(..., person=person)`. `prompt` is one line that says what happened and asks. Whatever is raised
-        counts as no.
+        Shall it go on?
+
+        To be given to the agent: `Agent(..., person=person)`. `prompt` is one line that says what
+        happened and asks. Whatever is raised counts as no.
         """
         ...

@@ -33,7 +33,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     def about(self) -> tuple[str, ...]:
         """What there is to know, a line each.
 
-        The call is among it, though it was shown when the model made it: others may have come since, and a plugin may have changed it.
+        The call is among it, though it was shown when the model made it: others may have come
+        since, and a plugin may have changed it.
         """
         return (*([self.call] if self.call is not None else ()), *self.reasons)
 
@@ -48,7 +49,9 @@ def approval(request: ApprovalRequest) -> Question:
     return Question(
         prompt=f"Run {quote(request.tool_name, 64)}?",
         call=quote(f"{request.tool_name} {arguments}", _LINE_CHARS),
-        reasons=tuple(quote(f"{reason.plugin}: {reason.text}", _LINE_CHARS) for reason in request.reasons),
+        reasons=tuple(
+            quote(f"{reason.plugin}: {reason.text}", _LINE_CHARS) for reason in request.reasons
+        ),
     )
 
 
@@ -66,7 +69,8 @@ class Asked:
     """The `Person` of one conversation.
 
     Args:
-        show: puts a question to them, or None: it is over, answered or not. Called in the loop; must not wait.
+        show: puts a question to them, or None: it is over, answered or not. Called in the loop;
+            must not wait.
     """
 
     def __init__(self, show: Callable[[Question | None], None]) -> None:

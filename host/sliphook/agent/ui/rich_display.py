@@ -9,7 +9,14 @@ from rich.text import Text
 
 from .display import PlainDisplay, cut
 
-_STYLES: Final = {"tool": "cyan", "progress": "cyan", "ok": "green", "denied": "bold yellow", "warning": "yellow", "error": "bold red"}
+_STYLES: Final = {
+    "tool": "cyan",
+    "progress": "cyan",
+    "ok": "green",
+    "denied": "bold yellow",
+    "warning": "yellow",
+    "error": "bold red",
+}
 
 
 class TerminalDisplay(PlainDisplay):

@@ -14,7 +14,15 @@ from sliphook_sdk.protocol import ErrorCode
 
 from .script import Ending
 
-__all__ = ["ABSENT", "Compared", "Difference", "ReplayReport", "Verdicts", "differences", "values_differ"]
+__all__ = [
+    "ABSENT",
+    "Compared",
+    "Difference",
+    "ReplayReport",
+    "Verdicts",
+    "differences",
+    "values_differ",
+]
 
 ABSENT: Final = "(absent)"
 """Stands for a field that is not there."""
@@ -86,7 +94,9 @@ class Verdicts:
         number = len(self._requests) + 1
         found = [] if recorded is None else list(differences(method, recorded, now))
         for field, before, after in found:
-            self._differences.append(Difference(what=what, number=number, field=field, recorded=before, now=after))
+            self._differences.append(
+                Difference(what=what, number=number, field=field, recorded=before, now=after)
+            )
         self._requests.append(
             Compared(
                 number=number,
@@ -105,14 +115,23 @@ class Verdicts:
 
     def report(self, plugin: str, path: str) -> ReplayReport:
         """All of it."""
-        return ReplayReport(plugin=plugin, path=path, same=not self._differences, requests=self._requests, differences=self._differences)
+        return ReplayReport(
+            plugin=plugin,
+            path=path,
+            same=not self._differences,
+            requests=self._requests,
+            differences=self._differences,
+        )
 
 
 def differences(method: str, recorded: Ending, now: Ending) -> Iterator[tuple[str, Any, Any]]:
-    """The fields in which two endings of one request differ, each with both values. Times are not compared.
+    """The fields in which two endings of one request differ, each with both values.
 
-    A request that the host had withdrawn is as it was however it ends now, as the plugin may have been quicker than before; only where
-    the plugin has no such thing it could not have been withdrawn.
+    Times are not compared.
+
+    A request that the host had withdrawn is as it was however it ends now, as the plugin may have
+    been quicker than before; only where the plugin has no such thing it could not have been
+    withdrawn.
     """
     if recorded.status == "cancelled":
         if now.fault is not None and now.fault.code in _UNKNOWN:
@@ -122,21 +141,32 @@ def differences(method: str, recorded: Ending, now: Ending) -> Iterator[tuple[st
         yield "status", _said(recorded), _said(now)
         return
     if recorded.fault is not None and now.fault is not None:
-        yield from values_differ("error", msgspec.to_builtins(recorded.fault), msgspec.to_builtins(now.fault))
+        yield from values_differ(
+            "error", msgspec.to_builtins(recorded.fault), msgspec.to_builtins(now.fault)
+        )
     elif recorded.status == "answered":
-        yield from values_differ("result", _plain(method, recorded.result), _plain(method, now.result))
+        yield from values_differ(
+            "result", _plain(method, recorded.result), _plain(method, now.result)
+        )
 
 
 def values_differ(path: str, recorded: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Where two JSON values differ. What the trace had redacted is as it was, whatever it is now."""
+    """Where two JSON values differ.
+
+    What the trace had redacted is as it was, whatever it is now.
+    """
     if isinstance(recorded, dict) and isinstance(now, dict):
         before, after = cast("dict[str, Any]", recorded), cast("dict[str, Any]", now)
         for key in dict.fromkeys([*before, *after]):
-            yield from values_differ(f"{path}.{key}", before.get(key, ABSENT), after.get(key, ABSENT))
+            yield from values_differ(
+                f"{path}.{key}", before.get(key, ABSENT), after.get(key, ABSENT)
+            )
     elif isinstance(recorded, list) and isinstance(now, list):
         ones, others = _items(recorded), _items(now)
         for index in range(max(len(ones), len(others))):
-            one, other = (values[index] if index < len(values) else ABSENT for values in (ones, others))
+            one, other = (
+                values[index] if index < len(values) else ABSENT for values in (ones, others)
+            )
             yield from values_differ(f"{path}[{index}]", one, other)
     elif isinstance(recorded, str) and REDACTED in recorded:
         pattern = ".*".join(re.escape(piece) for piece in recorded.split(REDACTED))
@@ -153,7 +183,11 @@ def _items(value: Any) -> list[Any]:
 
 def _said(ending: Ending) -> str:
     """The status, and what a person has to know about an error."""
-    return ending.status if ending.fault is None else f"{ending.status} {ending.fault.code}: {ending.fault.message}"
+    return (
+        ending.status
+        if ending.fault is None
+        else f"{ending.status} {ending.fault.code}: {ending.fault.message}"
+    )
 
 
 def _plain(method: str, result: msgspec.Raw) -> Any:
@@ -169,7 +203,11 @@ def _plain(method: str, result: msgspec.Raw) -> Any:
     if not isinstance(value, dict):
         return value
     left_out = _NOT_COMPARED.get(method.partition("/")[0])
-    fields = {key: field for key, field in cast("dict[str, Any]", value).items() if field is not None and key != left_out}
+    fields = {
+        key: field
+        for key, field in cast("dict[str, Any]", value).items()
+        if field is not None and key != left_out
+    }
     if method == "tool/call" and fields.get("is_error") is False:
         del fields["is_error"]
     return fields

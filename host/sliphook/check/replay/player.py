@@ -35,7 +35,10 @@ _UNREAD_BYTES: Final = 128 * 1024
 _DYING_S: Final = 1.0
 """How long a process that had died by itself may take to do so again."""
 
-_GRANTED: Final[Mapping[str, Any]] = {"host/inject": {"queued": True}, "host/interrupt": {"interrupted": False}}
+_GRANTED: Final[Mapping[str, Any]] = {
+    "host/inject": {"queued": True},
+    "host/interrupt": {"interrupted": False},
+}
 """What a request of the plugin's gets that was not in the trace."""
 
 
@@ -82,12 +85,15 @@ class Player:
         self._unread = 0
         self._unread_bytes = 0
 
-    # -- its process (see InstanceOwner) -------------------------------------------------------------------------------
+    # -- its process (see InstanceOwner)
+    # -------------------------------------------------------------------------------
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """The plugin has declared itself, however it looks."""
         elapsed_ms = (trio.current_time() - self._began_s) * 1000
-        self._manifest = Ending(status="answered", result=msgspec.Raw(bytes(manifest)), elapsed_ms=elapsed_ms)
+        self._manifest = Ending(
+            status="answered", result=msgspec.Raw(bytes(manifest)), elapsed_ms=elapsed_ms
+        )
         self._known.set()
         return True
 
@@ -110,10 +116,22 @@ class Player:
 
     def handlers(self) -> Mapping[str, Handler]:
         """What the plugin may call: it is answered as it was."""
-        asks = {method.name: partial(self._answer, method.name) for method in METHODS if method.by == "plugin" and method.kind == "request"}
-        return {**asks, **{method.name: _ignore for method in METHODS if method.by == "plugin" and method.kind == "notification"}}
+        asks = {
+            method.name: partial(self._answer, method.name)
+            for method in METHODS
+            if method.by == "plugin" and method.kind == "request"
+        }
+        return {
+            **asks,
+            **{
+                method.name: _ignore
+                for method in METHODS
+                if method.by == "plugin" and method.kind == "notification"
+            },
+        }
 
-    # -- the script ------------------------------------------------------------------------------------------------
+    # -- the script
+    # ------------------------------------------------------------------------------------------------
 
     async def play(self, instance: Instance) -> None:
         """Take every step, and tell what differs."""
@@ -121,14 +139,21 @@ class Player:
         before = self._life.manifest
         had_failed = before is not None and before.status != "answered"
         otherwise = before.status if before is not None and had_failed else "failed_to_start"
-        self._verdicts.compare("initialize", "initialize", before, self._manifest or Ending(status=otherwise))
+        self._verdicts.compare(
+            "initialize", "initialize", before, self._manifest or Ending(status=otherwise)
+        )
         if self._manifest is None:
             if not had_failed:
                 self._verdicts.differs("the process", "start", "ready", instance.why)
             return
         for step in self._life.steps:
             await self._take(step, instance.connection)
-        for call, ended in self._asked.values():  # the trace does not tell how the last ones ended, so nobody waits for them long
+        for (
+            call,
+            ended,
+        ) in (
+            self._asked.values()
+        ):  # the trace does not tell how the last ones ended, so nobody waits for them long
             with trio.move_on_after(_CANCEL_AFTER_S):
                 await ended.wait()
             instance.connection.cancel(call)
@@ -153,15 +178,22 @@ class Player:
                 connection.notify(method, params)
                 await self._keep_pace(connection, params)
             case Expect():
-                # what was not asked for once is hardly asked for again, and is not waited for as long
-                with trio.move_on_after(_CANCEL_AFTER_S if step.method in self._missed else self._patience_s()) as waiting:
+                # what was not asked for once is hardly asked for again, and is not waited for as
+                # long
+                with trio.move_on_after(
+                    _CANCEL_AFTER_S if step.method in self._missed else self._patience_s()
+                ) as waiting:
                     await self._called[id(step)].wait()
                 if waiting.cancelled_caught:
                     self._missed.add(step.method)
 
     def _patience_s(self, params: msgspec.Raw | None = None) -> float:
         """How long an answer may take: what the user says, or else the request, or else the longest default."""
-        return self._timeout_s or (_timeout_of(params) if params is not None else None) or COMMAND_TIMEOUT_S
+        return (
+            self._timeout_s
+            or (_timeout_of(params) if params is not None else None)
+            or COMMAND_TIMEOUT_S
+        )
 
     def _ask(self, ask: Ask, connection: Connection) -> None:
         ended = trio.Event()

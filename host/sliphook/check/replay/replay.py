@@ -41,7 +41,9 @@ async def replay(
     log: Callable[[str, str], None],
     trace: TraceSink | None = None,
 ) -> ReplayReport:
-    """Play a script, each life with a process of its own, in an empty folder. What the plugin does wrong is a difference.
+    """Play a script, each life with a process of its own, in an empty folder.
+
+    What the plugin does wrong is a difference.
 
     Args:
         path: The executable.
@@ -66,7 +68,9 @@ async def replay(
                         break
                     player = Player(name, life, verdicts, deadlines, timeout_s=timeout_s, log=log)
                     recorder = None if trace is None else TransportRecorder(trace, name)
-                    instance = Instance(process, player, deadlines, player.handlers(), StderrTail(), recorder)
+                    instance = Instance(
+                        process, player, deadlines, player.handlers(), StderrTail(), recorder
+                    )
                     async with trio.open_nursery() as living:
                         living.start_soon(player.host, instance, _initialize(life, folder))
                         await player.play(instance)
@@ -80,7 +84,11 @@ async def replay(
 def _wanted(life: Life) -> dict[str, str]:
     """The environment that the manifest asked for, as far as it is here: the trace holds no values."""
     try:
-        manifest = None if life.manifest is None else msgspec.json.decode(life.manifest.result, type=Manifest)
+        manifest = (
+            None
+            if life.manifest is None
+            else msgspec.json.decode(life.manifest.result, type=Manifest)
+        )
     except DECODE_ERRORS:
         manifest = None
     wants = [] if manifest is None else manifest.env or []

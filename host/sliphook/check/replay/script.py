@@ -29,7 +29,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     """How a request ended.
 
     Attributes:
-        status: `answered`, `error`, or as the host settled it: `timed_out`, `cancelled`, `crashed` and so on.
+        status: `answered`, `error`, or as the host settled it: `timed_out`, `cancelled`, `crashed`
+            and so on.
         result: what was answered, as JSON.
         fault: the error that was answered.
         elapsed_ms: how long it took, where that is known.
@@ -108,7 +109,10 @@ def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRec
     merged: dict[str, list[tuple[int, TraceRecord]]] = {}
     for plugin, mine in known.items():
         merged.setdefault(names[plugin], []).extend(mine)
-    return {plugin: [record for _, record in sorted(mine, key=lambda pair: pair[0])] for plugin, mine in merged.items()}
+    return {
+        plugin: [record for _, record in sorted(mine, key=lambda pair: pair[0])]
+        for plugin, mine in merged.items()
+    }
 
 
 def script_of(records: Iterable[TraceRecord]) -> list[Life]:
@@ -142,10 +146,23 @@ class _Writer:
         elif record.method not in _OUR_OWN:
             self._write(life, step.part, step.label, record, message, step.request)
 
-    def _write(self, life: Life, part: str, label: str, record: TraceRecord, message: _Message, request: TraceRecord | None) -> None:
+    def _write(
+        self,
+        life: Life,
+        part: str,
+        label: str,
+        record: TraceRecord,
+        message: _Message,
+        request: TraceRecord | None,
+    ) -> None:
         match part:
             case "asked":
-                ask = Ask(label=label, method=record.method or "", params=message.params, session_id=record.session_id)
+                ask = Ask(
+                    label=label,
+                    method=record.method or "",
+                    params=message.params,
+                    session_id=record.session_id,
+                )
                 self._asked[id(record)] = ask
                 life.steps.append(ask)
             case "answered" | "given_up" if id(request) in self._asked:
@@ -169,7 +186,9 @@ class _Writer:
 def _message_of(record: TraceRecord) -> _Message:
     body = record.body or b"{}"
     try:
-        msgspec.json.decode(body)  # what a message keeps as it was written is not looked at, and will be decoded by whoever plays it
+        msgspec.json.decode(
+            body
+        )  # what a message keeps as it was written is not looked at, and will be decoded by whoever plays it
         return msgspec.json.decode(body, type=_Message)
     except DECODE_ERRORS:
         return _Message()
@@ -179,4 +198,6 @@ def _ending(record: TraceRecord, message: _Message) -> Ending:
     if record.kind == "settled":
         return Ending(status=record.verdict or "settled", elapsed_ms=record.elapsed_ms)
     status = "answered" if message.error is None else "error"
-    return Ending(status=status, result=message.result, fault=message.error, elapsed_ms=record.elapsed_ms)
+    return Ending(
+        status=status, result=message.result, fault=message.error, elapsed_ms=record.elapsed_ms
+    )

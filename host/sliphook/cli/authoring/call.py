@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from sliphook.cli.common import EXIT_FAILED, EXIT_OK, EXIT_PLUGIN, json_option, plugin_option, print_json, read_object, timeout_option
+from sliphook.cli.common import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_PLUGIN,
+    json_option,
+    plugin_option,
+    print_json,
+    read_object,
+    timeout_option,
+)
 from sliphook.cli.report import FAILED_TO_START, in_the_report, log_to_stderr, says, why_not_started
 from sliphook.cli.tracing import Tracing, trace_options
 from sliphook_sdk.protocol import ToolCallParams, nearest
@@ -38,7 +47,9 @@ class CallReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("call")
 @click.argument("tool")
-@click.option("--args", "arguments", metavar="JSON|@FILE", help="The tool's arguments, an object; none is {}.")
+@click.option(
+    "--args", "arguments", metavar="JSON|@FILE", help="The tool's arguments, an object; none is {}."
+)
 @plugin_option
 @timeout_option
 @json_option
@@ -53,11 +64,13 @@ def command(
 ) -> int:
     """Call the tool called TOOL, once, and see what it answers.
 
-    Starts only the plugins that are named here. `--json` prints {"tool", "plugin", "status", "content", "is_error", "data",
-    "elapsed_ms", "error"}; the status is answered, timed_out, crashed, protocol_error, refused_answer, failed_to_start or
-    no_such_tool. A tool that answers with an error has answered: is_error says so.
+    Starts only the plugins that are named here. `--json` prints {"tool", "plugin", "status",
+    "content", "is_error", "data", "elapsed_ms", "error"}; the status is answered, timed_out,
+    crashed, protocol_error, refused_answer, failed_to_start or no_such_tool. A tool that answers
+    with an error has answered: is_error says so.
 
-    Exit status: 0 it answered, 1 no plugin offers the tool, 3 a plugin did not answer as it should or did not start.
+    Exit status: 0 it answered, 1 no plugin offers the tool, 3 a plugin did not answer as it should
+    or did not start.
     """
     if not plugins:
         raise click.UsageError("give at least one plugin: --plugin PATH")
@@ -69,7 +82,9 @@ def command(
 
     async def call(running: Running) -> int:
         with tracing.open() as sink:
-            running.host = host = PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink)
+            running.host = host = PluginHost(
+                plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink
+            )
             async with host:
                 statuses = host.plugins
                 report = await _call(host, params, timeout_s)
@@ -79,7 +94,10 @@ def command(
             _show(report)
         missing = [status for status in statuses if why_not_started(status) is not None]
         for status in missing:
-            click.echo(f"sliphook: {says(status.name)} did not start: {says(why_not_started(status) or '')}", err=True)
+            click.echo(
+                f"sliphook: {says(status.name)} did not start: {says(why_not_started(status) or '')}",
+                err=True,
+            )
         if missing or (report.status not in ("answered", NO_SUCH_TOOL)):
             return EXIT_PLUGIN
         return EXIT_FAILED if report.status == NO_SUCH_TOOL else EXIT_OK
@@ -97,7 +115,9 @@ async def _call(host: PluginHost, params: ToolCallParams, timeout_s: float | Non
     unfit = why_arguments_do_not_fit(params.arguments, offer.input_schema)
     if unfit is not None:
         raise click.UsageError(f"--args: they do not fit the tool {says(offer.name)}: {unfit}")
-    timed = msgspec.structs.replace(params, timeout_s=offer.timeout_s if timeout_s is None else timeout_s)
+    timed = msgspec.structs.replace(
+        params, timeout_s=offer.timeout_s if timeout_s is None else timeout_s
+    )
     answer = await host.call_plugin_tool(offer.name, timed)
     result = answer.result if answer.status == "answered" else None
     return CallReport(
@@ -118,8 +138,19 @@ def _not_offered(tool: str, offered: Sequence[str], plugins: Sequence[PluginStat
         if why is not None:  # the tool may well be its
             return CallReport(tool=tool, plugin=plugin.name, status=FAILED_TO_START, error=why)
     near = nearest(tool, list(offered))
-    hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(sorted(offered))}" if offered else "they offer none"
-    return CallReport(tool=tool, plugin=None, status=NO_SUCH_TOOL, error=f"no plugin here offers a tool {tool!r}; {hint}")
+    hint = (
+        f"did you mean {near!r}?"
+        if near
+        else f"there are: {', '.join(sorted(offered))}"
+        if offered
+        else "they offer none"
+    )
+    return CallReport(
+        tool=tool,
+        plugin=None,
+        status=NO_SUCH_TOOL,
+        error=f"no plugin here offers a tool {tool!r}; {hint}",
+    )
 
 
 def _show(report: CallReport) -> None:
@@ -128,7 +159,9 @@ def _show(report: CallReport) -> None:
     took = "" if report.elapsed_ms is None else f" after {duration(report.elapsed_ms)}"
     who = "" if report.plugin is None else f" of {says(report.plugin)}"
     verdict = "answered an error" if report.is_error else report.status
-    click.echo(f"{says(report.tool)}{who}: {verdict}{took}{f': {says(report.error)}' if report.error is not None else ''}")
+    click.echo(
+        f"{says(report.tool)}{who}: {verdict}{took}{f': {says(report.error)}' if report.error is not None else ''}"
+    )
     for line in (report.content or "").splitlines():
         click.echo(f"  {says(line)}")
     if report.data is not None:

@@ -15,22 +15,35 @@ from sliphook.cli.tracing import Tracing, trace_options
 if TYPE_CHECKING:
     from sliphook.check import Finding
 
-_MARKS = {"passed": "ok", "warned": "warning", "failed": "FAILED", "skipped": "skipped", "broken": "BROKEN"}
+_MARKS = {
+    "passed": "ok",
+    "warned": "warning",
+    "failed": "FAILED",
+    "skipped": "skipped",
+    "broken": "BROKEN",
+}
 
 
 @click.command("check")
 @click.argument("path", type=click.Path(path_type=Path))
 @json_option
-@click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the findings to FILE as JUnit XML.")
+@click.option(
+    "--junit",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the findings to FILE as JUnit XML.",
+)
 @trace_options
 def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> int:
     """Check that the executable at PATH keeps to the protocol, whatever language it is written in.
 
-    Starts it several times, feeds it as a host would and as no host should have to, fires every hook and event it subscribes to
-    with sample payloads, and really calls every tool and command it offers, with sample arguments: do not check a plugin that
-    reaches something which must not change. Each finding names the section of protocol.md that asks for it.
+    Starts it several times, feeds it as a host would and as no host should have to, fires every
+    hook and event it subscribes to with sample payloads, and really calls every tool and command it
+    offers, with sample arguments: do not check a plugin that reaches something which must not
+    change. Each finding names the section of protocol.md that asks for it.
 
-    Exit status: 0 it keeps to the protocol, 1 a check itself failed, 3 it does not keep to the protocol.
+    Exit status: 0 it keeps to the protocol, 1 a check itself failed, 3 it does not keep to the
+    protocol.
     """
     from sliphook.check import check_plugin
     from sliphook.cli.running import Running, run_trio
@@ -41,9 +54,19 @@ def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> 
             report = await check_plugin(path, on_finding=show, trace=sink)
         if junit is not None:
             _write(junit, report.junit())
-        counts = {verdict: report.count(verdict) for verdict in ("passed", "warned", "failed", "skipped", "broken")}
+        counts = {
+            verdict: report.count(verdict)
+            for verdict in ("passed", "warned", "failed", "skipped", "broken")
+        }
         if as_json:
-            print_json({"path": report.path, "name": report.name, "counts": counts, "findings": report.findings})
+            print_json(
+                {
+                    "path": report.path,
+                    "name": report.name,
+                    "counts": counts,
+                    "findings": report.findings,
+                }
+            )
         else:
             told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
             click.echo(f"{says(report.name or report.path)}: {told}")
@@ -56,7 +79,9 @@ def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> 
 
 def _show(finding: Finding) -> None:
     took = "" if finding.elapsed_ms is None else f"{finding.elapsed_ms:9.1f} ms"
-    click.echo(f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27} {says(finding.note)}".rstrip())
+    click.echo(
+        f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27} {says(finding.note)}".rstrip()
+    )
     if finding.sent:
         click.echo(f"           sent: {says(finding.sent)}")
         click.echo(f"           came: {says(finding.came)}")

@@ -37,16 +37,36 @@ def command(name: str | None, as_json: bool) -> int:
 
 
 def _row(entry: Entry) -> str:
-    return textwrap.fill(entry.fires, 100, initial_indent=f"{entry.name:<20} {entry.kind:<6} ", subsequent_indent=" " * 28)
+    return textwrap.fill(
+        entry.fires,
+        100,
+        initial_indent=f"{entry.name:<20} {entry.kind:<6} ",
+        subsequent_indent=" " * 28,
+    )
 
 
 def _page(entry: Entry) -> str:
-    lines = [f"{entry.name}: {'a hook' if entry.kind == 'hook' else 'an event'}, fires {entry.fires.replace('`', '')}", "", "payload"]
+    lines = [
+        f"{entry.name}: {'a hook' if entry.kind == 'hook' else 'an event'}, fires {entry.fires.replace('`', '')}",
+        "",
+        "payload",
+    ]
     for name, meta in field_docs(entry.payload).items():
         example = _one_line_json(meta.examples[0] if meta.examples else None)
-        lines.append(textwrap.fill(f"{meta.description}; like {example}", 100, initial_indent=f"  {name:<22} ", subsequent_indent=" " * 25))
+        lines.append(
+            textwrap.fill(
+                f"{meta.description}; like {example}",
+                100,
+                initial_indent=f"  {name:<22} ",
+                subsequent_indent=" " * 25,
+            )
+        )
     if entry.answer_fields:
-        lines += ["", "an answer may hold", *(f"  {field:<22} {_answer_words(entry, field)}" for field in entry.answer_fields)]
+        lines += [
+            "",
+            "an answer may hold",
+            *(f"  {field:<22} {_answer_words(entry, field)}" for field in entry.answer_fields),
+        ]
         lines += [
             "",
             f"a failed answer counts as {'a deny' if entry.on_failure == 'closed' else 'no opinion'}, where the subscription does not say",
@@ -76,7 +96,10 @@ def _answer_words(entry: Entry, field: str) -> str:
 
 def _described(entry: Entry) -> dict[str, Any]:
     payload = {
-        name: {"description": meta.description, "example": meta.examples[0] if meta.examples else None}
+        name: {
+            "description": meta.description,
+            "example": meta.examples[0] if meta.examples else None,
+        }
         for name, meta in field_docs(entry.payload).items()
     }
     return {

@@ -9,9 +9,25 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from sliphook.cli.common import EXIT_OK, EXIT_PLUGIN, find_entry, json_option, plugin_option, print_json, read_object, timeout_option
+from sliphook.cli.common import (
+    EXIT_OK,
+    EXIT_PLUGIN,
+    find_entry,
+    json_option,
+    plugin_option,
+    print_json,
+    read_object,
+    timeout_option,
+)
 from sliphook.cli.completions import event_names
-from sliphook.cli.report import AS_IT_SHOULD, FAILED_TO_START, in_the_report, log_to_stderr, says, why_not_started
+from sliphook.cli.report import (
+    AS_IT_SHOULD,
+    FAILED_TO_START,
+    in_the_report,
+    log_to_stderr,
+    says,
+    why_not_started,
+)
 from sliphook.cli.tracing import Tracing, trace_options
 from sliphook_sdk.protocol import Answer
 
@@ -37,30 +53,47 @@ class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command("fire")
 @click.argument("event", shell_complete=event_names)
-@click.option("--payload", metavar="JSON|@FILE", help="Some fields of the payload; the others get sample values.")
+@click.option(
+    "--payload",
+    metavar="JSON|@FILE",
+    help="Some fields of the payload; the others get sample values.",
+)
 @plugin_option
 @timeout_option
 @json_option
 @trace_options
-def command(event: str, payload: str | None, plugins: tuple[Path, ...], timeout_s: float | None, as_json: bool, tracing: Tracing) -> int:
+def command(
+    event: str,
+    payload: str | None,
+    plugins: tuple[Path, ...],
+    timeout_s: float | None,
+    as_json: bool,
+    tracing: Tracing,
+) -> int:
     """Fire the hook or event called EVENT at plugins, once, and see what they answer.
 
-    Starts only the plugins that are named here. `sliphook events EVENT` shows the fields of its payload.
+    Starts only the plugins that are named here. `sliphook events EVENT` shows the fields of its
+    payload.
 
-    A plugin's status is answered, told (of an event), not_subscribed, timed_out, crashed, protocol_error, refused_answer or
-    failed_to_start. Exit status: 0, or 3 if any is none of the first three.
+    A plugin's status is answered, told (of an event), not_subscribed, timed_out, crashed,
+    protocol_error, refused_answer or failed_to_start. Exit status: 0, or 3 if any is none of the
+    first three.
     """
     entry = find_entry(event)
     if not plugins:
         raise click.UsageError("give at least one plugin: --plugin PATH")
-    full = sample(entry.payload, read_object(payload, "--payload"), of=entry.name, option="--payload")
+    full = sample(
+        entry.payload, read_object(payload, "--payload"), of=entry.name, option="--payload"
+    )
 
     from sliphook import PluginHost
     from sliphook.cli.running import Running, run_trio
 
     async def fire(running: Running) -> int:
         with tracing.open() as sink:
-            running.host = host = PluginHost(plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink)
+            running.host = host = PluginHost(
+                plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink
+            )
             async with host:
                 statuses = host.plugins
                 outcome = await host.fire(entry.name, full, timeout_s=timeout_s)
@@ -82,7 +115,9 @@ def reports_of(plugins: Sequence[PluginStatus], parts: Sequence[Part]) -> list[P
 
 def _report(plugin: PluginStatus, part: Part | None) -> PluginReport:
     why = why_not_started(plugin)
-    if part is not None and why is None:  # one that was refused may have the name of one that was not
+    if (
+        part is not None and why is None
+    ):  # one that was refused may have the name of one that was not
         return PluginReport(
             name=plugin.name,
             path=str(plugin.path),
@@ -93,7 +128,12 @@ def _report(plugin: PluginStatus, part: Part | None) -> PluginReport:
             error=part.error,
             answer=part.answer,
         )
-    return PluginReport(name=plugin.name, path=str(plugin.path), status="not_subscribed" if why is None else FAILED_TO_START, error=why)
+    return PluginReport(
+        name=plugin.name,
+        path=str(plugin.path),
+        status="not_subscribed" if why is None else FAILED_TO_START,
+        error=why,
+    )
 
 
 def _outcome_json(outcome: Outcome) -> dict[str, Any]:
@@ -112,21 +152,37 @@ def _for_people(event: str, reports: Sequence[PluginReport], outcome: Outcome) -
     width = max(len(says(report.name)) for report in reports)
     lines = [event, *(f"  {says(report.name):<{width}}  {_words(report)}" for report in reports)]
     lines.append(f"outcome: {outcome.decision or 'no opinion'}")
-    lines += [f"  because: {says(reason.plugin)}: {says(reason.text)}" for reason in outcome.reasons]
+    lines += [
+        f"  because: {says(reason.plugin)}: {says(reason.text)}" for reason in outcome.reasons
+    ]
     lines += [f"  for the model: {says(context.labelled())}" for context in outcome.context]
     if outcome.substituted_by is not None:
-        lines.append(f"  {says(outcome.substituted_by)} answers instead: {_shown(outcome.substitute)}")
+        lines.append(
+            f"  {says(outcome.substituted_by)} answers instead: {_shown(outcome.substitute)}"
+        )
     if outcome.continue_with is not None:
         lines.append(f"  goes on with: {says(outcome.continue_with)}")
-    replaced = sorted({name for report in reports if report.answer is not None for name in report.answer.replace or {}})
-    lines += [f"  {says(name)} is now {_shown(getattr(outcome.payload, name, None))}" for name in replaced]
+    replaced = sorted(
+        {
+            name
+            for report in reports
+            if report.answer is not None
+            for name in report.answer.replace or {}
+        }
+    )
+    lines += [
+        f"  {says(name)} is now {_shown(getattr(outcome.payload, name, None))}" for name in replaced
+    ]
     return "\n".join(lines)
 
 
 def _words(report: PluginReport) -> str:
     from sliphook.trace.render import duration
 
-    words = [f"{report.status:<15}", f"{'' if report.elapsed_ms is None else duration(report.elapsed_ms):>8}"]
+    words = [
+        f"{report.status:<15}",
+        f"{'' if report.elapsed_ms is None else duration(report.elapsed_ms):>8}",
+    ]
     if report.decision is not None:
         words.append(report.decision)
     if report.error is not None:

@@ -21,7 +21,9 @@ _SDK: Final = (
     "The first `python3` on PATH runs the plugin and its test; it must have `sliphook-sdk`, "
     "and for the test `pytest`: `python3 -m pip install pytest`."
 )
-_PYTEST: Final = "[pytest]\n# This file is here so that pytest takes no settings from the folders above.\n"
+_PYTEST: Final = (
+    "[pytest]\n# This file is here so that pytest takes no settings from the folders above.\n"
+)
 _CASES: Final = """\
 expect 'trees stay' '"decision":"deny"' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"rm -rf build"}}'
 expect 'the rest may run' '"result":null' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"ls"}}'"""
@@ -62,27 +64,47 @@ class _Language(NamedTuple):
 
 
 _LANGUAGES: Final = {
-    "python": _Language(".py", "python3", "test_plugin.py", "python3 -m pytest", "python_test", reads=_SDK),
+    "python": _Language(
+        ".py", "python3", "test_plugin.py", "python3 -m pytest", "python_test", reads=_SDK
+    ),
     "node": _Language(".mjs", "node", "plugin.test.mjs", "node --test", "node_test"),
     "sh": _Language(".sh", "sh"),
     "c": _Language(".c", "cc", build="cc -O2 -o {0} {0}.c"),
-    "rust": _Language(".rs", "rustc", build="rustc -O -o {0} {0}.rs", fires="stop", payload="", does=_GATE, cases=_STOP_CASES),
+    "rust": _Language(
+        ".rs",
+        "rustc",
+        build="rustc -O -o {0} {0}.rs",
+        fires="stop",
+        payload="",
+        does=_GATE,
+        cases=_STOP_CASES,
+    ),
 }
 
 
 @click.command("new")
 @click.argument("name")
-@click.option("--lang", "language", type=click.Choice(list(_LANGUAGES)), default="python", show_default=True, help="The language.")
+@click.option(
+    "--lang",
+    "language",
+    type=click.Choice(list(_LANGUAGES)),
+    default="python",
+    show_default=True,
+    help="The language.",
+)
 def command(name: str, language: str) -> int:
     """Begin a plugin called NAME: a folder of that name with a plugin that works and passes `sliphook check`, its test and a README.
 
-    It is a guard that denies `rm -rf` in the agent's shell; in Rust it is one that does not let the agent stop before it has spoken of
-    tests. In Python it uses the SDK, in the other languages nothing but what the language brings along.
+    It is a guard that denies `rm -rf` in the agent's shell; in Rust it is one that does not let the
+    agent stop before it has spoken of tests. In Python it uses the SDK, in the other languages
+    nothing but what the language brings along.
     """
     from sliphook_sdk.protocol import NAME_PATTERNS
 
     if re.fullmatch(NAME_PATTERNS["plugin"], name) is None:
-        raise click.UsageError(f"{name!r} cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}")
+        raise click.UsageError(
+            f"{name!r} cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}"
+        )
     chosen = _LANGUAGES[language]
     texts = _texts(name, language, chosen)
     folder = Path(name)
@@ -115,7 +137,11 @@ def _runs(name: str, chosen: _Language) -> str:
 def _tries(name: str, chosen: _Language) -> list[str]:
     runs = f"./{_runs(name, chosen)}"
     build = [chosen.build.format(name)] if chosen.build else []
-    return [*build, f"sliphook check {runs}", f"sliphook fire {chosen.fires}{chosen.payload} --plugin {runs}"]
+    return [
+        *build,
+        f"sliphook check {runs}",
+        f"sliphook fire {chosen.fires}{chosen.payload} --plugin {runs}",
+    ]
 
 
 def _texts(name: str, language: str, chosen: _Language) -> dict[str, str]:
@@ -139,5 +165,9 @@ def _texts(name: str, language: str, chosen: _Language) -> dict[str, str]:
 
 
 def _filled(template: str, marks: dict[str, str]) -> str:
-    text = resources.files("sliphook.cli.authoring").joinpath("templates", f"{template}.txt").read_text(encoding="utf-8")
+    text = (
+        resources.files("sliphook.cli.authoring")
+        .joinpath("templates", f"{template}.txt")
+        .read_text(encoding="utf-8")
+    )
     return re.sub("@([A-Z_]+)@", lambda mark: marks[mark[1]], text)

@@ -26,14 +26,20 @@ def sample(struct: type[_P], given: Mapping[str, Any], *, of: str, option: str) 
         option: Where `given` came from, for messages.
 
     Raises:
-        click.UsageError: a field that the payload does not have, or a value of the wrong type; the message names it.
+        click.UsageError: a field that the payload does not have, or a value of the wrong type; the
+        message names it.
     """
     # Fields that are absent by default (`timeout_s`, `truncated`) are the host's to set.
-    hosts = {info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET}
+    hosts = {
+        info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET
+    }
     fields = {name: value for name, value in example_of(struct).items() if name not in hosts}
     for name in given:
         if name in hosts:
-            raise click.UsageError(f"{option}: {name!r} is set by the host" + ("; use --timeout" if name == "timeout_s" else ""))
+            raise click.UsageError(
+                f"{option}: {name!r} is set by the host"
+                + ("; use --timeout" if name == "timeout_s" else "")
+            )
         if name not in fields:
             near = nearest(name, list(fields))
             hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(fields)}"

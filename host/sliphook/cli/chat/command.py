@@ -32,16 +32,25 @@ if TYPE_CHECKING:
     help="Go on with a conversation: the last one of this folder, or the one whose ID begins so (see: sliphook sessions).",
 )
 @trace_options
-def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], resume: str | None, tracing: Tracing) -> int:
+def command(
+    model: str | None,
+    base_url: str | None,
+    plugins: tuple[Path, ...],
+    resume: str | None,
+    tracing: Tracing,
+) -> int:
     """Talk with an agent.
 
-    Every plugin that is installed and enabled is started, and those of --plugin; what is installed or changed meanwhile is taken up at
-    /new, and by /plugins reload. Without --model and settings it is the scripted model, which needs no network and no key.
+    Every plugin that is installed and enabled is started, and those of --plugin; what is installed
+    or changed meanwhile is taken up at /new, and by /plugins reload. Without --model and settings
+    it is the scripted model, which needs no network and no key.
 
-    /help lists the commands. /stop or Ctrl+C interrupts the agent while it works, and what is typed meanwhile waits for its turn. Ctrl+C
-    a second time within two seconds, or at the prompt, leaves at once; so does Ctrl+D. Alt+Enter begins another line.
+    /help lists the commands. /stop or Ctrl+C interrupts the agent while it works, and what is typed
+    meanwhile waits for its turn. Ctrl+C a second time within two seconds, or at the prompt, leaves
+    at once; so does Ctrl+D. Alt+Enter begins another line.
 
-    Where stdin or stdout is no terminal, every line of stdin is a message and nobody is asked for approvals.
+    Where stdin or stdout is no terminal, every line of stdin is a message and nobody is asked for
+    approvals.
     """
     import trio
 
@@ -56,7 +65,10 @@ def command(model: str | None, base_url: str | None, plugins: tuple[Path, ...], 
     setup = set_up(model, base_url, plugins)
     with _unechoed():
         face = _face()
-        with tracing.open(face.write) as sink, Memory(resume, lambda line: face.display.notice("warning", line)) as memory:
+        with (
+            tracing.open(face.write) as sink,
+            Memory(resume, lambda line: face.display.notice("warning", line)) as memory,
+        ):
             try:
                 return trio.run(chat, setup, face, memory, sink)
             except (HostError, ModelError, ScriptError) as error:

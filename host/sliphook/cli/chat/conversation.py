@@ -46,7 +46,8 @@ async def chat(setup: Setup, face: Face, memory: Memory, trace: TraceSink | None
     """Talk until the person leaves.
 
     Returns:
-        The exit status: 0 the person left, 130 by Ctrl+C, 128 and the signal's number after another signal.
+        The exit status: 0 the person left, 130 by Ctrl+C, 128 and the signal's number after another
+            signal.
 
     Raises:
         ModelError: the model cannot be used.
@@ -95,7 +96,9 @@ class _Chat:
             more_commands=LEAVING,
         )
         approver = gateway.approve if self._face.asks else None
-        self._host = self._setup.host(told, approver=approver, commands=[*COMMANDS, *LEAVING], trace=trace)
+        self._host = self._setup.host(
+            told, approver=approver, commands=[*COMMANDS, *LEAVING], trace=trace
+        )
         async with self._host as host:
             look_who_is_there(host, self._setup.chosen, told.missing)
             told.from_now_on()
@@ -126,17 +129,24 @@ class _Chat:
         """Say what there is, to a person; in a pipe, what goes on alone."""
         if self._face.asks:
             states = Counter(plugin.state.replace("_", " ") for plugin in host.plugins)
-            plugins = ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
-            self._face.say(f"model: {quote(self._model.name, 64)}; plugins: {plugins}; /help lists the commands")
+            plugins = (
+                ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
+            )
+            self._face.say(
+                f"model: {quote(self._model.name, 64)}; plugins: {plugins}; /help lists the commands"
+            )
         resumed = self._memory.resumed
         if resumed is None:
             return
-        self._face.say(f"going on after {resumed.messages} messages; it began with: {quote(resumed.prompt, 100)}")
+        self._face.say(
+            f"going on after {resumed.messages} messages; it began with: {quote(resumed.prompt, 100)}"
+        )
         if self._face.asks:
             user, answer = self._memory.last_exchange()
             self._face.say("\n".join(filter(None, (f"› {user}", answer))))
 
-    # -- what the person does (see Listener) -------------------------------------------------------------------------
+    # -- what the person does (see Listener)
+    # -------------------------------------------------------------------------
 
     def line(self, text: str) -> Pending | None:
         """See `Listener`."""
@@ -162,7 +172,11 @@ class _Chat:
             self.kill()
             return
         again = self._pressed_s is not None and trio.current_time() - self._pressed_s < AGAIN_S
-        dropped = self._channel.stop("signal", "sigint") if self._channel is not None and not again else None
+        dropped = (
+            self._channel.stop("signal", "sigint")
+            if self._channel is not None and not again
+            else None
+        )
         if dropped is not None:
             self._pressed_s = trio.current_time()
             self._face.say(f"{stopped(dropped)}; Ctrl+C once more leaves at once")
@@ -180,7 +194,8 @@ class _Chat:
         """See `Listener`."""
         self._leave("signal", EXIT_GONE, "sighup")
 
-    # -- signals -------------------------------------------------------------------------------------------------------
+    # -- signals
+    # -------------------------------------------------------------------------------------------------------
 
     def signalled(self, word: str) -> bool:
         """A signal has come; returns whether the conversation goes on."""
@@ -199,7 +214,9 @@ class _Chat:
             self._host.kill()
         self.everything.cancel()
 
-    def _leave(self, reason: EndReason, status: int, invalidation_reason: str | None = None) -> None:
+    def _leave(
+        self, reason: EndReason, status: int, invalidation_reason: str | None = None
+    ) -> None:
         if self._left.is_set():
             return
         self.status = status
@@ -208,7 +225,8 @@ class _Chat:
             self._memory.end(self._channel.session.session_id, reason)
         self._left.set()
 
-    # -- the agent's side --------------------------------------------------------------------------------------------
+    # -- the agent's side
+    # --------------------------------------------------------------------------------------------
 
     def _agent_for(self, channel: Channel) -> Agent:
         conversation = self._memory.conversation(channel.session, self._model.name)
@@ -240,7 +258,10 @@ class _Chat:
 
     def _offer(self) -> None:
         assert self._host is not None
-        plugins = {offer.name: quote(offer.description, _OFFER_CHARS) or f"of {offer.plugin}" for offer in self._host.commands()}
+        plugins = {
+            offer.name: quote(offer.description, _OFFER_CHARS) or f"of {offer.plugin}"
+            for offer in self._host.commands()
+        }
         self._face.offer({**COMMANDS, **LEAVING, **plugins})
 
 

@@ -25,7 +25,10 @@ _READ_BYTES: Final = 65_536
 
 
 class Lines:
-    """See `Face`. Nobody is asked anything: who writes into a pipe does not read on the other side of it."""
+    """See `Face`.
+
+    Nobody is asked anything: who writes into a pipe does not read on the other side of it.
+    """
 
     asks = False
     write = None
@@ -101,7 +104,11 @@ class Lines:
 
 
 class _Output(PlainDisplay):
-    """Stdout and stderr. Where they take nothing any more, the conversation ends: it is no fault of the agent's, and not told as one."""
+    """Stdout and stderr.
+
+    Where they take nothing any more, the conversation ends: it is no fault of the agent's, and not
+    told as one.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -136,8 +143,11 @@ async def _lines() -> AsyncGenerator[str]:
     descriptor = sys.stdin.fileno()
     while True:
         try:
-            # a thread, for stdin may be a file; and not through `sys.stdin`, whose lock a reader would hold when the program ends
-            piece = await trio.to_thread.run_sync(os.read, descriptor, _READ_BYTES, abandon_on_cancel=True)
+            # a thread, for stdin may be a file; and not through `sys.stdin`, whose lock a reader
+            # would hold when the program ends
+            piece = await trio.to_thread.run_sync(
+                os.read, descriptor, _READ_BYTES, abandon_on_cancel=True
+            )
         except OSError:
             piece = b""
         *whole, begun = (begun + piece).split(b"\n")

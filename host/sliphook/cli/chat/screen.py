@@ -1,6 +1,7 @@
 """The screen of a chat: what is said goes above, the prompt stays below, and neither tears the other.
 
-prompt_toolkit runs in a thread with an event loop of its own: a terminal that is slow, stopped or gone holds that thread, never the agent.
+prompt_toolkit runs in a thread with an event loop of its own: a terminal that is slow, stopped or
+gone holds that thread, never the agent.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ class Screen:
         )
         self._prompt.default_buffer.accept_handler = self._accepted
 
-    # -- see Face --------------------------------------------------------------------------------------------------
+    # -- see Face
+    # --------------------------------------------------------------------------------------------------
 
     def write(self, text: str) -> None:
         """See `Face`: lines that are coloured already."""
@@ -135,9 +137,12 @@ class Screen:
         message = self._listener.line(typed)
         shown = without_controls(typed).replace("\n", "\n  ")
         waits = " (waits)" if message is not None and message.queued else ""
-        self.above([("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{waits}\n")])
+        self.above(
+            [("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{waits}\n")]
+        )
 
-    # -- from any thread -------------------------------------------------------------------------------------------
+    # -- from any thread
+    # -------------------------------------------------------------------------------------------
 
     def above(self, text: StyleAndTextTuples) -> None:
         """Show whole lines above the prompt."""
@@ -153,9 +158,14 @@ class Screen:
         self.above(text)
 
     def _model_text(self, delta: str | None) -> None:
-        """Some more of the model's text, or its end. A line that is not whole yet stands just above the prompt."""
+        """Some more of the model's text, or its end.
+
+        A line that is not whole yet stands just above the prompt.
+        """
         with self._lock:
-            whole, newline, self._begun = (self._begun + ("\n" if delta is None else delta)).rpartition("\n")
+            whole, newline, self._begun = (
+                self._begun + ("\n" if delta is None else delta)
+            ).rpartition("\n")
         if newline:
             self.above([("", whole + "\n")])
         else:
@@ -179,7 +189,8 @@ class Screen:
             with contextlib.suppress(trio.RunFinishedError):  # the chat is over
                 self._token.run_sync_soon(function, *args)
 
-    # -- the end ---------------------------------------------------------------------------------------------------
+    # -- the end
+    # ---------------------------------------------------------------------------------------------------
 
     async def _until_it_leaves(self, terminal: TerminalKept) -> None:
         try:
@@ -191,7 +202,10 @@ class Screen:
             raise
 
     async def _show_the_rest(self, terminal: TerminalKept) -> None:
-        """What was not drawn any more. A terminal that takes nothing is not waited for, even where the thread got away in time."""
+        """What was not drawn any more.
+
+        A terminal that takes nothing is not waited for, even where the thread got away in time.
+        """
         with trio.move_on_after(_CLOSE_S, shield=True) as waiting:
             await terminal.write(self._undrawn())
         if waiting.cancelled_caught:
@@ -216,12 +230,15 @@ class Screen:
 
     def _undrawn(self) -> str:
         with self._lock:
-            text = "".join(piece[1] for line in self._above for piece in line) + (f"{self._begun}\n" if self._begun else "")
+            text = "".join(piece[1] for line in self._above for piece in line) + (
+                f"{self._begun}\n" if self._begun else ""
+            )
             self._above.clear()
             self._begun = ""
         return text
 
-    # -- in prompt_toolkit's thread --------------------------------------------------------------------------------
+    # -- in prompt_toolkit's thread
+    # --------------------------------------------------------------------------------
 
     def _live(self) -> None:
         asyncio.run(self._converse())
@@ -262,11 +279,15 @@ class Screen:
             above, self._above = self._above, deque()
             lost, self._lost = self._lost, 0
             rows = wrapped(self._begun, size.columns)
-            if len(rows) > size.rows // 2:  # a long line does not push the prompt from the screen: it is cut where the terminal would
+            if (
+                len(rows) > size.rows // 2
+            ):  # a long line does not push the prompt from the screen: it is cut where the terminal would
                 above.append([("", "\n".join(rows[:-1]) + "\n")])
                 self._begun = rows[-1]
         if lost:
-            above.append([("class:warning", f"{lost} lines were not shown: the terminal is too slow\n")])
+            above.append(
+                [("class:warning", f"{lost} lines were not shown: the terminal is too slow\n")]
+            )
         if above:
             app.renderer.erase()
             for text in above:
@@ -285,14 +306,24 @@ class Screen:
         if self._question is not None:
             return [*text, ("class:question", f"{self._question.prompt} [y/N] ")]
         if self._busy:
-            text.append(("class:status", f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"[: columns - 1] + "\n"))
+            text.append(
+                (
+                    "class:status",
+                    f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"[: columns - 1]
+                    + "\n",
+                )
+            )
         return [*text, ("class:prompt", _PROMPT)]
 
     def _accepted(self, buffer: Any) -> bool:
         """A line was typed: the prompt is empty again."""
         typed: str = buffer.text
         if typed.strip() or self._question is not None:
-            self._tell(self._take, _PROMPT if self._question is None else f"{self._question.prompt} [y/N] ", typed)
+            self._tell(
+                self._take,
+                _PROMPT if self._question is None else f"{self._question.prompt} [y/N] ",
+                typed,
+            )
         return False
 
     def _keys(self) -> KeyBindings:

@@ -51,7 +51,9 @@ def wrapped(text: str, columns: int) -> list[str]:
 class ScreenDisplay(LineDisplay):
     """See `Display`."""
 
-    def __init__(self, text: Callable[[str | None], None], above: Callable[[StyleAndTextTuples], None]) -> None:
+    def __init__(
+        self, text: Callable[[str | None], None], above: Callable[[StyleAndTextTuples], None]
+    ) -> None:
         """Show on a screen.
 
         Args:

@@ -63,7 +63,9 @@ class CommandCompleter(Completer):
     def __init__(self, commands: Callable[[], Mapping[str, str]]) -> None:
         self._commands = commands
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
         """See `Completer` of prompt_toolkit."""
         typed = document.text_before_cursor
         if typed.startswith("/") and " " not in typed:
@@ -91,7 +93,8 @@ class Above(io.StringIO):
 class TerminalKept:
     """The terminal of stdin and stdout, put back as it was at the end of the block, whatever becomes of the thread that draws on it.
 
-    Where it was closed, or takes nothing any more, what is still to be written goes nowhere: nothing may wait for it.
+    Where it was closed, or takes nothing any more, what is still to be written goes nowhere:
+    nothing may wait for it.
     """
 
     def __init__(self) -> None:
@@ -105,7 +108,10 @@ class TerminalKept:
         return self
 
     async def write(self, text: str) -> None:
-        """Write to stdout without ever waiting in it. One that takes nothing any more gets nothing."""
+        """Write to stdout without ever waiting in it.
+
+        One that takes nothing any more gets nothing.
+        """
         if self._given_up:
             return
         output = sys.stdout.fileno()
@@ -133,12 +139,20 @@ class TerminalKept:
             with contextlib.suppress(OSError, termios.error):  # it was closed
                 os.set_blocking(terminal, False)
                 termios.tcflush(terminal, termios.TCOFLUSH)
-                for flow in (termios.TCOOFF, termios.TCOON):  # this wakes whoever waits in a write; room alone does not
+                for flow in (
+                    termios.TCOOFF,
+                    termios.TCOON,
+                ):  # this wakes whoever waits in a write; room alone does not
                     termios.tcflow(terminal, flow)
             self._given_up.append(terminal)
         os.close(nowhere)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         try:
             if self._modes:
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._modes)

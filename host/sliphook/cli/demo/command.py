@@ -13,8 +13,8 @@ from sliphook.cli.tracing import Tracing, trace_options
 def command(tracing: Tracing) -> int:
     """Watch an agent whose plugins deny, answer, hang and crash: about ten seconds.
 
-    Real plugin processes, a real agent loop, and a model that follows a script, so no network and no key. It checks itself: the
-    exit status is 1 if something did not happen.
+    Real plugin processes, a real agent loop, and a model that follows a script, so no network and
+    no key. It checks itself: the exit status is 1 if something did not happen.
     """
     from sliphook.cli.running import Running, run_trio
 

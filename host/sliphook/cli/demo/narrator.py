@@ -22,7 +22,8 @@ class Narrator(LineDisplay):
     """A `Display` that says in front of each line who speaks.
 
     Args:
-        whole: show the model's text when it is complete: something else writes on the terminal too, and would tear it.
+        whole: show the model's text when it is complete: something else writes on the terminal too,
+            and would tear it.
     """
 
     def __init__(self, *, whole: bool = False) -> None:
@@ -32,7 +33,9 @@ class Narrator(LineDisplay):
 
     def opening(self, plugins: Sequence[str]) -> None:
         """The plugins are there: these."""
-        click.echo(f"An agent with {len(plugins)} plugins, each a process of its own: {', '.join(plugins)}.")
+        click.echo(
+            f"An agent with {len(plugins)} plugins, each a process of its own: {', '.join(plugins)}."
+        )
 
     def leaving(self) -> None:
         """The demo is over, and the plugins have to end."""
@@ -76,9 +79,14 @@ class Narrator(LineDisplay):
         """See `Display`."""
         self._line("", f"calls {call.name} {msgspec.json.encode(call.arguments).decode()}")
 
-    def tool_ended(self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None) -> None:
+    def tool_ended(
+        self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None
+    ) -> None:
         """See `Display`."""
-        self._line(call.name, f"{result}{'' if duration_ms is None else f'  ({status} in {duration(duration_ms)})'}")
+        self._line(
+            call.name,
+            f"{result}{'' if duration_ms is None else f'  ({status} in {duration(duration_ms)})'}",
+        )
 
     def denied(self, what: str, reason: str) -> None:
         """See `Display`."""

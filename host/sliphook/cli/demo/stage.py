@@ -32,14 +32,21 @@ class Stage(NamedTuple):
 def set_stage() -> Generator[Stage]:
     """Everything in a folder of its own, which goes when the block is left."""
     with tempfile.TemporaryDirectory(prefix="sliphook-demo-") as folder:
-        yield Stage(plugins=[_write(Path(folder), name) for name in PLUGINS], data_home=Path(folder, "data"))
+        yield Stage(
+            plugins=[_write(Path(folder), name) for name in PLUGINS], data_home=Path(folder, "data")
+        )
 
 
 def _write(folder: Path, name: str) -> Path:
     source = folder / f"{name}.py"
-    source.write_bytes(resources.files("sliphook.cli.demo").joinpath("plugins", source.name).read_bytes())
+    source.write_bytes(
+        resources.files("sliphook.cli.demo").joinpath("plugins", source.name).read_bytes()
+    )
     path = folder / name
     # Not Python's own `#!` line: the kernel takes no path with a space there, and no long one.
-    path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(source))} "$@"\n', encoding="utf-8")
+    path.write_text(
+        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(source))} "$@"\n',
+        encoding="utf-8",
+    )
     path.chmod(0o700)
     return path

@@ -43,16 +43,30 @@ FREE_MS: Final = 250.0
 _SPEAKS_S: Final = 0.4
 
 REPLIES: Final = (
-    Reply(text="I will delete the build folder.", over_s=_SPEAKS_S, calls=[ScriptedCall(name="shell", arguments={"command": DANGEROUS})]),
+    Reply(
+        text="I will delete the build folder.",
+        over_s=_SPEAKS_S,
+        calls=[ScriptedCall(name="shell", arguments={"command": DANGEROUS})],
+    ),
     Reply(text="I was not allowed to, so nothing was deleted.", over_s=_SPEAKS_S),
-    Reply(text="Let me look.", over_s=_SPEAKS_S, calls=[ScriptedCall(name="weather", arguments={"city": "Oslo"})]),
+    Reply(
+        text="Let me look.",
+        over_s=_SPEAKS_S,
+        calls=[ScriptedCall(name="weather", arguments={"city": "Oslo"})],
+    ),
     Reply(text="4 degrees and rain: take a coat.", over_s=_SPEAKS_S),
-    Reply(text="Deploying it now.", over_s=_SPEAKS_S, calls=[ScriptedCall(name="deploy", arguments={"service": "web"})]),
+    Reply(
+        text="Deploying it now.",
+        over_s=_SPEAKS_S,
+        calls=[ScriptedCall(name="deploy", arguments={"service": "web"})],
+    ),
     Reply(text="Still here: a plugin has crashed, and I have not.", over_s=_SPEAKS_S),
 )
 
 
-async def play(stage: Stage, trace: TraceSink | None, narrator: Narrator, running: Running) -> Story:
+async def play(
+    stage: Stage, trace: TraceSink | None, narrator: Narrator, running: Running
+) -> Story:
     """Play all four turns.
 
     Args:
@@ -76,7 +90,11 @@ async def play(stage: Stage, trace: TraceSink | None, narrator: Narrator, runnin
     tool = AgentTool(
         name="shell",
         description="Run a command.",
-        input_schema={"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+        input_schema={
+            "type": "object",
+            "properties": {"command": {"type": "string"}},
+            "required": ["command"],
+        },
         run=shell,
     )
     host = PluginHost(
@@ -90,7 +108,9 @@ async def play(stage: Stage, trace: TraceSink | None, narrator: Narrator, runnin
     running.host = host
     async with host:
         ready = [plugin.name for plugin in host.plugins if plugin.state == "ready"]
-        story.tell(f"{', '.join(ready)}: each a process of its own, ready {story.now_s():.2f} s after the start")
+        story.tell(
+            f"{', '.join(ready)}: each a process of its own, ready {story.now_s():.2f} s after the start"
+        )
         story.check("all four plugins started", ready == list(PLUGINS))
         narrator.opening(ready)
         async with host.session(platform="cli", cwd=str(Path.cwd()), model="scripted") as session:
@@ -120,35 +140,62 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-async def _denied(agent: Agent, story: Story, narrator: Narrator, wire: Wire, ran: list[str]) -> None:
+async def _denied(
+    agent: Agent, story: Story, narrator: Narrator, wire: Wire, ran: list[str]
+) -> None:
     narrator.user("Clean up the build folder.")
     story.tell("you: clean up the build folder")
     outcome = await agent.run("Clean up the build folder.")
     answer = wire.find(lambda record: record.plugin == "guard" and record.verdict == "deny")
     if answer is not None:
-        story.tell(f"guard denied `{DANGEROUS}` {duration(answer.elapsed_ms or 0.0)} after it was asked", at=answer.mono_s)
-    story.check("guard denied the command, and it never ran", answer is not None and not ran and outcome == "completed")
+        story.tell(
+            f"guard denied `{DANGEROUS}` {duration(answer.elapsed_ms or 0.0)} after it was asked",
+            at=answer.mono_s,
+        )
+    story.check(
+        "guard denied the command, and it never ran",
+        answer is not None and not ran and outcome == "completed",
+    )
 
 
 async def _answered(agent: Agent, story: Story, narrator: Narrator, wire: Wire) -> None:
     narrator.user("How is the weather in Oslo?")
     story.tell("you: how is the weather?")
     outcome = await agent.run("How is the weather in Oslo?")
-    answer = wire.find(lambda record: record.plugin == "weather" and record.method == "tool/call" and record.direction == "from_plugin")
+    answer = wire.find(
+        lambda record: (
+            record.plugin == "weather"
+            and record.method == "tool/call"
+            and record.direction == "from_plugin"
+        )
+    )
     if answer is not None:
-        story.tell(f"weather answered the model's tool call in {duration(answer.elapsed_ms or 0.0)}", at=answer.mono_s)
-    read = any(message.role == "tool" and "4 degrees" in (message.content or "") for message in agent.conversation.messages)
-    story.check("weather answered, and the model read it", answer is not None and read and outcome == "completed")
+        story.tell(
+            f"weather answered the model's tool call in {duration(answer.elapsed_ms or 0.0)}",
+            at=answer.mono_s,
+        )
+    read = any(
+        message.role == "tool" and "4 degrees" in (message.content or "")
+        for message in agent.conversation.messages
+    )
+    story.check(
+        "weather answered, and the model read it",
+        answer is not None and read and outcome == "completed",
+    )
 
 
-async def _interrupted(agent: Agent, session: Session, story: Story, narrator: Narrator, wire: Wire) -> None:
+async def _interrupted(
+    agent: Agent, session: Session, story: Story, narrator: Narrator, wire: Wire
+) -> None:
     narrator.user("Deploy the web service.")
     story.tell("you: deploy the web service")
     interrupted_s = 0.0
 
     async def lose_patience() -> None:
         nonlocal interrupted_s
-        await wire.wait_for(lambda record: record.plugin == "sleeper" and record.method == "tool/call")
+        await wire.wait_for(
+            lambda record: record.plugin == "sleeper" and record.method == "tool/call"
+        )
         story.tell("sleeper got the model's tool call, and hangs")
         await trio.sleep(HANG_S)
         narrator.user("/stop")
@@ -164,9 +211,20 @@ async def _interrupted(agent: Agent, session: Session, story: Story, narrator: N
         story.check("sleeper hung, and the agent was free at once after the interrupt", False)
         return
     free_ms = (freed_s - interrupted_s) * 1000
-    reply = wire.find(lambda record: record.plugin == "sleeper" and record.method == "tool/call" and record.direction == "from_plugin")
-    hangs = reply is None and wire.find(lambda record: record.plugin == "sleeper" and record.kind == "exit") is None
-    narrator.says(f"interrupted; the agent was free {duration(free_ms)} later, and sleeper {'still hangs' if hangs else 'has answered'}")
+    reply = wire.find(
+        lambda record: (
+            record.plugin == "sleeper"
+            and record.method == "tool/call"
+            and record.direction == "from_plugin"
+        )
+    )
+    hangs = (
+        reply is None
+        and wire.find(lambda record: record.plugin == "sleeper" and record.kind == "exit") is None
+    )
+    narrator.says(
+        f"interrupted; the agent was free {duration(free_ms)} later, and sleeper {'still hangs' if hangs else 'has answered'}"
+    )
     story.tell(f"you: /stop; the agent was free {duration(free_ms)} later, sleeper still hanging")
     story.check(
         f"sleeper hung, and {duration(free_ms)} after the interrupt the agent was free",
@@ -179,12 +237,20 @@ async def _crashed(agent: Agent, story: Story, narrator: Narrator, wire: Wire) -
     story.tell("you: and the fragile one?")
     before = len(wire.records)
     outcome = await agent.run("And the fragile one?")
-    crash = wire.find(lambda record: record.plugin == "fragile" and record.kind == "exit", after=before)
+    crash = wire.find(
+        lambda record: record.plugin == "fragile" and record.kind == "exit", after=before
+    )
     if crash is not None:
         story.tell("fragile crashed in the hook; the turn went on", at=crash.mono_s)
-    story.check("fragile crashed in its hook, and the turn went on", crash is not None and outcome == "completed")
+    story.check(
+        "fragile crashed in its hook, and the turn went on",
+        crash is not None and outcome == "completed",
+    )
     again = await wire.wait_for(
-        lambda record: record.plugin == "fragile" and record.kind == "lifecycle" and record.verdict == "ready", after=before
+        lambda record: (
+            record.plugin == "fragile" and record.kind == "lifecycle" and record.verdict == "ready"
+        ),
+        after=before,
     )
     if again is not None:
         story.tell("fragile is running again, with nobody's help", at=again.mono_s)

@@ -61,5 +61,9 @@ def summary(story: Story) -> str:
     """The timeline and the checks, for people."""
     moments = sorted(story.moments)
     lines = ["", "What happened", *(f"  {moment.at_s:5.2f} s  {moment.what}" for moment in moments)]
-    lines += ["", "What had to happen", *(f"  {'yes' if check.held else 'NO ':3}  {check.what}" for check in story.checks)]
+    lines += [
+        "",
+        "What had to happen",
+        *(f"  {'yes' if check.held else 'NO ':3}  {check.what}" for check in story.checks),
+    ]
     return "\n".join(lines)

@@ -35,7 +35,9 @@ class Wire:
         """The first record that is wanted, from the one with the index `after` on; None where there is none."""
         return next((record for record in self.records[after:] if wanted(record)), None)
 
-    async def wait_for(self, wanted: Callable[[TraceRecord], bool], *, after: int = 0) -> TraceRecord | None:
+    async def wait_for(
+        self, wanted: Callable[[TraceRecord], bool], *, after: int = 0
+    ) -> TraceRecord | None:
         """The same, but waits for it; None where it does not come within `WAIT_S`."""
         with trio.move_on_after(WAIT_S):
             while (found := self.find(wanted, after=after)) is None:

@@ -27,16 +27,41 @@ _SHOWN = ("config", "grants", "env", "timeout_cap_s", "sandbox", "overrides")
 @click.command("config")
 @name_argument
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--unset", multiple=True, metavar="KEY", help="Take a setting away; may be given several times.")
+@click.option(
+    "--unset", multiple=True, metavar="KEY", help="Take a setting away; may be given several times."
+)
 @grant_options
-@click.option("--revoke", multiple=True, type=click.Choice(get_args(Uses)), help="Take this grant away; may be given several times.")
-@click.option("--no-env", multiple=True, metavar="VARIABLE", help="Do not give it this variable any more; may be given several times.")
-@click.option("--hook", metavar="EVENT", shell_complete=event_names, help="What --priority, --on-failure, --off and --on are about.")
+@click.option(
+    "--revoke",
+    multiple=True,
+    type=click.Choice(get_args(Uses)),
+    help="Take this grant away; may be given several times.",
+)
+@click.option(
+    "--no-env",
+    multiple=True,
+    metavar="VARIABLE",
+    help="Do not give it this variable any more; may be given several times.",
+)
+@click.option(
+    "--hook",
+    metavar="EVENT",
+    shell_complete=event_names,
+    help="What --priority, --on-failure, --off and --on are about.",
+)
 @click.option("--priority", type=int, help="High is asked first.")
-@click.option("--on-failure", type=click.Choice(get_args(OnFailure)), help="What a failed answer counts as.")
+@click.option(
+    "--on-failure", type=click.Choice(get_args(OnFailure)), help="What a failed answer counts as."
+)
 @click.option("--off/--on", "off", default=None, help="Neither ask nor tell it, or do so again.")
-@click.option("--timeout-cap", metavar="S|none", help="Seconds that an answer of its may take at most.")
-@click.option("--sandbox/--no-sandbox", default=None, help="Linux: no network, and no writing but to its own folder.")
+@click.option(
+    "--timeout-cap", metavar="S|none", help="Seconds that an answer of its may take at most."
+)
+@click.option(
+    "--sandbox/--no-sandbox",
+    default=None,
+    help="Linux: no network, and no writing but to its own folder.",
+)
 @json_option
 def command(name: str, as_json: bool, **options: Any) -> int:
     """See what is set for the plugin NAME, or change it. Takes effect with the next session."""
@@ -47,7 +72,10 @@ def command(name: str, as_json: bool, **options: Any) -> int:
         plugin = registry.get(name)
         if any(value not in (None, ()) for value in options.values()):
             plugin = registry.change(name, lambda current: _changed(current, options))
-    row = {"name": plugin.name, **{key: value for key, value in describe(plugin).items() if key in _SHOWN}}
+    row = {
+        "name": plugin.name,
+        **{key: value for key, value in describe(plugin).items() if key in _SHOWN},
+    }
     if as_json:
         print_json(row)
         return EXIT_OK
@@ -61,21 +89,32 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
     config = {**plugin.config, **settings_from(options["settings"], schema)}
     for key in options["unset"]:
         if key not in config:
-            raise Failed(f"{plugin.name} has no setting {key!r}; it has {', '.join(plugin.config) or 'none'}")
+            raise Failed(
+                f"{plugin.name} has no setting {key!r}; it has {', '.join(plugin.config) or 'none'}"
+            )
         del config[key]
     if options["settings"] or options["unset"]:
         check_config(config, schema, "nothing was changed")
     check_env(options["env"])
     granted = uses_among(options["grants"], plugin.name, plugin.manifest.uses or ())
-    for kind, taken, had in (("grant", "revoke", plugin.grants), ("variable", "no_env", plugin.env)):
+    for kind, taken, had in (
+        ("grant", "revoke", plugin.grants),
+        ("variable", "no_env", plugin.env),
+    ):
         for one in options[taken]:
             if one not in had:
-                raise Failed(f"{plugin.name} has no {kind} {one!r}; it has {', '.join(sorted(had)) or 'none'}")
+                raise Failed(
+                    f"{plugin.name} has no {kind} {one!r}; it has {', '.join(sorted(had)) or 'none'}"
+                )
     return dataclasses.replace(
         _overridden(plugin, options),
         config=config,
         grants=(plugin.grants | granted) - frozenset(options["revoke"]),
-        env=tuple(one for one in dict.fromkeys([*plugin.env, *options["env"]]) if one not in options["no_env"]),
+        env=tuple(
+            one
+            for one in dict.fromkeys([*plugin.env, *options["env"]])
+            if one not in options["no_env"]
+        ),
         timeout_cap_s=_cap(options["timeout_cap"], plugin.timeout_cap_s),
         sandbox=plugin.sandbox if options["sandbox"] is None else options["sandbox"],
     )
@@ -84,16 +123,22 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
 def _overridden(plugin: Registered, options: dict[str, Any]) -> Registered:
     from sliphook.plugin.spec import Override
 
-    said = {key: options[key] for key in ("priority", "on_failure", "off") if options[key] is not None}
+    said = {
+        key: options[key] for key in ("priority", "on_failure", "off") if options[key] is not None
+    }
     if options["hook"] is None:
         if said:
             raise click.UsageError("say which hook that is about: --hook EVENT")
         return plugin
     entry = find_entry(options["hook"])
     if not said:
-        raise click.UsageError(f"say what shall be of {entry.name}: --priority, --on-failure, --off or --on")
+        raise click.UsageError(
+            f"say what shall be of {entry.name}: --priority, --on-failure, --off or --on"
+        )
     if said.get("on_failure") == "closed" and "deny" not in entry.decisions:
-        raise click.UsageError(f"--on-failure closed needs a hook that can deny, and {entry.name} cannot")
+        raise click.UsageError(
+            f"--on-failure closed needs a hook that can deny, and {entry.name} cannot"
+        )
     override = dataclasses.replace(plugin.overrides.get(entry.name, Override()), **said)
     return dataclasses.replace(plugin, overrides={**plugin.overrides, entry.name: override})
 

@@ -34,7 +34,9 @@ class Questions:
     def __init__(self, *, yes: bool, what: str) -> None:
         self.yes = yes
         if not yes and not somebody_is_there():
-            raise click.UsageError(f"{what} asks first, and there is no terminal to ask on; give --yes to agree beforehand")
+            raise click.UsageError(
+                f"{what} asks first, and there is no terminal to ask on; give --yes to agree beforehand"
+            )
 
     def confirm(self, question: str) -> None:
         """Go on only if the user agrees.
@@ -49,7 +51,11 @@ class Questions:
         """Which of several rights the user grants, each asked for by itself; `given` are granted already."""
         granted = list(dict.fromkeys(given))
         for name in wanted:
-            if name not in granted and not self.yes and click.confirm(question.format(name), default=False, err=True):
+            if (
+                name not in granted
+                and not self.yes
+                and click.confirm(question.format(name), default=False, err=True)
+            ):
                 granted.append(name)
         return granted
 
@@ -73,7 +79,9 @@ def uses_among(names: Iterable[str], plugin: str, asked: Collection[str]) -> fro
     """
     for name in names:
         if name not in asked:
-            raise Failed(f"{plugin} does not ask for {name}; it asks for {', '.join(sorted(asked)) or 'nothing'}")
+            raise Failed(
+                f"{plugin} does not ask for {name}; it asks for {', '.join(sorted(asked)) or 'nothing'}"
+            )
     return frozenset(cast("Iterable[Uses]", names))
 
 
@@ -82,7 +90,11 @@ def lines_of_file(found: Executable) -> list[str]:
     from sliphook.registry.executables import owner_of
 
     mode = stat.filemode(found.path.stat().st_mode)
-    lines = [says(str(found.path)), f"  owner     {owner_of(found.path)}, {mode}", f"  sha256    {found.sha256}"]
+    lines = [
+        says(str(found.path)),
+        f"  owner     {owner_of(found.path)}, {mode}",
+        f"  sha256    {found.sha256}",
+    ]
     if found.interpreter is not None:
         lines.append(f"  runs in   {says(found.interpreter)}")
     return lines
@@ -91,7 +103,9 @@ def lines_of_file(found: Executable) -> list[str]:
 def lines_of_manifest(manifest: ReadManifest) -> list[str]:
     """What the plugin declares, in lines."""
     wire = manifest.wire
-    head = f"{manifest.name} {says(wire.version or '')}".rstrip() + (f": {says(wire.description)}" if wire.description else "")
+    head = f"{manifest.name} {says(wire.version or '')}".rstrip() + (
+        f": {says(wire.description)}" if wire.description else ""
+    )
     hooks = ", ".join(
         f"{name}{' (closed)' if any(route.on_failure == 'closed' and route.mode == 'hook' for route in routes) else ''}"
         f"{' (replaces)' if any(route.replaces for route in routes) else ''}"
@@ -105,8 +119,12 @@ def lines_of_manifest(manifest: ReadManifest) -> list[str]:
     }
     lines = [head, *(f"  {what:<9} {text}" for what, text in rows.items() if text)]
     for want in manifest.env:
-        notes = ", ".join(note for note, holds in (("required", want.required), ("secret", want.secret)) if holds)
-        lines.append(f"  env       {says(want.name)}{f' ({notes})' if notes else ''}{f': {says(want.why)}' if want.why else ''}")
+        notes = ", ".join(
+            note for note, holds in (("required", want.required), ("secret", want.secret)) if holds
+        )
+        lines.append(
+            f"  env       {says(want.name)}{f' ({notes})' if notes else ''}{f': {says(want.why)}' if want.why else ''}"
+        )
     if wire.disabled:
         lines.append(f"  it leaves itself out for now: {says(wire.disabled)}")
     return lines

@@ -18,7 +18,10 @@ name_argument = click.argument("name", shell_complete=plugin_names)
 @name_argument
 @json_option
 def uninstall(name: str, as_json: bool) -> int:
-    """Forget the plugin NAME: its approval, grants and settings. Its executable and its own data stay where they are."""
+    """Forget the plugin NAME: its approval, grants and settings.
+
+    Its executable and its own data stay where they are.
+    """
     from sliphook.files import paths
     from sliphook.registry import Registry
 
@@ -44,7 +47,10 @@ def enable(name: str, as_json: bool) -> int:
 @name_argument
 @json_option
 def disable(name: str, as_json: bool) -> int:
-    """Do not start the plugin NAME any more; what it guards is not guarded then. Takes effect with the next session."""
+    """Do not start the plugin NAME any more; what it guards is not guarded then.
+
+    Takes effect with the next session.
+    """
     return _switch(name, as_json, to=False)
 
 

@@ -28,18 +28,35 @@ if TYPE_CHECKING:
 
 @click.command("install")
 @click.argument("target", metavar="PATH|NAME", shell_complete=installable)
-@click.option("--yes", is_flag=True, help="Agree to run it and to install it. Grants nothing: name each grant.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Agree to run it and to install it. Grants nothing: name each grant.",
+)
 @click.option("--name", metavar="NAME", help="Install it under this name instead of its own.")
-@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help="A setting for it; may be given several times.")
+@click.option(
+    "--config",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="A setting for it; may be given several times.",
+)
 @grant_options
 @json_option
 def command(
-    target: str, yes: bool, name: str | None, settings: tuple[str, ...], grants: tuple[str, ...], env: tuple[str, ...], as_json: bool
+    target: str,
+    yes: bool,
+    name: str | None,
+    settings: tuple[str, ...],
+    grants: tuple[str, ...],
+    env: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Install the executable at PATH, or the one called sliphook-plugin-NAME on PATH, as a plugin.
 
-    Shows the file and asks before it is run; then runs it once to see what it declares and what it wants, and asks for each grant.
-    Its file is recorded by its hash: if it changes, the plugin is refused until `sliphook trust` accepts it.
+    Shows the file and asks before it is run; then runs it once to see what it declares and what it
+    wants, and asks for each grant. Its file is recorded by its hash: if it changes, the plugin is
+    refused until `sliphook trust` accepts it.
     """
     from sliphook.plugin.spec import PluginSpec
     from sliphook.registry import Registered, Registry
@@ -67,8 +84,14 @@ def command(
         registry.check_free(name or manifest.name)
     config = settings_from(settings, manifest.wire.config_schema)
     check_config(config, manifest.wire.config_schema, "give --config KEY=VALUE")
-    granted = uses_among(questions.grants("Grant {}?", sorted(manifest.uses), [*grants]), manifest.name, manifest.uses)
-    variables = questions.grants("Give it the variable {}?", (want.name for want in manifest.env), [*env])
+    granted = uses_among(
+        questions.grants("Grant {}?", sorted(manifest.uses), [*grants]),
+        manifest.name,
+        manifest.uses,
+    )
+    variables = questions.grants(
+        "Give it the variable {}?", (want.name for want in manifest.env), [*env]
+    )
     plugin = Registered(
         name=name or manifest.name,
         path=found.path,
@@ -85,10 +108,25 @@ def command(
         check_env(variables)
         plugin = registry.add(plugin)
         for other in registry.read():
-            if isinstance(other, Registered) and other.enabled and (shared := _shared(plugin, other)):
-                click.echo(f"sliphook: {plugin.name} will be refused while {other.name} is enabled: both have {shared}", err=True)
+            if (
+                isinstance(other, Registered)
+                and other.enabled
+                and (shared := _shared(plugin, other))
+            ):
+                click.echo(
+                    f"sliphook: {plugin.name} will be refused while {other.name} is enabled: both have {shared}",
+                    err=True,
+                )
     if as_json:
-        print_json({"name": plugin.name, "path": str(plugin.path), "sha256": plugin.sha256, "grants": sorted(granted), "env": variables})
+        print_json(
+            {
+                "name": plugin.name,
+                "path": str(plugin.path),
+                "sha256": plugin.sha256,
+                "grants": sorted(granted),
+                "env": variables,
+            }
+        )
         return EXIT_OK
     click.echo(f"installed {plugin.name}")
     tell_what_is_missing(plugin.name, manifest, granted, variables)
@@ -122,9 +160,16 @@ def _shared(plugin: Registered, other: Registered) -> str | None:
     """A name that only one of two plugins can have, in words."""
     if other.name == plugin.name:
         return None
-    tools = {tool.name for tool in plugin.manifest.tools or ()} & {tool.name for tool in other.manifest.tools or ()}
-    commands = {one.name for one in plugin.manifest.commands or ()} & {one.name for one in other.manifest.commands or ()}
-    names = [*(f"the tool {name}" for name in sorted(tools)), *(f"the command /{name}" for name in sorted(commands))]
+    tools = {tool.name for tool in plugin.manifest.tools or ()} & {
+        tool.name for tool in other.manifest.tools or ()
+    }
+    commands = {one.name for one in plugin.manifest.commands or ()} & {
+        one.name for one in other.manifest.commands or ()
+    }
+    names = [
+        *(f"the tool {name}" for name in sorted(tools)),
+        *(f"the command /{name}" for name in sorted(commands)),
+    ]
     return ", ".join(names) or None
 
 
@@ -166,10 +211,14 @@ class DidNotAnswer(Failed):
     exit_code = EXIT_PLUGIN
 
 
-def tell_what_is_missing(name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: Sequence[str]) -> None:
+def tell_what_is_missing(
+    name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: Sequence[str]
+) -> None:
     """What it wants and was not given, and how that is done later."""
     for use in sorted(manifest.uses - granted):
         click.echo(f"  not granted: {use}; to grant it: sliphook config {name} --grant {use}")
     for want in manifest.env:
         if want.name not in variables:
-            click.echo(f"  not given: {want.name}; to give it: sliphook config {name} --env {want.name}")
+            click.echo(
+                f"  not given: {want.name}; to give it: sliphook config {name} --env {want.name}"
+            )

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 
 @click.command("list")
-@click.option("--available", "show_available", is_flag=True, help="Show the plugins on PATH that could be installed by NAME.")
+@click.option(
+    "--available",
+    "show_available",
+    is_flag=True,
+    help="Show the plugins on PATH that could be installed by NAME.",
+)
 @json_option
 def command(show_available: bool, as_json: bool) -> int:
     """List the installed plugins in their order: state, hooks, tools, grants. Runs nothing."""
@@ -31,7 +36,9 @@ def command(show_available: bool, as_json: bool) -> int:
     if as_json:
         print_json({"plugins": rows})
     elif not rows:
-        click.echo("no plugin is installed; `sliphook install PATH` does that, `sliphook list --available` shows some")
+        click.echo(
+            "no plugin is installed; `sliphook install PATH` does that, `sliphook list --available` shows some"
+        )
     else:
         click.echo("\n".join(line for row in rows for line in _lines(row)))
     return EXIT_OK
@@ -47,7 +54,13 @@ def describe(plugin: Registered) -> dict[str, Any]:
     spec = plugin.spec({})
     read, broken = recorded_manifest(spec)
     hooks = [
-        {"event": name, "mode": route.mode, "on_failure": route.on_failure, "priority": route.priority, "replaces": route.replaces}
+        {
+            "event": name,
+            "mode": route.mode,
+            "on_failure": route.on_failure,
+            "priority": route.priority,
+            "replaces": route.replaces,
+        }
         for name, routes in (read.routes.items() if read is not None else ())
         for route in routes
     ]
@@ -72,7 +85,9 @@ def describe(plugin: Registered) -> dict[str, Any]:
         "timeout_cap_s": plugin.timeout_cap_s,
         "sandbox": plugin.sandbox,
         "config": masked(dict(plugin.config), frozenset(secret_values(spec, manifest))),
-        "overrides": {name: msgspec.to_builtins(override) for name, override in plugin.overrides.items()},
+        "overrides": {
+            name: msgspec.to_builtins(override) for name, override in plugin.overrides.items()
+        },
     }
 
 
@@ -81,7 +96,10 @@ def _broken(broken: Broken) -> dict[str, Any]:
 
 
 def _lines(row: dict[str, Any]) -> list[str]:
-    head = f"{row.get('order', '-'):>3}  {row['name']}  {says(row.get('version') or '')}".rstrip() + f"  {row['state']}"
+    head = (
+        f"{row.get('order', '-'):>3}  {row['name']}  {says(row.get('version') or '')}".rstrip()
+        + f"  {row['state']}"
+    )
     lines = [head]
     if row["why"]:
         lines.append(f"     {says(row['why'])}")
@@ -118,7 +136,10 @@ def _available(as_json: bool) -> int:
 
     with failing():
         paths = {one.path for one in Registry().read() if isinstance(one, Registered)}
-    rows = [{"name": name, "path": str(path), "installed": path.resolve() in paths} for name, path in available().items()]
+    rows = [
+        {"name": name, "path": str(path), "installed": path.resolve() in paths}
+        for name, path in available().items()
+    ]
     if as_json:
         print_json({"available": rows})
     elif not rows:
@@ -126,5 +147,7 @@ def _available(as_json: bool) -> int:
     else:
         width = max(len(str(row["name"])) for row in rows)
         for row in rows:
-            click.echo(f"{row['name']:<{width}}  {says(str(row['path']))}{'  (installed)' if row['installed'] else ''}")
+            click.echo(
+                f"{row['name']:<{width}}  {says(str(row['path']))}{'  (installed)' if row['installed'] else ''}"
+            )
     return EXIT_OK

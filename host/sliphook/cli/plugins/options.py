@@ -19,9 +19,18 @@ HIDDEN = "***"
 def grant_options(command: _F) -> _F:
     """Adds `--grant` and `--env`, as the parameters `grants` and `env`."""
     uses = click.option(
-        "--grant", "grants", multiple=True, type=click.Choice(get_args(Uses)), help="Grant it this; may be given several times."
+        "--grant",
+        "grants",
+        multiple=True,
+        type=click.Choice(get_args(Uses)),
+        help="Grant it this; may be given several times.",
     )
-    env = click.option("--env", multiple=True, metavar="VARIABLE", help="Give it this environment variable; may be given several times.")
+    env = click.option(
+        "--env",
+        multiple=True,
+        metavar="VARIABLE",
+        help="Give it this environment variable; may be given several times.",
+    )
     return uses(env(command))
 
 
@@ -51,7 +60,9 @@ def check_env(names: Sequence[str]) -> None:
 
 
 def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings that `KEY=VALUE` means. A value is text where the plugin's schema says so or it is no JSON, else what it is in JSON.
+    """The settings that `KEY=VALUE` means.
+
+    A value is text where the plugin's schema says so or it is no JSON, else what it is in JSON.
 
     Raises:
         click.UsageError: one of them has no key, or a value that cannot be kept.
@@ -84,9 +95,18 @@ def why_not_kept(value: object) -> str | None:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return "the number is too large"
     if isinstance(value, dict):
-        return next((why for inner in cast("dict[str, object]", value).values() if (why := why_not_kept(inner))), None)
+        return next(
+            (
+                why
+                for inner in cast("dict[str, object]", value).values()
+                if (why := why_not_kept(inner))
+            ),
+            None,
+        )
     if isinstance(value, list):
-        return next((why for inner in cast("list[object]", value) if (why := why_not_kept(inner))), None)
+        return next(
+            (why for inner in cast("list[object]", value) if (why := why_not_kept(inner))), None
+        )
     return None
 
 
@@ -108,7 +128,9 @@ def check_config(config: Mapping[str, Any], schema: dict[str, Any] | None, advic
 def masked(value: Any, secrets: frozenset[str]) -> Any:
     """The settings with every secret hidden."""
     if isinstance(value, Mapping):
-        return {key: masked(inner, secrets) for key, inner in cast("Mapping[str, Any]", value).items()}
+        return {
+            key: masked(inner, secrets) for key, inner in cast("Mapping[str, Any]", value).items()
+        }
     if isinstance(value, list):
         return [masked(inner, secrets) for inner in cast("list[object]", value)]
     return HIDDEN if not isinstance(value, bool) and str(value) in secrets else value

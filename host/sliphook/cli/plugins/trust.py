@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 
 @click.command("trust")
 @name_argument
-@click.option("--yes", is_flag=True, help="Agree to run it and to record it. Grants nothing: name each grant.")
+@click.option(
+    "--yes", is_flag=True, help="Agree to run it and to record it. Grants nothing: name each grant."
+)
 @grant_options
 @json_option
-def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...], as_json: bool) -> int:
+def command(
+    name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...], as_json: bool
+) -> int:
     """Accept the plugin NAME as it is now: its file, and what it asks for.
 
-    Shows what has changed since it was approved, asks, runs it once, and shows what it asks for beyond what it did.
+    Shows what has changed since it was approved, asks, runs it once, and shows what it asks for
+    beyond what it did.
     """
     from sliphook.files import paths
     from sliphook.registry import Registry
@@ -42,17 +47,27 @@ def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...],
     questions = Questions(yes=yes, what="trust")
     quiet = as_json and yes
     if found.sha256 != old.sha256:
-        show([*lines_of_file(found), f"  before    {old.sha256}", "", WITH_YOUR_RIGHTS], quiet=quiet)
+        show(
+            [*lines_of_file(found), f"  before    {old.sha256}", "", WITH_YOUR_RIGHTS], quiet=quiet
+        )
         questions.confirm("Its file has changed. Run it once, to see what it wants?")
-    now = dataclasses.replace(old, path=found.path, sha256=found.sha256, interpreter=found.interpreter)
+    now = dataclasses.replace(
+        old, path=found.path, sha256=found.sha256, interpreter=found.interpreter
+    )
     spec = dataclasses.replace(now.spec(os.environ), recorded=None)
     manifest = meet(spec, paths.plugin_data() / name)
     more = _more(old, manifest)
     if more:
         show(["It asks for more than was approved:", *(f"  {one}" for one in more)], quiet=quiet)
     new_uses = sorted(manifest.uses - frozenset(old.manifest.uses or ()))
-    new_env = [want.name for want in manifest.env if want.name not in {known.name for known in old.manifest.env or ()}]
-    added = uses_among(questions.grants("Grant {}?", new_uses, grants), manifest.name, manifest.uses)
+    new_env = [
+        want.name
+        for want in manifest.env
+        if want.name not in {known.name for known in old.manifest.env or ()}
+    ]
+    added = uses_among(
+        questions.grants("Grant {}?", new_uses, grants), manifest.name, manifest.uses
+    )
     more_env = questions.grants("Give it the variable {}?", new_env, env)
     if more or found.sha256 != old.sha256:
         questions.confirm(f"Accept {name} as it is now?")
@@ -64,7 +79,8 @@ def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...],
             sha256=found.sha256,
             interpreter=found.interpreter,
             manifest=manifest.wire,
-            grants=(current.grants | added) & manifest.uses,  # what was revoked while we asked is not granted again
+            grants=(current.grants | added)
+            & manifest.uses,  # what was revoked while we asked is not granted again
             env=tuple(dict.fromkeys([*current.env, *more_env])),
         )
 
@@ -72,7 +88,16 @@ def command(name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...],
         new = registry.change(name, renew)
     changed = found.sha256 != old.sha256 or manifest.wire != old.manifest
     if as_json:
-        print_json({"name": name, "changed": changed, "sha256": found.sha256, "more": more, "grants": sorted(new.grants), "env": new.env})
+        print_json(
+            {
+                "name": name,
+                "changed": changed,
+                "sha256": found.sha256,
+                "more": more,
+                "grants": sorted(new.grants),
+                "env": new.env,
+            }
+        )
         return EXIT_OK
     click.echo(f"{name} is accepted as it is now" if changed else f"{name} is as it was approved")
     tell_what_is_missing(name, manifest, new.grants, new.env)

@@ -17,17 +17,24 @@ from .model_options import model_options
 @model_options
 @plugin_option
 @trace_options
-def command(prompt: str, model: str | None, base_url: str | None, plugins: tuple[Path, ...], tracing: Tracing) -> int:
+def command(
+    prompt: str,
+    model: str | None,
+    base_url: str | None,
+    plugins: tuple[Path, ...],
+    tracing: Tracing,
+) -> int:
     """Give PROMPT to an agent and print what the model says.
 
-    Every plugin that is installed and enabled is started, and those of --plugin. Without --model and settings it is the scripted
-    model, which needs no network and no key. The key of a server is SLIPHOOK_API_KEY of the environment, or else OPENAI_API_KEY or
-    ANTHROPIC_API_KEY.
+    Every plugin that is installed and enabled is started, and those of --plugin. Without --model
+    and settings it is the scripted model, which needs no network and no key. The key of a server is
+    SLIPHOOK_API_KEY of the environment, or else OPENAI_API_KEY or ANTHROPIC_API_KEY.
 
     What is said is recorded (see: sliphook sessions), and `sliphook chat --resume` goes on with it.
 
-    The model's text goes to stdout; tool calls, their progress, denials and notices go to stderr. Ctrl+C interrupts the turn, a second
-    one leaves at once. Exit status: 0 the turn was completed, 1 it was not, 130 after Ctrl+C.
+    The model's text goes to stdout; tool calls, their progress, denials and notices go to stderr.
+    Ctrl+C interrupts the turn, a second one leaves at once. Exit status: 0 the turn was completed,
+    1 it was not, 130 after Ctrl+C.
     """
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")

@@ -34,7 +34,8 @@ class Memory:
         """Open the transcripts; use it as `with`.
 
         Args:
-            resume: the beginning of a session's id, "" for the last one of this folder, None for a new one.
+            resume: the beginning of a session's id, "" for the last one of this folder, None for a
+                new one.
             tell: takes a line for the user when nothing can be recorded.
 
         Raises:
@@ -49,7 +50,9 @@ class Memory:
             self._transcripts = self._stack.enter_context(Transcripts.open(default_file(), tell))
             if resume is not None:
                 self.resumed = (
-                    self._transcripts.find(resume) if resume else self._transcripts.find(None, cwd=str(here()), platform=PLATFORM)
+                    self._transcripts.find(resume)
+                    if resume
+                    else self._transcripts.find(None, cwd=str(here()), platform=PLATFORM)
                 )
         except TranscriptError as error:
             if resume is not None:
@@ -60,7 +63,12 @@ class Memory:
     def __enter__(self) -> Memory:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self._stack.close()
 
     def conversation(self, session: Session, model: str) -> Conversation:
@@ -74,7 +82,9 @@ class Memory:
         if self._recorded is not None:
             self.end(self._recorded, "reset")
         self._recorded = session.session_id
-        recorder = self._transcripts.begin(session.session_id, session.session_key, session.platform, session.cwd, model)
+        recorder = self._transcripts.begin(
+            session.session_id, session.session_key, session.platform, session.cwd, model
+        )
         goes_on = self.resumed is not None and self.resumed.session_id == session.session_id
         try:
             self._said = self._transcripts.load(session.session_id) if goes_on else ()

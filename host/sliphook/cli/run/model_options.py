@@ -20,6 +20,8 @@ def model_options(command: _F) -> _F:
         help="The scripted model, a script of replies, a model of OpenAI or of the server, or anthropic/NAME.",
     )
     base_url = click.option(
-        "--base-url", metavar="URL", help="A server that speaks OpenAI's or Anthropic's API, such as http://127.0.0.1:8080/v1."
+        "--base-url",
+        metavar="URL",
+        help="A server that speaks OpenAI's or Anthropic's API, such as http://127.0.0.1:8080/v1.",
     )
     return model(base_url(command))

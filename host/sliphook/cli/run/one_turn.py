@@ -30,10 +30,15 @@ if TYPE_CHECKING:
 
 PROGRESS_S: Final = 1.0
 PIPED_PROGRESS_S: Final = 10.0
-"""How often the progress of one call is shown where nobody may be watching. What is written there cannot be taken back."""
+"""How often the progress of one call is shown where nobody may be watching.
+
+What is written there cannot be taken back.
+"""
 
 
-async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows_trace: bool = False) -> int:
+async def run_one_turn(
+    prompt: str, setup: Setup, trace: TraceSink | None, shows_trace: bool = False
+) -> int:
     """Run an agent on one prompt.
 
     Args:
@@ -43,7 +48,8 @@ async def run_one_turn(prompt: str, setup: Setup, trace: TraceSink | None, shows
         shows_trace: the trace is written to stderr as it comes.
 
     Returns:
-        The exit status: 0 the turn was completed, 1 it was not, 128 and the signal's number after a signal.
+        The exit status: 0 the turn was completed, 1 it was not, 128 and the signal's number after a
+            signal.
 
     Raises:
         ModelError: the model cannot be used.
@@ -68,7 +74,9 @@ class _Run:
         everything: cancelled where a signal comes and no turn is open.
     """
 
-    def __init__(self, model: Model, display: PlainDisplay, memory: Memory, *, shows_progress: bool) -> None:
+    def __init__(
+        self, model: Model, display: PlainDisplay, memory: Memory, *, shows_progress: bool
+    ) -> None:
         self.everything = trio.CancelScope()
         self._model = model
         self._display = display
@@ -97,20 +105,28 @@ class _Run:
 
     async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
-        told = Told(self._display, self._progress, progress_every_s=PROGRESS_S if sys.stderr.isatty() else PIPED_PROGRESS_S)
+        told = Told(
+            self._display,
+            self._progress,
+            progress_every_s=PROGRESS_S if sys.stderr.isatty() else PIPED_PROGRESS_S,
+        )
         approver = self._person.approve if self._person is not None else None
         self._host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
         async with self._host as host:
             look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()
-            async with host.session(platform=PLATFORM, cwd=here(), model=self._model.name) as session:
+            async with host.session(
+                platform=PLATFORM, cwd=here(), model=self._model.name
+            ) as session:
                 self._session = session
                 if await self._command(host, session, prompt):
                     return EXIT_OK
                 outcome = await self._agent_turn(host, session, prompt, setup.max_model_calls)
         return EXIT_OK if outcome == "completed" else EXIT_FAILED
 
-    async def _agent_turn(self, host: PluginHost, session: Session, prompt: str, max_model_calls: int) -> TurnOutcome:
+    async def _agent_turn(
+        self, host: PluginHost, session: Session, prompt: str, max_model_calls: int
+    ) -> TurnOutcome:
         agent = Agent(
             host,
             session,
@@ -148,6 +164,8 @@ class _Run:
 def _display(*, whole: bool) -> PlainDisplay:
     if not sys.stderr.isatty():
         return PlainDisplay()
-    from sliphook.agent.ui.rich_display import TerminalDisplay  # rich only where there is a terminal
+    from sliphook.agent.ui.rich_display import (
+        TerminalDisplay,
+    )  # rich only where there is a terminal
 
     return TerminalDisplay(whole=whole)

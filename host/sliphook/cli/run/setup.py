@@ -32,13 +32,20 @@ PLATFORM: Final = "cli"
 class Told:
     """The host's callbacks, for a display."""
 
-    def __init__(self, display: LineDisplay, progress: Callable[[str], None], *, progress_every_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        display: LineDisplay,
+        progress: Callable[[str], None],
+        *,
+        progress_every_s: float = 0.0,
+    ) -> None:
         """Show things to the user.
 
         Args:
             display: takes the lines.
             progress: takes a few words of how far a plugin has come.
-            progress_every_s: a call's progress is shown once in this time; what comes between is not.
+            progress_every_s: a call's progress is shown once in this time; what comes between is
+                not.
         """
         self._display = display
         self._progress = progress
@@ -71,7 +78,9 @@ class Told:
         if self._progress_every_s:
             self._progress_again_s[call] = now_s + self._progress_every_s
         how_far = f"{progress.fraction:.0%}" if progress.fraction is not None else ""
-        self._progress(f"{progress.plugin}: {' '.join(part for part in (how_far, progress.message or '') if part)}")
+        self._progress(
+            f"{progress.plugin}: {' '.join(part for part in (how_far, progress.message or '') if part)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +103,14 @@ class Setup:
         """In one turn."""
         return self.settings.max_model_calls or MAX_MODEL_CALLS
 
-    def host(self, told: Told, *, approver: Approver | None, commands: Iterable[str], trace: TraceSink | None) -> PluginHost:
+    def host(
+        self,
+        told: Told,
+        *,
+        approver: Approver | None,
+        commands: Iterable[str],
+        trace: TraceSink | None,
+    ) -> PluginHost:
         """A host for the chosen plugins, which is not open yet.
 
         Args:

@@ -25,11 +25,19 @@ if TYPE_CHECKING:
 class _Trace(click.Command):
     """`sliphook trace FILE`, but for `sliphook trace replay FILE`, which is a command of its own."""
 
-    def make_context(self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any) -> click.Context:
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
         if args and args[0] == "replay":
             from .replay import command as replay
 
-            context: click.Context = replay.make_context("trace replay", args[1:], parent=parent, **extra)
+            context: click.Context = replay.make_context(
+                "trace replay", args[1:], parent=parent, **extra
+            )
             return context
         return super().make_context(info_name, args, parent=parent, **extra)
 
@@ -41,12 +49,36 @@ class _Trace(click.Command):
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-v", "--verbose", is_flag=True, help="Show the messages' bodies, too.")
-@click.option("--filter", "wanted", type=FilterType(), metavar="KEY=VALUE,…", help="Only what fits: plugin=, method=, event=, slow=50ms.")
-@click.option("--turn", metavar="N", help="Only the turn with this number, from 1, or whose id begins so.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is added to the file, until Ctrl+C.")
-@click.option("--summary", is_flag=True, help="Count, durations, failures and bytes for each plugin and each thing asked of it.")
-@click.option("--timeline", type=click.Path(path_type=Path), metavar="OUT", help="Draw a picture into OUT, an .svg or an .html.")
-@click.option("--perfetto", type=click.Path(path_type=Path), metavar="OUT", help="Write OUT, a .json for https://ui.perfetto.dev.")
+@click.option(
+    "--filter",
+    "wanted",
+    type=FilterType(),
+    metavar="KEY=VALUE,…",
+    help="Only what fits: plugin=, method=, event=, slow=50ms.",
+)
+@click.option(
+    "--turn", metavar="N", help="Only the turn with this number, from 1, or whose id begins so."
+)
+@click.option(
+    "-f", "--follow", is_flag=True, help="Go on with what is added to the file, until Ctrl+C."
+)
+@click.option(
+    "--summary",
+    is_flag=True,
+    help="Count, durations, failures and bytes for each plugin and each thing asked of it.",
+)
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Draw a picture into OUT, an .svg or an .html.",
+)
+@click.option(
+    "--perfetto",
+    type=click.Path(path_type=Path),
+    metavar="OUT",
+    help="Write OUT, a .json for https://ui.perfetto.dev.",
+)
 @json_option
 def command(
     file: Path,
@@ -63,7 +95,12 @@ def command(
 
     A line of FILE that is no record is named and passed over.
     """
-    views = {"--follow": follow, "--summary": summary, "--timeline": timeline, "--perfetto": perfetto}
+    views = {
+        "--follow": follow,
+        "--summary": summary,
+        "--timeline": timeline,
+        "--perfetto": perfetto,
+    }
     given = [name for name, value in views.items() if value]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} are two views: give one at a time")

@@ -35,17 +35,37 @@ _SHOWN: Final = 40
 
 @click.command("replay")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--plugin", "path", required=True, metavar="PATH", type=click.Path(path_type=Path), help="The plugin's executable.")
-@click.option("--as", "name", metavar="NAME", help="Which plugin of the trace; may be left out where there is one alone.")
+@click.option(
+    "--plugin",
+    "path",
+    required=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The plugin's executable.",
+)
+@click.option(
+    "--as",
+    "name",
+    metavar="NAME",
+    help="Which plugin of the trace; may be left out where there is one alone.",
+)
 @timeout_option
 @json_option
 @trace_options
-def command(file: Path, path: Path, name: str | None, timeout_s: float | None, as_json: bool, tracing: Tracing) -> int:
+def command(
+    file: Path,
+    path: Path,
+    name: str | None,
+    timeout_s: float | None,
+    as_json: bool,
+    tracing: Tracing,
+) -> int:
     """Send the plugin at PATH what the host had sent to one plugin of the trace FILE, and compare what it answers.
 
-    In the recorded order, but as fast as the plugin is: where the trace has an answer, the answer is waited for; what the host had
-    withdrawn is withdrawn; what the plugin asks the host is answered as it was. Times are shown and not compared. What the
-    trace had redacted counts as unchanged. The process gets an empty folder, and of the environment that its manifest asks for
+    In the recorded order, but as fast as the plugin is: where the trace has an answer, the answer
+    is waited for; what the host had withdrawn is withdrawn; what the plugin asks the host is
+    answered as it was. Times are shown and not compared. What the trace had redacted counts as
+    unchanged. The process gets an empty folder, and of the environment that its manifest asks for
     what is set here.
 
     Exit status: 0 everything is as it was, 3 something differs or the plugin did not start.
@@ -88,10 +108,14 @@ def _choose(file: Path, name: str | None) -> tuple[str, list[Life]]:
     chosen = next(iter(plugins)) if name is None else name
     if chosen not in plugins:
         near = nearest(chosen, list(plugins))
-        raise click.UsageError(f"--as: {file} has no plugin {chosen!r}; {f'did you mean {near!r}?' if near else f'there is {names}'}")
+        raise click.UsageError(
+            f"--as: {file} has no plugin {chosen!r}; {f'did you mean {near!r}?' if near else f'there is {names}'}"
+        )
     lives = script_of(plugins[chosen])
     if not lives:
-        raise Failed(f"{file}: the host had sent {says(chosen)} nothing, so there is nothing to replay")
+        raise Failed(
+            f"{file}: the host had sent {says(chosen)} nothing, so there is nothing to replay"
+        )
     return chosen, lives
 
 

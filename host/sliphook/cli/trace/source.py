@@ -33,7 +33,9 @@ class TraceFile:
         turn: The number of a turn, from 1, or the beginning of its id; None: all of them.
     """
 
-    def __init__(self, path: Path, wanted: TraceFilter | None = None, turn: str | None = None) -> None:
+    def __init__(
+        self, path: Path, wanted: TraceFilter | None = None, turn: str | None = None
+    ) -> None:
         self.path = path
         self._wanted = wanted
         self._turn = turn
@@ -50,12 +52,17 @@ class TraceFile:
             from sliphook.trace.one_turn import only_turn, turn_named
 
             try:
-                records = only_turn(records, turn_named(self._turn, self._read(lambda line, why: None)))
+                records = only_turn(
+                    records, turn_named(self._turn, self._read(lambda line, why: None))
+                )
             except LookupError as error:
                 raise Failed(f"{self.path}: {error.args[0]}") from None
         yield from self._sift(records)
         if self._strange > _NAMED:
-            click.echo(f"sliphook: {self.path}: {self._strange - _NAMED:,} more lines are no records", err=True)
+            click.echo(
+                f"sliphook: {self.path}: {self._strange - _NAMED:,} more lines are no records",
+                err=True,
+            )
 
     def follow(self) -> Iterator[TraceRecord]:
         """The same, and what is added later; never ends by itself.
@@ -100,4 +107,6 @@ class TraceFile:
     def _name_line(self, line: int, why: str) -> None:
         self._strange += 1
         if self._strange <= _NAMED:
-            click.echo(f"sliphook: {self.path}, line {line}: {quote(why, 200)}; passed over", err=True)
+            click.echo(
+                f"sliphook: {self.path}, line {line}: {quote(why, 200)}; passed over", err=True
+            )

@@ -31,19 +31,35 @@ _NAME_CHARS: Final = 64
 
 def show_summary(summary: TraceSummary) -> None:
     """Print it on stdout: a table a plugin."""
-    console = Console(highlight=False, width=max(80, min(140, shutil.get_terminal_size((120, 24)).columns)))
+    console = Console(
+        highlight=False, width=max(80, min(140, shutil.get_terminal_size((120, 24)).columns))
+    )
     console.print(Text(_heading(summary), style="bold"))
-    longest_ms = max((row.max_ms for plugin in summary.plugins for row in plugin.rows if row.max_ms is not None), default=_LEAST_MS)
+    longest_ms = max(
+        (row.max_ms for plugin in summary.plugins for row in plugin.rows if row.max_ms is not None),
+        default=_LEAST_MS,
+    )
     for plugin in summary.plugins:
         console.print()
         life = _life(plugin)
-        console.print(Text.assemble((quote(plugin.name, _NAME_CHARS), "bold cyan"), "  " if life else "", life))
+        console.print(
+            Text.assemble(
+                (quote(plugin.name, _NAME_CHARS), "bold cyan"), "  " if life else "", life
+            )
+        )
         if plugin.rows:
             console.print(_table(plugin.rows, longest_ms, bars=console.width >= _WIDE))
-    if console.width >= _WIDE and any(row.max_ms is not None for plugin in summary.plugins for row in plugin.rows):
+    if console.width >= _WIDE and any(
+        row.max_ms is not None for plugin in summary.plugins for row in plugin.rows
+    ):
         console.print()
         scale = f"{duration(_LEAST_MS)} to {duration(max(longest_ms, _LEAST_MS))}"
-        console.print(Text(f"The bars: ━ to the p50, ─ to the p99, · to the longest; their scale is logarithmic, {scale}.", style="dim"))
+        console.print(
+            Text(
+                f"The bars: ━ to the p50, ─ to the p99, · to the longest; their scale is logarithmic, {scale}.",
+                style="dim",
+            )
+        )
 
 
 def _heading(summary: TraceSummary) -> str:
@@ -68,7 +84,11 @@ def _life(plugin: PluginSummary) -> Text:
         (f"{count(plugin.dropped, 'message')} lost: its queue was full", plugin.dropped, "red"),
         (count(plugin.late, "late answer"), plugin.late, "yellow"),
         (f"{plugin.refused:,} refused or stray", plugin.refused, "red"),
-        (count(plugin.stderr_lines, "line on stderr", "lines on stderr"), plugin.stderr_lines, "dim"),
+        (
+            count(plugin.stderr_lines, "line on stderr", "lines on stderr"),
+            plugin.stderr_lines,
+            "dim",
+        ),
     ]
     return Text(", ").join(Text(words, style=style) for words, worth, style in said if worth)
 
@@ -83,9 +103,19 @@ def _table(rows: Sequence[Row], longest_ms: float, *, bars: bool) -> Table:
     table.add_column("bytes", justify="right", no_wrap=True, min_width=9)
     table.add_column("", overflow="fold")
     for row in rows:
-        times = (Text("" if value is None else duration(value)) for value in (row.p50_ms, row.p99_ms, row.max_ms))
+        times = (
+            Text("" if value is None else duration(value))
+            for value in (row.p50_ms, row.p99_ms, row.max_ms)
+        )
         bar = [_bar(row, longest_ms)] if bars else []
-        table.add_row(Text(f"  {quote(row.what, _NAME_CHARS)}"), f"{row.count:,}", *times, *bar, size(row.bytes), _faults(row))
+        table.add_row(
+            Text(f"  {quote(row.what, _NAME_CHARS)}"),
+            f"{row.count:,}",
+            *times,
+            *bar,
+            size(row.bytes),
+            _faults(row),
+        )
     return table
 
 
@@ -101,8 +131,12 @@ def _faults(row: Row) -> Text:
 def _bar(row: Row, longest_ms: float) -> Text:
     if row.p50_ms is None or row.p99_ms is None or row.max_ms is None:
         return Text("")
-    p50, p99, longest = (_chars(value, longest_ms) for value in (row.p50_ms, row.p99_ms, row.max_ms))
-    return Text.assemble(("━" * p50, "green"), ("─" * (p99 - p50), "yellow"), ("·" * (longest - p99), "dim"))
+    p50, p99, longest = (
+        _chars(value, longest_ms) for value in (row.p50_ms, row.p99_ms, row.max_ms)
+    )
+    return Text.assemble(
+        ("━" * p50, "green"), ("─" * (p99 - p50), "yellow"), ("·" * (longest - p99), "dim")
+    )
 
 
 def _chars(value_ms: float, longest_ms: float) -> int:

@@ -1,4 +1,7 @@
-"""Pure: a trace in the Trace Event Format, which https://ui.perfetto.dev and chrome://tracing open. A process a plugin, a thread a row."""
+"""Pure: a trace in the Trace Event Format, which https://ui.perfetto.dev and chrome://tracing open.
+
+A process a plugin, a thread a row.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +40,20 @@ class _Writer:
         story = self._story
         yield from _named(_AGENT, "agent")
         thread = 0
-        for title, spans in (("sessions", story.sessions), ("turns", story.turns), ("model calls", story.models), ("tools", story.tools)):
+        for title, spans in (
+            ("sessions", story.sessions),
+            ("turns", story.turns),
+            ("model calls", story.models),
+            ("tools", story.tools),
+        ):
             for row in _rows(spans):
                 thread += 1
                 yield _thread(_AGENT, thread, title)
                 yield from (self._slice(_AGENT, thread, span) for span in row)
         for one in story.interrupts:
-            yield self._instant(_AGENT, 1, f"interrupt: {quote(one.reason, _NAME_CHARS)}", one.at_s, scope="g")
+            yield self._instant(
+                _AGENT, 1, f"interrupt: {quote(one.reason, _NAME_CHARS)}", one.at_s, scope="g"
+            )
         for number, lane in enumerate(story.lanes, _AGENT + 1):
             yield from self._plugin(number, lane)
 
@@ -51,8 +61,14 @@ class _Writer:
         yield from _named(number, quote(lane.name, _NAME_CHARS))
         yield _thread(number, 1, "process")
         for process in lane.processes:
-            ended = quote(process.why or "ended", _BODY_CHARS) if process.ended else "alive at the end of the trace"
-            yield self._complete(number, 1, "process", process.begin_s, process.end_s, {"end": ended})
+            ended = (
+                quote(process.why or "ended", _BODY_CHARS)
+                if process.ended
+                else "alive at the end of the trace"
+            )
+            yield self._complete(
+                number, 1, "process", process.begin_s, process.end_s, {"end": ended}
+            )
             if process.died:
                 yield self._instant(number, 1, "died", process.end_s, scope="p", why=ended)
         yield _thread(number, 2, "events")
@@ -63,18 +79,56 @@ class _Writer:
             yield from (self._slice(number, thread, span) for span in row)
 
     def _mark(self, number: int, mark: Mark) -> dict[str, Any]:
-        return self._instant(number, 2, quote(mark.what, _NAME_CHARS), mark.at_s, scope="t", **_bodies([mark.record]))
+        return self._instant(
+            number, 2, quote(mark.what, _NAME_CHARS), mark.at_s, scope="t", **_bodies([mark.record])
+        )
 
     def _slice(self, number: int, thread: int, span: Span) -> dict[str, Any]:
-        told = {"state": span.state, "verdict": None if span.verdict is None else quote(span.verdict, _NAME_CHARS)}
-        return self._complete(number, thread, quote(span.what, _NAME_CHARS), span.begin_s, span.end_s, {**told, **_bodies(span.records)})
+        told = {
+            "state": span.state,
+            "verdict": None if span.verdict is None else quote(span.verdict, _NAME_CHARS),
+        }
+        return self._complete(
+            number,
+            thread,
+            quote(span.what, _NAME_CHARS),
+            span.begin_s,
+            span.end_s,
+            {**told, **_bodies(span.records)},
+        )
 
-    def _complete(self, number: int, thread: int, name: str, begin_s: float, end_s: float, args: dict[str, Any]) -> dict[str, Any]:
+    def _complete(
+        self,
+        number: int,
+        thread: int,
+        name: str,
+        begin_s: float,
+        end_s: float,
+        args: dict[str, Any],
+    ) -> dict[str, Any]:
         begin, end = self._us(begin_s), self._us(end_s)
-        return {"ph": "X", "pid": number, "tid": thread, "name": name, "ts": begin, "dur": round(max(0.0, end - begin), 3), "args": args}
+        return {
+            "ph": "X",
+            "pid": number,
+            "tid": thread,
+            "name": name,
+            "ts": begin,
+            "dur": round(max(0.0, end - begin), 3),
+            "args": args,
+        }
 
-    def _instant(self, number: int, thread: int, name: str, at_s: float, *, scope: str, **args: Any) -> dict[str, Any]:
-        return {"ph": "i", "pid": number, "tid": thread, "name": name, "ts": self._us(at_s), "s": scope, "args": args}
+    def _instant(
+        self, number: int, thread: int, name: str, at_s: float, *, scope: str, **args: Any
+    ) -> dict[str, Any]:
+        return {
+            "ph": "i",
+            "pid": number,
+            "tid": thread,
+            "name": name,
+            "ts": self._us(at_s),
+            "s": scope,
+            "args": args,
+        }
 
     def _us(self, at_s: float) -> float:
         return round((at_s - self._story.began_s) * 1e6, 3)
@@ -82,7 +136,13 @@ class _Writer:
 
 def _named(number: int, name: str) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "pid": number, "tid": 0, "name": "process_name", "args": {"name": name}}
-    yield {"ph": "M", "pid": number, "tid": 0, "name": "process_sort_index", "args": {"sort_index": number}}
+    yield {
+        "ph": "M",
+        "pid": number,
+        "tid": 0,
+        "name": "process_sort_index",
+        "args": {"sort_index": number},
+    }
 
 
 def _thread(number: int, thread: int, name: str) -> dict[str, Any]:
@@ -106,4 +166,8 @@ def _rows(spans: Sequence[Span]) -> list[list[Span]]:
 
 def _bodies(records: Sequence[TraceRecord]) -> dict[str, Any]:
     sides = {"to_plugin": "sent", "from_plugin": "received", None: "recorded"}
-    return {sides[record.direction]: quote(record.body, _BODY_CHARS) for record in records if record.body is not None}
+    return {
+        sides[record.direction]: quote(record.body, _BODY_CHARS)
+        for record in records
+        if record.body is not None
+    }

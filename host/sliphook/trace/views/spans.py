@@ -1,4 +1,7 @@
-"""Pure: what a trace tells, as things that begin and end: sessions, turns, requests, processes. Times are of the host's own clock."""
+"""Pure: what a trace tells, as things that begin and end: sessions, turns, requests, processes.
+
+Times are of the host's own clock.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,11 @@ class Span(msgspec.Struct, kw_only=True):
     @property
     def took_ms(self) -> float:
         """How long it took: as the host measured it, or else between the records."""
-        measured = self.records[-1].elapsed_ms if self.records and self.kind not in ("session", "turn", "model") else None
+        measured = (
+            self.records[-1].elapsed_ms
+            if self.records and self.kind not in ("session", "turn", "model")
+            else None
+        )
         return (self.end_s - self.begin_s) * 1000 if measured is None else measured
 
 

@@ -12,7 +12,11 @@ from .spans import Interrupt, Lane, Mark, MarkKind, Process, Span, SpanKind, Sta
 
 __all__ = ["story_of"]
 
-_TURN_STATES: Final[dict[str, State]] = {"completed": "good", "interrupted": "cancelled", "denied": "deny"}
+_TURN_STATES: Final[dict[str, State]] = {
+    "completed": "good",
+    "interrupted": "cancelled",
+    "denied": "deny",
+}
 _TOOL_STATES: Final[dict[str, State]] = {"ok": "good", "denied": "deny", "cancelled": "cancelled"}
 _VERDICTS: Final[dict[str, State]] = {"deny": "deny", "ask": "ask"}
 _Key = TypeVar("_Key")
@@ -92,7 +96,9 @@ class _Teller:
             if process is not None:
                 process.end_s, process.ended, process.why = at_s, True, record.note
         elif record.kind == "drop":
-            lane.marks.append(Mark(kind="lost", what=record.note or "lost", at_s=at_s, record=record))
+            lane.marks.append(
+                Mark(kind="lost", what=record.note or "lost", at_s=at_s, record=record)
+            )
         elif record.kind == "stderr":
             lane.marks.append(Mark(kind="stderr", what="stderr", at_s=at_s, record=record))
         elif confirms_cancel(record):
@@ -119,7 +125,12 @@ class _Teller:
             process.why = record.note or process.why
 
     def _latest_start(self) -> Process | None:
-        starting = [process for lane in self._lanes.values() for process in lane.processes if process.ready_s is None and not process.ended]
+        starting = [
+            process
+            for lane in self._lanes.values()
+            for process in lane.processes
+            if process.ready_s is None and not process.ended
+        ]
         return starting[-1] if len(starting) == 1 else None
 
     def _said(self, lane: Lane, step: Step, record: TraceRecord) -> None:
@@ -132,25 +143,45 @@ class _Teller:
                 state, verdict = _answer(record)
                 self._end(lane, step, record, state, verdict)
             case "given_up":
-                self._end(lane, step, record, "cancelled" if record.verdict == "cancelled" else "failed", record.verdict)
+                self._end(
+                    lane,
+                    step,
+                    record,
+                    "cancelled" if record.verdict == "cancelled" else "failed",
+                    record.verdict,
+                )
             case "returned":
                 self._end(lane, step, record, "good", None)
             case "told":
                 kind: MarkKind = "cancel" if record.method == "$/cancelRequest" else "event"
-                lane.marks.append(Mark(kind=kind, what=step.label, at_s=record.mono_s, record=record))
+                lane.marks.append(
+                    Mark(kind=kind, what=step.label, at_s=record.mono_s, record=record)
+                )
             case _:
-                lane.marks.append(Mark(kind="said", what=step.label, at_s=record.mono_s, record=record))
+                lane.marks.append(
+                    Mark(kind="said", what=step.label, at_s=record.mono_s, record=record)
+                )
 
     def _begin(self, lane: Lane, what: str, kind: SpanKind, record: TraceRecord) -> None:
-        span = Span(kind=kind, what=what, begin_s=record.mono_s, end_s=record.mono_s, records=[record])
+        span = Span(
+            kind=kind, what=what, begin_s=record.mono_s, end_s=record.mono_s, records=[record]
+        )
         self._open[id(record)] = span
         lane.spans.append(span)
 
-    def _end(self, lane: Lane, step: Step, record: TraceRecord, state: State, verdict: str | None) -> None:
+    def _end(
+        self, lane: Lane, step: Step, record: TraceRecord, state: State, verdict: str | None
+    ) -> None:
         span = self._open.pop(id(step.request), None)
         if span is None:  # it was never written, or the trace begins in the middle of it
             begin_s = record.mono_s - (record.elapsed_ms or 0.0) / 1000
-            span = Span(kind=_kind_of(record.method or ""), what=step.label, begin_s=begin_s, end_s=record.mono_s, records=[])
+            span = Span(
+                kind=_kind_of(record.method or ""),
+                what=step.label,
+                begin_s=begin_s,
+                end_s=record.mono_s,
+                records=[],
+            )
             lane.spans.append(span)
         span.end_s = record.mono_s
         span.state, span.verdict = state, verdict
@@ -185,23 +216,43 @@ class _Agent:
         if record.kind == "late":  # it belongs to what has ended already
             return
         if record.session_id is not None:
-            session = _known(self._sessions, record.session_id, self._story.sessions, "session", "session", record)
+            session = _known(
+                self._sessions,
+                record.session_id,
+                self._story.sessions,
+                "session",
+                "session",
+                record,
+            )
             if session.state == "open":
                 session.end_s = record.mono_s
         if record.turn_id is not None:
-            turn = _known(self._turns, record.turn_id, self._story.turns, "turn", f"turn {len(self._turns) + 1}", record)
+            turn = _known(
+                self._turns,
+                record.turn_id,
+                self._story.turns,
+                "turn",
+                f"turn {len(self._turns) + 1}",
+                record,
+            )
             if turn.state == "open":
                 turn.end_s = record.mono_s
         family, _, name = (record.method or "").partition("/")
-        if family in ("hook", "event") and (record.kind == "unheard" or record.direction == "to_plugin"):
+        if family in ("hook", "event") and (
+            record.kind == "unheard" or record.direction == "to_plugin"
+        ):
             self._note(name, facts_of(record).params, record)
 
     def close(self) -> None:
         for spans in (self._story.models, self._story.tools):
             for span in spans:
                 turn = self._turns.get(span.records[0].turn_id or "")
-                if span.state == "open":  # the trace does not tell of its end; it did not outlive its turn
-                    span.end_s = self._story.ended_s if turn is None else max(span.begin_s, turn.end_s)
+                if (
+                    span.state == "open"
+                ):  # the trace does not tell of its end; it did not outlive its turn
+                    span.end_s = (
+                        self._story.ended_s if turn is None else max(span.begin_s, turn.end_s)
+                    )
 
     def _note(self, name: str, params: Params, record: TraceRecord) -> None:
         turn_id, story = record.turn_id or "", self._story
@@ -212,10 +263,20 @@ class _Agent:
             case "session_end" if record.session_id in self._sessions:
                 _finish(self._sessions[record.session_id], record, "good", params.reason)
             case "turn_end" if turn_id in self._turns:
-                _finish(self._turns[turn_id], record, _TURN_STATES.get(params.outcome or "", "failed"), params.outcome)
+                _finish(
+                    self._turns[turn_id],
+                    record,
+                    _TURN_STATES.get(params.outcome or "", "failed"),
+                    params.outcome,
+                )
             case "agent_loop_stopped" if turn_id not in self._interrupted:
                 self._interrupted.add(turn_id)
-                story.interrupts.append(Interrupt(at_s=record.mono_s, reason=params.invalidation_reason or params.reason or "interrupt"))
+                story.interrupts.append(
+                    Interrupt(
+                        at_s=record.mono_s,
+                        reason=params.invalidation_reason or params.reason or "interrupt",
+                    )
+                )
             case "pre_llm_call":
                 _known(self._models, call, story.models, "model", params.model or "model", record)
             case "post_llm_call" | "llm_call_failed" if call in self._models:
@@ -224,19 +285,37 @@ class _Agent:
                 else:
                     _finish(self._models[call], record, "failed", params.kind)
             case "pre_tool_call" if params.call_id is not None:
-                _known(self._tools, params.call_id, story.tools, "tool", params.tool_name or "tool", record)
+                _known(
+                    self._tools,
+                    params.call_id,
+                    story.tools,
+                    "tool",
+                    params.tool_name or "tool",
+                    record,
+                )
             case "post_tool_call" if params.call_id in self._tools:
                 status = str(params.status)
-                _finish(self._tools[params.call_id], record, _TOOL_STATES.get(status, "failed"), status)
+                _finish(
+                    self._tools[params.call_id], record, _TOOL_STATES.get(status, "failed"), status
+                )
             case _:
                 pass
 
 
-def _known(known: dict[_Key, Span], key: _Key, all_of_them: list[Span], kind: SpanKind, what: str, record: TraceRecord) -> Span:
+def _known(
+    known: dict[_Key, Span],
+    key: _Key,
+    all_of_them: list[Span],
+    kind: SpanKind,
+    what: str,
+    record: TraceRecord,
+) -> Span:
     """The span with this key; where there is none, it begins with the record."""
     span = known.get(key)
     if span is None:
-        span = known[key] = Span(kind=kind, what=what, begin_s=record.mono_s, end_s=record.mono_s, records=[record])
+        span = known[key] = Span(
+            kind=kind, what=what, begin_s=record.mono_s, end_s=record.mono_s, records=[record]
+        )
         all_of_them.append(span)
     return span
 

@@ -24,7 +24,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: the method, with the name of the tool or command.
         count: how often.
-        p50_ms, p99_ms, max_ms: of the answers, from the request's queueing; None where nothing was answered.
+        p50_ms, p99_ms, max_ms: of the answers, from the request's queueing; None where nothing was
+            answered.
         timeouts: requests without an answer in time.
         cancelled: requests that were withdrawn.
         failures: errors that were answered, and requests that a crash or a full queue ended.
@@ -194,7 +195,9 @@ class Summary:
         if record.kind == "lifecycle":
             before, now = self._state.get(plugin), record.verdict or ""
             self._state[plugin] = now
-            self._counts[plugin, "death"] += now == "restarting"  # every death leads there, also the last one
+            self._counts[plugin, "death"] += (
+                now == "restarting"
+            )  # every death leads there, also the last one
             self._counts[plugin, "restart"] += now == "starting" and before == "restarting"
         elif not confirms_cancel(record):
             self._rows.setdefault(plugin, {})

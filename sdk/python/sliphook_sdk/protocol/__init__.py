@@ -1,7 +1,8 @@
 """The protocol between host and plugin: THE definition, imported by both sides.
 
-`catalogue` holds the hooks and events, `payloads` their params, `answers` what comes back, `messages` everything else,
-`codes` the errors and `limits` the numbers. Nothing here reads, writes or waits.
+`catalogue` holds the hooks and events, `payloads` their params, `answers` what comes back,
+`messages` everything else, `codes` the errors and `limits` the numbers. Nothing here reads, writes
+or waits.
 """
 
 from __future__ import annotations
@@ -41,7 +42,17 @@ from .messages import (
     Uses,
 )
 from .payloads import Payload
-from .shapes import AlertLevel, Inflight, Level, Message, ModelTool, ToolCallRequest, ToolResult, ToolSpec, Usage
+from .shapes import (
+    AlertLevel,
+    Inflight,
+    Level,
+    Message,
+    ModelTool,
+    ToolCallRequest,
+    ToolResult,
+    ToolSpec,
+    Usage,
+)
 
 __all__ = [
     "CATALOGUE",

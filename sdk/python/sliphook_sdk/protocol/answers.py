@@ -12,27 +12,57 @@ Decision = Literal["allow", "deny", "ask"]
 """deny > ask > allow > no decision."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One plugin's reply to a hook. An unknown field is an error: a misspelt `decision` would open a guard.
+class Answer(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """One plugin's reply to a hook.
 
-    Every field may be absent or null; an answer of null or `{}` abstains. Which fields a hook takes is in the catalogue.
+    An unknown field is an error: a misspelt `decision` would open a guard.
+
+    Every field may be absent or null; an answer of null or `{}` abstains. Which fields a hook takes
+    is in the catalogue.
     """
 
-    decision: Annotated[Optional[Decision], doc("`deny` ends it, `ask` puts it to a person, `allow` is an opinion", "deny")] = None
-    reason: Annotated[Optional[str], doc("why, for people and for the model", "not for agents")] = None
-    replace: Annotated[Optional[dict[str, Any]], doc("payload fields to put in the place of the old ones, whole; needs `replaces`")] = None
-    substitute: Annotated[Optional[dict[str, Any]], doc("what stands in for the call that now does not happen; needs `replaces`")] = None
-    context: Annotated[Optional[list[str]], doc("texts for the model, labelled with the plugin's name")] = None
-    continue_with: Annotated[Optional[str], doc("in `stop`: go on, with this as the next message")] = None
-    meta_: Annotated[Any, doc("free, for the plugin's own use; kept in the trace")] = msgspec.field(default=None, name="_meta")
+    decision: Annotated[
+        Optional[Decision],
+        doc("`deny` ends it, `ask` puts it to a person, `allow` is an opinion", "deny"),
+    ] = None
+    reason: Annotated[Optional[str], doc("why, for people and for the model", "not for agents")] = (
+        None
+    )
+    replace: Annotated[
+        Optional[dict[str, Any]],
+        doc("payload fields to put in the place of the old ones, whole; needs `replaces`"),
+    ] = None
+    substitute: Annotated[
+        Optional[dict[str, Any]],
+        doc("what stands in for the call that now does not happen; needs `replaces`"),
+    ] = None
+    context: Annotated[
+        Optional[list[str]], doc("texts for the model, labelled with the plugin's name")
+    ] = None
+    continue_with: Annotated[
+        Optional[str], doc("in `stop`: go on, with this as the next message")
+    ] = None
+    meta_: Annotated[Any, doc("free, for the plugin's own use; kept in the trace")] = msgspec.field(
+        default=None, name="_meta"
+    )
 
     @property
     def abstains(self) -> bool:
         """True where the answer changes nothing."""
-        return self.decision is None and not self.replace and not self.substitute and not self.context and self.continue_with is None
+        return (
+            self.decision is None
+            and not self.replace
+            and not self.substitute
+            and not self.context
+            and self.continue_with is None
+        )
 
     def __or__(self, other: Answer) -> Answer:
-        """Both answers in one: `allow() | context("...")`. Contexts add up, `replace` and `substitute` are joined.
+        """Both answers in one: `allow() | context("...")`.
+
+        Contexts add up, `replace` and `substitute` are joined.
 
         Raises:
             ValueError: both say the same thing, so one would be lost.

@@ -1,4 +1,7 @@
-"""The catalogue: every hook and event there is, once. The dispatch, the schema, the documents and the tests come from this table."""
+"""The catalogue: every hook and event there is, once.
+
+The dispatch, the schema, the documents and the tests come from this table.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,13 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         fires: when, for people.
         decisions: the decisions that an answer may hold.
         replace: payload fields that `replace` may name.
-        substitute: fields that `substitute` may name: the field of the paired entry that it stands in for.
-        context: where text of `context` goes to, for people; "" where an answer may not hold context.
+        substitute: fields that `substitute` may name: the field of the paired entry that it stands
+            in for.
+        context: where text of `context` goes to, for people; "" where an answer may not hold
+            context.
         continues: an answer may hold `continue_with`.
-        on_failure: what a failed answer counts as, unless the subscription says otherwise; None for events.
+        on_failure: what a failed answer counts as, unless the subscription says otherwise; None for
+            events.
         heavy: payload fields that are null unless the subscription includes them.
         pair: the entry that ends what this one begins, once for each.
         subagents: a subscription that does not say hears child agents too.
@@ -90,7 +96,13 @@ _ENTRIES: Final = (
         fires="`/new`: after the old `session_end`, before the new `session_start`",
         urgent=True,
     ),
-    Entry(name="session_end", kind="event", payload=payloads.SessionEnd, fires="once, on every way out", urgent=True),
+    Entry(
+        name="session_end",
+        kind="event",
+        payload=payloads.SessionEnd,
+        fires="once, on every way out",
+        urgent=True,
+    ),
     Entry(
         name="turn_start",
         kind="event",
@@ -130,7 +142,13 @@ _ENTRIES: Final = (
         heavy=("response",),
         subagents=True,
     ),
-    Entry(name="llm_call_failed", kind="event", payload=payloads.LlmCallFailed, fires="each failed attempt", subagents=True),
+    Entry(
+        name="llm_call_failed",
+        kind="event",
+        payload=payloads.LlmCallFailed,
+        fires="each failed attempt",
+        subagents=True,
+    ),
     Entry(
         name="pre_tool_call",
         kind="hook",
@@ -171,12 +189,33 @@ _ENTRIES: Final = (
         fires="at the moment of an interrupt",
         urgent=True,
     ),
-    Entry(name="turn_end", kind="event", payload=payloads.TurnEnd, fires="exactly once per `turn_start`", urgent=True),
-    Entry(name="notification", kind="event", payload=payloads.Notification, fires="the agent shows the user an error or a warning"),
     Entry(
-        name="user_input_required", kind="event", payload=payloads.UserInputRequired, fires="the loop pauses for a person", subagents=True
+        name="turn_end",
+        kind="event",
+        payload=payloads.TurnEnd,
+        fires="exactly once per `turn_start`",
+        urgent=True,
     ),
-    Entry(name="user_input_received", kind="event", payload=payloads.UserInputReceived, fires="it goes on", subagents=True),
+    Entry(
+        name="notification",
+        kind="event",
+        payload=payloads.Notification,
+        fires="the agent shows the user an error or a warning",
+    ),
+    Entry(
+        name="user_input_required",
+        kind="event",
+        payload=payloads.UserInputRequired,
+        fires="the loop pauses for a person",
+        subagents=True,
+    ),
+    Entry(
+        name="user_input_received",
+        kind="event",
+        payload=payloads.UserInputReceived,
+        fires="it goes on",
+        subagents=True,
+    ),
     Entry(
         name="subagent_start",
         kind="hook",
@@ -187,7 +226,13 @@ _ENTRIES: Final = (
         pair="subagent_stop",
         urgent=True,
     ),
-    Entry(name="subagent_stop", kind="event", payload=payloads.SubagentStop, fires="a child agent ended", urgent=True),
+    Entry(
+        name="subagent_stop",
+        kind="event",
+        payload=payloads.SubagentStop,
+        fires="a child agent ended",
+        urgent=True,
+    ),
 )
 
 CATALOGUE: Final = MappingProxyType({entry.name: entry for entry in _ENTRIES})

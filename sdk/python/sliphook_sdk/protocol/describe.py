@@ -12,7 +12,8 @@ def doc(sentence: str, example: Any = None) -> msgspec.Meta:
 
     Args:
         sentence: what the field holds, with its unit.
-        example: a value that a real message could hold; `sliphook fire` fills missing fields with it. None stands for null.
+        example: a value that a real message could hold; `sliphook fire` fills missing fields with
+            it. None stands for null.
     """
     return msgspec.Meta(description=sentence, examples=[example])
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Globs:
     """One field's patterns, of which any must fit the whole text: `*` is any text, `?` any character, case counts.
 
-    No pattern takes longer than its length times the text's: a part between two stars is looked for once, from the left, and
-    nothing is taken back.
+    No pattern takes longer than its length times the text's: a part between two stars is looked for
+    once, from the left, and nothing is taken back.
     """
 
     __slots__ = ("_exact", "_parted")
@@ -33,7 +33,11 @@ class Globs:
 
 
 class _Part(NamedTuple):
-    """A text between stars. `?` at its ends are only counted: to look for them at every place would take the product of both lengths."""
+    """A text between stars.
+
+    `?` at its ends are only counted: to look for them at every place would take the product of both
+    lengths.
+    """
 
     before: int
     core: re.Pattern[str]
@@ -59,7 +63,9 @@ def _parts(glob: str) -> tuple[_Part, ...]:
 def _part(text: str) -> _Part:
     rest = text.lstrip("?")
     core = rest.rstrip("?")
-    pattern = re.compile("".join("." if char == "?" else re.escape(char) for char in core), re.DOTALL)
+    pattern = re.compile(
+        "".join("." if char == "?" else re.escape(char) for char in core), re.DOTALL
+    )
     return _Part(len(text) - len(rest), pattern, len(rest) - len(core), len(text))
 
 
@@ -82,7 +88,9 @@ def _fits(parts: tuple[_Part, ...], text: str) -> bool:
 @cache
 def string_fields(payload: type[Payload]) -> tuple[str, ...]:
     """The fields of a payload that `match` may name."""
-    return tuple(info.encode_name for info in msgspec.structs.fields(payload) if _is_string(info.type))
+    return tuple(
+        info.encode_name for info in msgspec.structs.fields(payload) if _is_string(info.type)
+    )
 
 
 def _is_string(annotation: Any) -> bool:
@@ -90,4 +98,7 @@ def _is_string(annotation: Any) -> bool:
         return _is_string(get_args(annotation)[0])
     if get_origin(annotation) is Union:
         return any(_is_string(arg) for arg in get_args(annotation))
-    return annotation is str or (get_origin(annotation) is Literal and all(isinstance(arg, str) for arg in get_args(annotation)))
+    return annotation is str or (
+        get_origin(annotation) is Literal
+        and all(isinstance(arg, str) for arg in get_args(annotation))
+    )

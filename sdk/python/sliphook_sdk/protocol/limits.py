@@ -68,17 +68,45 @@ LIMITS: Final = (
     Limit("a header block", _mib(MAX_HEADER_BYTES), "the connection ends"),
     Limit("stray output in a row", _mib(MAX_STRAY_BYTES), "the connection ends"),
     Limit("violations in the life of a process", f"{MAX_VIOLATIONS}", "the connection ends"),
-    Limit("silence inside a message that was begun", f"{MESSAGE_SILENCE_S:g} s", "the connection ends"),
+    Limit(
+        "silence inside a message that was begun", f"{MESSAGE_SILENCE_S:g} s", "the connection ends"
+    ),
     Limit("answer to `initialize`", f"{INITIALIZE_TIMEOUT_S:g} s", "the plugin fails to start"),
-    Limit("answer to a hook", f"{HOOK_TIMEOUT_S:g} s", "timed out: `on_failure` decides; a subscription may set its own"),
-    Limit("a tool call", f"{TOOL_TIMEOUT_S:g} s", "timed out: the model reads an error; a tool may set its own"),
+    Limit(
+        "answer to a hook",
+        f"{HOOK_TIMEOUT_S:g} s",
+        "timed out: `on_failure` decides; a subscription may set its own",
+    ),
+    Limit(
+        "a tool call",
+        f"{TOOL_TIMEOUT_S:g} s",
+        "timed out: the model reads an error; a tool may set its own",
+    ),
     Limit("a command", f"{COMMAND_TIMEOUT_S:g} s", "timed out: the user reads an error"),
-    Limit("`timeout_s` of a subscription or a tool", f"{MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} s", "the plugin fails to start"),
+    Limit(
+        "`timeout_s` of a subscription or a tool",
+        f"{MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} s",
+        "the plugin fails to start",
+    ),
     Limit("subscriptions of a plugin", f"{MAX_SUBSCRIPTIONS}", "the plugin fails to start"),
-    Limit("patterns in all its subscriptions", f"{MAX_PATTERNS:,}, {MAX_PATTERN_CHARS:,} characters", "the plugin fails to start"),
-    Limit("tools of a plugin in one scope", f"{MAX_TOOLS}", "the plugin fails to start; -32602 for `host/tools`"),
-    Limit("environment variables that a plugin wants", f"{MAX_VARIABLES}", "the plugin fails to start"),
-    Limit("`input_schema` of one tool", _mib(MAX_SCHEMA_BYTES), "the plugin fails to start; -32602 for `host/tools`"),
+    Limit(
+        "patterns in all its subscriptions",
+        f"{MAX_PATTERNS:,}, {MAX_PATTERN_CHARS:,} characters",
+        "the plugin fails to start",
+    ),
+    Limit(
+        "tools of a plugin in one scope",
+        f"{MAX_TOOLS}",
+        "the plugin fails to start; -32602 for `host/tools`",
+    ),
+    Limit(
+        "environment variables that a plugin wants", f"{MAX_VARIABLES}", "the plugin fails to start"
+    ),
+    Limit(
+        "`input_schema` of one tool",
+        _mib(MAX_SCHEMA_BYTES),
+        "the plugin fails to start; -32602 for `host/tools`",
+    ),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),
     Limit(
         "from `exit` and EOF to the end of the process",
@@ -102,5 +130,7 @@ LIMITS: Final = (
         f"{QUEUE_MESSAGES:,} or {_mib(QUEUE_BYTES)}",
         "requests fail at once, the oldest droppable events go",
     ),
-    Limit("a write that does not move", f"{WRITE_STALL_S:g} s", "the plugin is killed and restarted"),
+    Limit(
+        "a write that does not move", f"{WRITE_STALL_S:g} s", "the plugin is killed and restarted"
+    ),
 )

@@ -14,16 +14,26 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
 
 def too_deep(body: bytes) -> bool:
     """True where objects and arrays of a JSON text are nested deeper than a message may be."""
-    return len(body) > 2 * limits.MAX_DEPTH and _brackets(body) > limits.MAX_DEPTH and _depth(body) > limits.MAX_DEPTH
+    return (
+        len(body) > 2 * limits.MAX_DEPTH
+        and _brackets(body) > limits.MAX_DEPTH
+        and _depth(body) > limits.MAX_DEPTH
+    )
 
 
 def _brackets(body: bytes) -> int:
-    """Count what opens an object or array, in strings too, so no less than the depth. `replace` finds with memchr, `count` does not."""
+    """Count what opens an object or array, in strings too, so no less than the depth.
+
+    `replace` finds with memchr, `count` does not.
+    """
     return 2 * len(body) - len(body.replace(b"{", b"")) - len(body.replace(b"[", b""))
 
 
 def _depth(body: bytes) -> int:
-    """How deep brackets are nested outside of strings. No loop in Python: a hostile body may be nothing but brackets."""
+    """How deep brackets are nested outside of strings.
+
+    No loop in Python: a hostile body may be nothing but brackets.
+    """
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
     outside = b"".join(unescaped.split(b'"')[::2])
     return max(accumulate(array("b", outside.translate(_STEPS, _NO_BRACKETS))), default=0)

@@ -1,7 +1,8 @@
 """The payload of every hook and event, field by field, in the order of the wire.
 
-The common fields come first, then the entry's own, then free-form values last, so that a script that matches a line from its
-front meets no text of a model or a user before it has seen the names and ids. Unknown is null, never 0 or "".
+The common fields come first, then the entry's own, then free-form values last, so that a script
+that matches a line from its front meets no text of a model or a user before it has seen the names
+and ids. Unknown is null, never 0 or "".
 """
 
 from __future__ import annotations
@@ -17,12 +18,18 @@ _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
 
 TimeoutLeft = Annotated[
     Union[float, msgspec.UnsetType],
-    doc("seconds that are left to answer; only in the request, absent where the entry is told as an event", 5.0),
+    doc(
+        "seconds that are left to answer; only in the request, absent where the entry is told as an event",
+        5.0,
+    ),
 ]
 
 Truncated = Annotated[
     Union[list[str], msgspec.UnsetType],
-    doc("heavy fields that were cut to null because the message was too large; absent where none was", []),
+    doc(
+        "heavy fields that were cut to null because the message was too large; absent where none was",
+        [],
+    ),
 ]
 
 
@@ -30,10 +37,15 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """The common fields of every payload."""
 
     event_id: Annotated[str, doc("opaque; the same for every plugin that this fire reaches", "e-1")]
-    seq: Annotated[int, doc("from 1, rising per session; a tool call and a command carry the last one", 1)]
+    seq: Annotated[
+        int, doc("from 1, rising per session; a tool call and a command carry the last one", 1)
+    ]
     time: Annotated[str, doc("when it was fired, UTC", "2026-01-01T00:00:00.000Z")]
     session_id: Annotated[str, doc("the session, unique", "s-1")]
-    session_key: Annotated[Optional[str], doc("the agent's own name for the conversation: chat, thread, terminal", "main")]
+    session_key: Annotated[
+        Optional[str],
+        doc("the agent's own name for the conversation: chat, thread, terminal", "main"),
+    ]
     platform: Annotated[Optional[str], doc("where the user is: `cli`, `api` and so on", "cli")]
     user_id: Annotated[Optional[str], doc("the user, as the agent names them")]
     cwd: Annotated[Optional[str], doc("the project's folder, absolute", "/home/ada/project")]
@@ -41,14 +53,17 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     agent_id: Annotated[str, doc("the agent that acts; a child agent has its own", "a-1")]
     parent_agent_id: Annotated[Optional[str], doc("whose child the agent is; null for the root")]
     agent_depth: Annotated[int, doc("0 is the root agent", 0)]
-    meta: Annotated[Optional[dict[str, Any]], doc("an object of the agent's own, opaque to Sliphook")]
+    meta: Annotated[
+        Optional[dict[str, Any]], doc("an object of the agent's own, opaque to Sliphook")
+    ]
 
 
 class SessionStart(Payload, frozen=True, kw_only=True):
     """A session begins."""
 
     source: Annotated[
-        Literal["startup", "resume", "reset", "reload"], doc("why: `reload` tells a restarted plugin of a living session", "startup")
+        Literal["startup", "resume", "reset", "reload"],
+        doc("why: `reload` tells a restarted plugin of a living session", "startup"),
     ]
     model: Annotated[Optional[str], doc("the model that the session begins with", "scripted")]
     timeout_s: TimeoutLeft = msgspec.UNSET
@@ -96,7 +111,11 @@ class PreLlmCall(Payload, frozen=True, kw_only=True):
     model: Annotated[Optional[str], doc("the model", "scripted")]
     tools: Annotated[Optional[list[ModelTool]], doc("the tools on offer; null unless included", [])]
     messages: Annotated[
-        Optional[list[Message]], doc("the conversation as it will be sent; null unless included", [{"role": "user", "content": "hello"}])
+        Optional[list[Message]],
+        doc(
+            "the conversation as it will be sent; null unless included",
+            [{"role": "user", "content": "hello"}],
+        ),
     ]
 
 
@@ -106,12 +125,17 @@ class PostLlmCall(Payload, frozen=True, kw_only=True):
     call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
     provider: Annotated[Optional[str], doc("who serves the model", "scripted")]
     model: Annotated[Optional[str], doc("the model", "scripted")]
-    finish_reason: Annotated[Optional[str], doc("why the model ended, in the provider's words", "stop")]
+    finish_reason: Annotated[
+        Optional[str], doc("why the model ended, in the provider's words", "stop")
+    ]
     usage: Annotated[Usage, doc("tokens of this call", _USAGE)]
     duration_ms: Annotated[Optional[float], doc("how long the call took", 812.5)]
     substituted_by: Annotated[Optional[str], doc("the plugin that answered instead of the model")]
     truncated: Truncated = msgspec.UNSET
-    response: Annotated[Optional[Message], doc("what the model said; null unless included", {"role": "assistant", "content": "done"})]
+    response: Annotated[
+        Optional[Message],
+        doc("what the model said; null unless included", {"role": "assistant", "content": "done"}),
+    ]
 
 
 class LlmCallFailed(Payload, frozen=True, kw_only=True):
@@ -120,7 +144,11 @@ class LlmCallFailed(Payload, frozen=True, kw_only=True):
     call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
     attempt: Annotated[int, doc("from 1, counted in the call", 1)]
     kind: Annotated[
-        str, doc("what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled", "rate_limited")
+        str,
+        doc(
+            "what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled",
+            "rate_limited",
+        ),
     ]
     status: Annotated[Optional[int], doc("the HTTP status, where there was one", 429)]
     message: Annotated[str, doc("what happened, for people", "the server is busy")]
@@ -146,13 +174,19 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     tool_name: Annotated[str, doc("the tool", "shell")]
     origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
     started: Annotated[bool, doc("the tool did begin to run", True)]
-    status: Annotated[Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")]
+    status: Annotated[
+        Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")
+    ]
     duration_ms: Annotated[Optional[float], doc("how long the tool ran", 12.5)]
     substituted_by: Annotated[Optional[str], doc("the plugin that answered instead of the tool")]
     timeout_s: TimeoutLeft = msgspec.UNSET
     arguments: Annotated[dict[str, Any], doc("the arguments", {"command": "ls"})]
     result: Annotated[
-        Optional[ToolResult], doc("what came back; null where the call was cancelled", {"content": "done", "is_error": False, "data": None})
+        Optional[ToolResult],
+        doc(
+            "what came back; null where the call was cancelled",
+            {"content": "done", "is_error": False, "data": None},
+        ),
     ]
 
 
@@ -162,29 +196,48 @@ class Stop(Payload, frozen=True, kw_only=True):
     turn_count: Annotated[int, doc("turns of the session, this one included", 1)]
     stop_count: Annotated[int, doc("from 0: how often this turn has stopped before", 0)]
     timeout_s: TimeoutLeft = msgspec.UNSET
-    last_assistant_message: Annotated[Optional[str], doc("the last text of the model; null where there is none", "All done.")]
+    last_assistant_message: Annotated[
+        Optional[str], doc("the last text of the model; null where there is none", "All done.")
+    ]
 
 
 class AgentLoopStopped(Payload, frozen=True, kw_only=True):
     """A turn was interrupted, at this moment."""
 
-    reason: Annotated[Literal["user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"], doc("why", "user_stop")]
-    invalidation_reason: Annotated[str, doc("what exactly, free; Sliphook's own are listed under Interrupts", "stop_command")]
-    inflight: Annotated[Inflight, doc("what was under way", {"llm": False, "tools": ["c-1"], "requests": [7]})]
+    reason: Annotated[
+        Literal["user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"],
+        doc("why", "user_stop"),
+    ]
+    invalidation_reason: Annotated[
+        str, doc("what exactly, free; Sliphook's own are listed under Interrupts", "stop_command")
+    ]
+    inflight: Annotated[
+        Inflight, doc("what was under way", {"llm": False, "tools": ["c-1"], "requests": [7]})
+    ]
 
 
 class TurnEnd(Payload, frozen=True, kw_only=True):
     """A turn is over; exactly one for each `turn_start`."""
 
     outcome: Annotated[
-        Literal["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"],
+        Literal[
+            "completed",
+            "interrupted",
+            "failed",
+            "denied",
+            "max_iterations",
+            "loop_detected",
+            "budget_exceeded",
+        ],
         doc("how", "completed"),
     ]
     interrupt_count: Annotated[int, doc("how often the turn was interrupted", 0)]
     model_calls: Annotated[int, doc("model calls of the turn, its child agents' too", 2)]
     usage: Annotated[Usage, doc("tokens of the turn, its child agents' too", _USAGE)]
     duration_ms: Annotated[Optional[float], doc("how long the turn was open", 2150.0)]
-    last_assistant_message: Annotated[Optional[str], doc("the last text of the model; null where there is none", "All done.")]
+    last_assistant_message: Annotated[
+        Optional[str], doc("the last text of the model; null where there is none", "All done.")
+    ]
 
 
 class Notification(Payload, frozen=True, kw_only=True):
@@ -224,6 +277,8 @@ class SubagentStop(Payload, frozen=True, kw_only=True):
     """A child agent ended; the common fields are its parent's."""
 
     child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2")]
-    status: Annotated[Literal["completed", "failed", "denied", "cancelled"], doc("how it ended", "completed")]
+    status: Annotated[
+        Literal["completed", "failed", "denied", "cancelled"], doc("how it ended", "completed")
+    ]
     summary: Annotated[Optional[str], doc("what the child reports", "it was test_login")]
     duration_ms: Annotated[Optional[float], doc("how long it ran", 950.0)]

@@ -27,9 +27,15 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of the conversation with the model; a model's response has the same shape."""
 
     role: Annotated[str, doc("system, user, assistant or tool", "user")]
-    content: Annotated[Optional[str], doc("the text; null where the message only calls tools", "hello")]
-    tool_calls: Annotated[Optional[list[ToolCallRequest]], doc("the calls that an assistant's message makes")] = None
-    call_id: Annotated[Optional[str], doc("in a tool's message: the `call_id` that it answers")] = None
+    content: Annotated[
+        Optional[str], doc("the text; null where the message only calls tools", "hello")
+    ]
+    tool_calls: Annotated[
+        Optional[list[ToolCallRequest]], doc("the calls that an assistant's message makes")
+    ] = None
+    call_id: Annotated[Optional[str], doc("in a tool's message: the `call_id` that it answers")] = (
+        None
+    )
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +43,9 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
     input_tokens: Annotated[Optional[int], doc("tokens read", 120)] = None
     output_tokens: Annotated[Optional[int], doc("tokens written", 40)] = None
-    cached_tokens: Annotated[Optional[int], doc("tokens of the input that came from a cache", 0)] = None
+    cached_tokens: Annotated[
+        Optional[int], doc("tokens of the input that came from a cache", 0)
+    ] = None
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,11 +60,16 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One tool that a plugin offers to the model."""
 
     name: Annotated[str, doc("the name: `[A-Za-z0-9_-]{1,64}`", "deploy")]
-    description: Annotated[Optional[str], doc("what the model reads to decide", "Deploy a service.")] = None
-    input_schema: Annotated[
-        Optional[dict[str, Any]], doc("JSON Schema of the arguments, an object; null takes any", {"type": "object"})
+    description: Annotated[
+        Optional[str], doc("what the model reads to decide", "Deploy a service.")
     ] = None
-    timeout_s: Annotated[Optional[float], doc("seconds that one call may take; null is 30", 30.0)] = None
+    input_schema: Annotated[
+        Optional[dict[str, Any]],
+        doc("JSON Schema of the arguments, an object; null takes any", {"type": "object"}),
+    ] = None
+    timeout_s: Annotated[
+        Optional[float], doc("seconds that one call may take; null is 30", 30.0)
+    ] = None
 
 
 class ModelTool(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,4 +85,6 @@ class Inflight(msgspec.Struct, frozen=True, kw_only=True):
 
     llm: Annotated[bool, doc("a model call was under way", False)]
     tools: Annotated[list[str], doc("`call_id` of every open tool call", ["c-1"])]
-    requests: Annotated[list[int], doc("ids of the requests to this very plugin that are now cancelled", [7])]
+    requests: Annotated[
+        list[int], doc("ids of the requests to this very plugin that are now cancelled", [7])
+    ]

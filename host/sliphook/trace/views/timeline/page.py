@@ -1,4 +1,7 @@
-"""Pure: a picture as one HTML file to zoom into. It runs no script but its own, and may not reach the network."""
+"""Pure: a picture as one HTML file to zoom into.
+
+It runs no script but its own, and may not reach the network.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,9 @@ def page_of(picture: Picture) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("sliphook.trace.views.timeline").joinpath(name).read_text(encoding="utf-8")
+    return (
+        resources.files("sliphook.trace.views.timeline").joinpath(name).read_text(encoding="utf-8")
+    )
 
 
 def _in_script(data: bytes) -> str:

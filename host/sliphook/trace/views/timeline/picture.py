@@ -1,4 +1,7 @@
-"""Pure: what a timeline shows, in tracks, rows and items; how it is drawn is another matter. Everything of a plugin's is quoted here."""
+"""Pure: what a timeline shows, in tracks, rows and items; how it is drawn is another matter.
+
+Everything of a plugin's is quoted here.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,8 @@ class Picture(msgspec.Struct, frozen=True):
         title, subtitle: what stands above.
         scale: the time axis.
         tracks: the agent first.
-        turns: where turns are open, in milliseconds that are shown; turns at the same time are one stretch.
+        turns: where turns are open, in milliseconds that are shown; turns at the same time are one
+            stretch.
         flags: the interrupts.
     """
 
@@ -131,11 +135,17 @@ class _Painter:
             subtitle=self._subtitle(),
             scale=self._scale,
             tracks=[track for track in tracks if track.rows or track.bands],
-            turns=list(_together((self._x(turn.begin_s), self._x(turn.end_s)) for turn in story.turns)),
-            flags=[Flag(self._x(one.at_s), f"interrupt: {quote(one.reason, _NAME_CHARS)}") for one in story.interrupts],
+            turns=list(
+                _together((self._x(turn.begin_s), self._x(turn.end_s)) for turn in story.turns)
+            ),
+            flags=[
+                Flag(self._x(one.at_s), f"interrupt: {quote(one.reason, _NAME_CHARS)}")
+                for one in story.interrupts
+            ],
         )
 
-    # -- time ------------------------------------------------------------------------------------------------------
+    # -- time
+    # ------------------------------------------------------------------------------------------------------
 
     def _ms(self, at_s: float) -> float:
         return (at_s - self._story.began_s) * 1000
@@ -155,7 +165,12 @@ class _Painter:
                 yield self._ms(process.begin_s), self._ms(process.ready_s or process.begin_s)
                 yield self._ms(process.end_s), self._ms(process.end_s)
         for span in spans:
-            yield self._ms(span.begin_s), self._ms(span.end_s if span.state != "open" or span.kind == "turn" else span.begin_s)
+            yield (
+                self._ms(span.begin_s),
+                self._ms(
+                    span.end_s if span.state != "open" or span.kind == "turn" else span.begin_s
+                ),
+            )
 
     def _subtitle(self) -> str:
         story = self._story
@@ -169,7 +184,8 @@ class _Painter:
         ]
         return " · ".join(words)
 
-    # -- tracks ----------------------------------------------------------------------------------------------------
+    # -- tracks
+    # ----------------------------------------------------------------------------------------------------
 
     def _agent(self) -> Track:
         story = self._story
@@ -186,13 +202,20 @@ class _Painter:
         asked = sum(span.kind in ("hook", "tool") for span in lane.spans)
         words = [count(asked, "request"), *([count(deaths, "death")] if deaths else [])]
         rows = list(self._rows(lane.spans, "bars"))
-        marks = [self._mark(mark) for mark in lane.marks if mark.what != "exit"]  # the band's end shows that
+        marks = [
+            self._mark(mark) for mark in lane.marks if mark.what != "exit"
+        ]  # the band's end shows that
         for index, process in enumerate(lane.processes):
             if process.died:
                 marks.append(self._death(process, lane.processes[index + 1 :][:1]))
         if marks:
             rows.append(Row("marks", sorted(marks, key=lambda mark: mark.begin)))
-        return Track(quote(lane.name, _NAME_CHARS), ", ".join(words), rows, [self._band(process) for process in lane.processes])
+        return Track(
+            quote(lane.name, _NAME_CHARS),
+            ", ".join(words),
+            rows,
+            [self._band(process) for process in lane.processes],
+        )
 
     def _rows(self, spans: Sequence[Span], shape: str) -> Iterable[Row]:
         """As few rows as it takes for nothing to overlap."""
@@ -209,25 +232,49 @@ class _Painter:
             ends[index] = max(ends[index], span.end_s)
         return [Row(shape, [self._bar(span) for span in row]) for row in rows]
 
-    # -- items -----------------------------------------------------------------------------------------------------
+    # -- items
+    # -----------------------------------------------------------------------------------------------------
 
     def _bar(self, span: Span) -> Item:
         what = quote(span.what.removeprefix("hook/").removeprefix("tool/call "), _NAME_CHARS)
-        label = what if span.verdict is None or span.kind == "session" else f"{what} · {quote(span.verdict, _NAME_CHARS)}"
-        took = "still open at the end of the trace" if span.state == "open" else duration(span.took_ms)
+        label = (
+            what
+            if span.verdict is None or span.kind == "session"
+            else f"{what} · {quote(span.verdict, _NAME_CHARS)}"
+        )
+        took = (
+            "still open at the end of the trace" if span.state == "open" else duration(span.took_ms)
+        )
         full = (
             quote(span.what, _NAME_CHARS)
             if span.verdict is None
             else f"{quote(span.what, _NAME_CHARS)} · {quote(span.verdict, _NAME_CHARS)}"
         )
-        lines = [full, f"{took}, begun at {self._clock(span.begin_s)}", *self._messages(span.records)]
+        lines = [
+            full,
+            f"{took}, begun at {self._clock(span.begin_s)}",
+            *self._messages(span.records),
+        ]
         begin = self._x(span.begin_s)
-        return Item(begin, max(begin, self._x(span.end_s)), f"{span.kind} {span.state}", label, lines, round(span.took_ms, 4))
+        return Item(
+            begin,
+            max(begin, self._x(span.end_s)),
+            f"{span.kind} {span.state}",
+            label,
+            lines,
+            round(span.took_ms, 4),
+        )
 
     def _mark(self, mark: Mark) -> Item:
         at = self._x(mark.at_s)
-        what = quote("cancel" if mark.kind == "cancel" else mark.what.removeprefix("event/"), _NAME_CHARS)
-        lines = [quote(mark.what, _NOTE_CHARS), f"at {self._clock(mark.at_s)}", *self._messages([mark.record])]
+        what = quote(
+            "cancel" if mark.kind == "cancel" else mark.what.removeprefix("event/"), _NAME_CHARS
+        )
+        lines = [
+            quote(mark.what, _NOTE_CHARS),
+            f"at {self._clock(mark.at_s)}",
+            *self._messages([mark.record]),
+        ]
         return Item(at, at, mark.kind, what, lines)
 
     def _death(self, process: Process, following: Sequence[Process]) -> Item:
@@ -244,7 +291,11 @@ class _Painter:
         lines = [f"a process, started at {self._clock(process.begin_s)}"]
         if process.ready_s is not None:
             lines.append(f"ready after {duration((process.ready_s - process.begin_s) * 1000)}")
-        lines.append(f"ended at {self._clock(process.end_s)}: {why}" if process.ended else "alive at the end of the trace")
+        lines.append(
+            f"ended at {self._clock(process.end_s)}: {why}"
+            if process.ended
+            else "alive at the end of the trace"
+        )
         ready = process.end_s if process.ready_s is None else process.ready_s
         begin, end = self._x(process.begin_s), self._x(process.end_s)
         return Band(begin, self._x(ready), end, state, lines)
@@ -255,7 +306,11 @@ class _Painter:
             if record.note is not None:
                 yield f"· {quote(record.note, _NOTE_CHARS)}"
             if record.body is not None:
-                length = f" ({size(record.size)})" if record.size is not None and record.size > self._body_chars else ""
+                length = (
+                    f" ({size(record.size)})"
+                    if record.size is not None and record.size > self._body_chars
+                    else ""
+                )
                 yield f"{arrows[record.direction]} {quote(record.body, self._body_chars)}{length}"
 
     def _clock(self, at_s: float) -> str:

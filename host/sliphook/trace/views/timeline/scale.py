@@ -1,4 +1,7 @@
-"""Pure: from moments to places on the time axis. Long stretches in which nothing happens are cut short."""
+"""Pure: from moments to places on the time axis.
+
+Long stretches in which nothing happens are cut short.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,9 @@ class Scale(msgspec.Struct, frozen=True):
 
     def shown(self, at_ms: float) -> float:
         """Where a moment is shown; in a pause, between its two ends."""
-        index = max(0, bisect.bisect_right(self.stretches, at_ms, key=lambda stretch: stretch.begin_ms) - 1)
+        index = max(
+            0, bisect.bisect_right(self.stretches, at_ms, key=lambda stretch: stretch.begin_ms) - 1
+        )
         here = self.stretches[index]
         if at_ms <= here.end_ms or index + 1 == len(self.stretches):
             return here.shown_ms + min(at_ms, here.end_ms) - here.begin_ms
@@ -66,7 +71,11 @@ class Scale(msgspec.Struct, frozen=True):
     def pauses(self) -> list[tuple[float, float, float]]:
         """Each pause: where it is shown from and to, and how many milliseconds it lasted."""
         return [
-            (before.shown_ms + before.end_ms - before.begin_ms, after.shown_ms, after.begin_ms - before.end_ms)
+            (
+                before.shown_ms + before.end_ms - before.begin_ms,
+                after.shown_ms,
+                after.begin_ms - before.end_ms,
+            )
             for before, after in zip(self.stretches, self.stretches[1:], strict=False)
         ]
 
@@ -113,7 +122,10 @@ def ticks(scale: Scale, at_most: int) -> list[Tick]:
 
 def _step(least_ms: float) -> float:
     if least_ms > 30_000:
-        return next((step for step in (60e3, 120e3, 300e3, 600e3, 1800e3, 3600e3) if step >= least_ms), 3600e3 * -(-least_ms // 3600e3))
+        return next(
+            (step for step in (60e3, 120e3, 300e3, 600e3, 1800e3, 3600e3) if step >= least_ms),
+            3600e3 * -(-least_ms // 3600e3),
+        )
     size = 1e-3
     while True:
         for factor in _STEPS:

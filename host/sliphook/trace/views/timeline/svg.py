@@ -14,7 +14,11 @@ from .scale import ticks
 
 __all__ = ["LOOK", "svg_of"]
 
-LOOK: Final = resources.files("sliphook.trace.views.timeline").joinpath("look.css").read_text(encoding="utf-8")
+LOOK: Final = (
+    resources.files("sliphook.trace.views.timeline")
+    .joinpath("look.css")
+    .read_text(encoding="utf-8")
+)
 
 _WIDTH: Final = 1280
 _LEFT: Final = 168
@@ -110,7 +114,13 @@ class _Drawing:
 
     def _axis(self, bottom: int) -> Iterator[str]:
         for begin, end in self._picture.turns:
-            yield _rect(self._x(begin), self._top, max(1.0, (end - begin) * self._per_ms), bottom - self._top, "shade")
+            yield _rect(
+                self._x(begin),
+                self._top,
+                max(1.0, (end - begin) * self._per_ms),
+                bottom - self._top,
+                "shade",
+            )
         for begin, end, lasted_ms in self._picture.scale.pauses:
             x, x2 = self._x(begin), self._x(end)
             yield f"<g>{_rect(x, self._top, x2 - x, bottom - self._top, 'pause')}"
@@ -126,7 +136,9 @@ class _Drawing:
                 free_from = x + _CHAR * (len(tick.label) + 2)
 
     def _track(self, track: Track, y: float, tall: int) -> Iterator[str]:
-        yield _text(20, y + 21, "name", _cut(track.name, _LEFT - 28, 7.4)) + _text(20, y + 36, "note", _cut(track.note, _LEFT - 24, 5.4))
+        yield _text(20, y + 21, "name", _cut(track.name, _LEFT - 28, 7.4)) + _text(
+            20, y + 36, "note", _cut(track.note, _LEFT - 24, 5.4)
+        )
         for band in track.bands:
             yield from self._band(band, y, tall)
         at = y + _PAD
@@ -192,7 +204,9 @@ class _Drawing:
         for flag in self._flag_places:  # no line goes through a label
             if flag.row is not None:
                 top = _FLAGS_TOP + flag.row * _FLAG_ROW
-                yield _rect(flag.left, top, flag.width, 17, "flag-box", 3) + _text(flag.left + 7, top + 12, "flag-text", flag.label)
+                yield _rect(flag.left, top, flag.width, 17, "flag-box", 3) + _text(
+                    flag.left + 7, top + 12, "flag-text", flag.label
+                )
 
     def _place_flags(self) -> Iterator[_Flag]:
         line_from = 0.0
@@ -210,7 +224,15 @@ class _Drawing:
             yield _Flag(x, flag.label, left, width, row)
 
 
-_GRAVITY: Final = {"death": 6, "failed": 5, "wrong": 5, "lost": 5, "deny": 4, "ask": 3, "cancelled": 2}
+_GRAVITY: Final = {
+    "death": 6,
+    "failed": 5,
+    "wrong": 5,
+    "lost": 5,
+    "deny": 4,
+    "ask": 3,
+    "cancelled": 2,
+}
 
 
 def _several(items: Sequence[Item]) -> Iterator[str]:
@@ -226,7 +248,9 @@ def _several(items: Sequence[Item]) -> Iterator[str]:
 
 
 def _cut_title(lines: Iterable[str]) -> str:
-    return "\n".join(line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…" for line in lines)
+    return "\n".join(
+        line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…" for line in lines
+    )
 
 
 def _height(track: Track) -> int:
@@ -240,7 +264,12 @@ def _label(one: Drawn, y: float, room: float, *, inside: bool) -> str:
         return _text(one.x + 5, y + 11.5, written, one.label)
     beside = room - one.width - 6
     if one.width < 60 and needed + 4 <= beside:
-        return _text(one.x + max(one.width, 6) + 4, y + (11.5 if inside else 9), "why" if one.style == "death" else "label", one.label)
+        return _text(
+            one.x + max(one.width, 6) + 4,
+            y + (11.5 if inside else 9),
+            "why" if one.style == "death" else "label",
+            one.label,
+        )
     if one.style == "death":
         return _text(one.x - 8, y + 9, "why", one.label, anchor="end")
     if inside and one.width > 40:
@@ -276,9 +305,15 @@ def _rect(x: float, y: float, width: float, height: float, style: str, radius: f
 
 def _text(x: float, y: float, style: str, text: str, *, anchor: str | None = None) -> str:
     anchored = f' text-anchor="{anchor}"' if anchor else ""
-    return f'<text class="{style}" x="{x:.1f}" y="{y:.1f}"{anchored}>{escape(text)}</text>' if text else ""
+    return (
+        f'<text class="{style}" x="{x:.1f}" y="{y:.1f}"{anchored}>{escape(text)}</text>'
+        if text
+        else ""
+    )
 
 
 def _cut(text: str, width: float, char: float) -> str:
     fitting = int(width / char)
-    return text if len(text) <= fitting else text[: max(0, fitting - 1)] + "…" if fitting > 3 else ""
+    return (
+        text if len(text) <= fitting else text[: max(0, fitting - 1)] + "…" if fitting > 3 else ""
+    )
