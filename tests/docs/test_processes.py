@@ -11,7 +11,7 @@ import trio
 from sliphook import PluginHost
 from sliphook.plugin.lifecycle import State
 from sliphook.process.log_files import FILE_BYTES, OLD_FILES
-from tests.host.plugins import Workshop
+from tests.programs import Workshop
 
 PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "processes.md").read_text(
     encoding="utf-8"

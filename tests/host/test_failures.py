@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from sliphook import Outcome, PluginHost
-from tests.host.plugins import WAIT_S, Program, Workshop, until
+from tests.programs import WAIT_S, Program, Workshop, until
 
 QUICK_S = 0.2
 """The timeout of hooks that will not be answered."""

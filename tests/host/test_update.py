@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from sliphook import HostError, PluginHost, Session
 from sliphook.testing import CRASHES, HANGS, FakePlugin
-from tests.host.plugins import WAIT_S, Workshop
+from tests.programs import WAIT_S, Workshop
 
 
 def guard(name: str = "guard", **fields: Any) -> FakePlugin:

@@ -19,7 +19,7 @@ MakePlugin = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)
-def _own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for kind in ("DATA", "STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{kind}_HOME", str(tmp_path / "home" / kind.lower()))
     monkeypatch.chdir(tmp_path)

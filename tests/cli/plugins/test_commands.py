@@ -1,0 +1,662 @@
+"""install, uninstall, enable, disable, trust, list and config, as people and programs use them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sliphook.cli.plugins import trust
+from sliphook.cli.plugins.install import meet
+from sliphook.files import paths
+from sliphook.registry import Registry
+from tests.registry.conftest import MakePlugin, Run, stored
+
+WANTS: dict[str, Any] = {
+    "version": "1.2.0",
+    "description": "Keeps watch.",
+    "subscriptions": [{"event": "pre_tool_call"}],
+    "tools": [{"name": "deploy"}],
+    "uses": ["notify", "inject"],
+    "env": [
+        {"name": "DEPLOY_TOKEN", "required": True, "secret": True, "why": "to reach the service"},
+        {"name": "DEPLOY_URL"},
+    ],
+}
+SCHEMA = {
+    "config_schema": {
+        "type": "object",
+        "properties": {
+            "channel": {"type": "string"},
+            "key": {"type": "string", "secret": True},
+            "level": {"type": "integer"},
+        },
+        "additionalProperties": False,
+    }
+}
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_what_a_person_is_shown_and_asked(run: Run, make: MakePlugin, tmp_path: Path) -> None:
+    path = make(**WANTS)
+    ran = run("install", path, answers=[True, True, False, True, False, True])
+    assert ran.status == 0
+    assert ran.out.splitlines() == [
+        "Run it once, to see what it wants?",
+        "Grant inject?",
+        "Grant notify?",
+        "Give it the variable DEPLOY_TOKEN?",
+        "Give it the variable DEPLOY_URL?",
+        "Install it as guard?",
+        "installed guard",
+        "  not granted: notify; to grant it: sliphook config guard --grant notify",
+        "  not given: DEPLOY_URL; to give it: sliphook config guard --env DEPLOY_URL",
+    ]
+    owner = path.owner()
+    assert ran.err.splitlines() == [
+        str(path),
+        f"  owner     {owner}, -rwx------",
+        f"  sha256    {sha256(path)}",
+        "  runs in   /bin/sh",
+        "",
+        "A plugin runs with your rights, as any program that you start.",
+        "",
+        "guard 1.2.0: Keeps watch.",
+        "  hooks     pre_tool_call (closed)",
+        "  tools     deploy",
+        "  uses      inject, notify",
+        "  env       DEPLOY_TOKEN (required, secret): to reach the service",
+        "  env       DEPLOY_URL",
+    ]
+    plugin = Registry().get("guard")
+    assert (plugin.grants, plugin.env, plugin.sha256, plugin.path) == (
+        frozenset({"inject"}),
+        ("DEPLOY_TOKEN",),
+        sha256(path),
+        path,
+    )
+    assert not (paths.data_home() / "data").exists()
+
+
+@pytest.mark.parametrize("answers", [[False], [True, False]])
+def test_who_says_no_has_changed_nothing(
+    run: Run, make: MakePlugin, tmp_path: Path, answers: list[bool]
+) -> None:
+    ran = run("install", make(), answers=answers)
+    assert (ran.status, ran.err.splitlines()[-1]) == (1, "sliphook: nothing was changed")
+    assert stored() == {}
+    assert (tmp_path / "ran").exists() == answers[0]
+
+
+def test_what_is_installed_is_refused_before_anything_is_asked_or_run(
+    run: Run, make: MakePlugin, tmp_path: Path
+) -> None:
+    path = make(file="sliphook-plugin-guard")
+    assert run("install", path, "--yes").status == 0
+    (tmp_path / "ran").unlink()
+    as_guard = f"sliphook: {path} is installed already, as guard;"
+    ran = run("install", path, answers=[])
+    assert (ran.status, ran.out, ran.err) == (
+        1,
+        "",
+        f"{as_guard} uninstall it first, or give another --name\n",
+    )
+    run("disable", "guard")
+    assert (
+        run("install", path, "--yes").err
+        == f"{as_guard} it is disabled; to start it again: sliphook enable guard\n"
+    )
+    path.write_text(path.read_text() + "# an update\n")
+    changed = (
+        f"{as_guard} its file has changed since; if that is right, run: sliphook trust guard\n"
+    )
+    assert run("install", path, answers=[]).err == changed
+    (tmp_path / "elsewhere").mkdir()
+    another = path.rename(tmp_path / "elsewhere" / path.name)
+    ran = run("install", another, answers=[])
+    assert (ran.status, ran.err) == (
+        1,
+        "sliphook: a plugin named guard is installed already; uninstall it first, or give another --name\n",
+    )
+    assert not (tmp_path / "ran").exists()
+    assert run("install", another, "--yes", "--name", "watch").status == 0
+
+
+def test_yes_grants_nothing_that_was_not_named(run: Run, make: MakePlugin) -> None:
+    ran = run(
+        "install",
+        make(**WANTS),
+        "--yes",
+        "--grant",
+        "inject",
+        "--env",
+        "DEPLOY_TOKEN",
+        "--name",
+        "watch",
+        "--json",
+    )
+    assert (ran.status, ran.err) == (0, "")
+    assert {key: ran.json()[key] for key in ("name", "grants", "env")} == {
+        "name": "watch",
+        "grants": ["inject"],
+        "env": ["DEPLOY_TOKEN"],
+    }
+
+
+def test_the_whole_life_of_one(run: Run, make: MakePlugin) -> None:
+    path = make(**WANTS)
+    assert run("install", path, "--yes").status == 0
+    assert run("disable", "guard").out == "disabled guard\n"
+    assert [(one["name"], one["state"]) for one in run("list", "--json").json()["plugins"]] == [
+        ("guard", "disabled")
+    ]
+    assert Registry().specs({}) == ([], [])
+    assert run("enable", "guard").out == "enabled guard\n"
+    approved = sha256(path)
+    path.write_text(path.read_text() + "# an update\n")
+    (row,) = run("list", "--json").json()["plugins"]
+    assert (row["state"], row["sha256"]) == ("refused", approved)
+    assert (
+        row["why"]
+        == f"its file has changed; if that is right, run: sliphook trust guard (now its sha256 is {sha256(path)})"
+    )
+    assert run("trust", "guard", "--yes").out.splitlines()[0] == "guard is accepted as it is now"
+    assert Registry().get("guard").sha256 == sha256(path)
+    assert run("list").out.splitlines() == [
+        "  1  guard  1.2.0  enabled",
+        f"     path      {path}",
+        "     hooks     pre_tool_call (closed)",
+        "     tools     deploy",
+    ]
+    assert (
+        run("uninstall", "guard").out
+        == f"uninstalled guard; its data is still in {paths.data_home()}/data/guard\n"
+    )
+    assert (stored(), path.exists()) == ({}, True)
+    assert (
+        run("list").out
+        == "no plugin is installed; `sliphook install PATH` does that, `sliphook list --available` shows some\n"
+    )
+
+
+def test_trust_shows_what_is_new_and_asks_for_each(run: Run, make: MakePlugin) -> None:
+    path = make(**{**WANTS, "uses": ["notify"]})
+    assert run("install", path, "--yes", "--grant", "notify").status == 0
+    old = sha256(path)
+    make(**{**WANTS, "uses": ["inject"], "tools": [{"name": "undo"}], "subscriptions": []})
+    ran = run("trust", "guard", answers=[True, True, True])
+    assert ran.out.splitlines()[:3] == [
+        "Its file has changed. Run it once, to see what it wants?",
+        "Grant inject?",
+        "Accept guard as it is now?",
+    ]
+    assert f"  sha256    {sha256(path)}\n  runs in   /bin/sh\n  before    {old}\n" in ran.err
+    assert (
+        "It asks for more than was approved:\n  the tool undo\n  the use of inject\n  not to guard pre_tool_call as before\n"
+        in ran.err
+    )
+    plugin = Registry().get("guard")
+    assert (plugin.grants, [tool.name for tool in plugin.manifest.tools or ()]) == (
+        frozenset({"inject"}),
+        ["undo"],
+    )
+
+
+def test_trust_where_nothing_has_changed_asks_nothing(run: Run, make: MakePlugin) -> None:
+    run("install", make(), "--yes")
+    before = stored()
+    ran = run("trust", "guard", answers=[])
+    assert (ran.status, ran.out, ran.err) == (0, "guard is as it was approved\n", "")
+    assert stored() == before
+
+
+def test_the_last_no_leaves_it_refused(run: Run, make: MakePlugin) -> None:
+    path = make()
+    run("install", path, "--yes")
+    before = stored()
+    make(tools=[{"name": "new"}])
+    for answers in ([False], [True, False]):
+        assert run("trust", "guard", answers=answers).status == 1
+        assert stored() == before
+
+
+def test_a_name_that_another_has_is_told(run: Run, make: MakePlugin) -> None:
+    run("install", make("first", tools=[{"name": "deploy"}], commands=[{"name": "go"}]), "--yes")
+    ran = run(
+        "install",
+        make("second", tools=[{"name": "deploy"}, {"name": "x"}], commands=[{"name": "go"}]),
+        "--yes",
+    )
+    assert ran.status == 0
+    assert ran.err.endswith(
+        "sliphook: second will be refused while first is enabled: both have the tool deploy, the command /go\n"
+    )
+
+
+def test_settings(run: Run, make: MakePlugin) -> None:
+    run(
+        "install", make(**WANTS, **SCHEMA), "--yes", "--config", "channel=42", "--config", "level=3"
+    )
+    assert Registry().get("guard").config == {"channel": "42", "level": 3}
+    shown = run(
+        "config",
+        "guard",
+        "key=s3cret",
+        "--unset",
+        "level",
+        "--grant",
+        "inject",
+        "--env",
+        "DEPLOY_URL",
+        "--timeout-cap",
+        "2",
+    ).out
+    assert shown.splitlines() == [
+        'config         {"channel":"42","key":"***"}',
+        'grants         ["inject"]',
+        'env            ["DEPLOY_URL"]',
+        "timeout_cap_s  2.0",
+        "sandbox        false",
+        "overrides      -",
+    ]
+    assert Registry().get("guard").config["key"] == "s3cret"
+    run(
+        "config",
+        "guard",
+        "--hook",
+        "PRE-tool-call",
+        "--priority",
+        "7",
+        "--on-failure",
+        "open",
+        "--sandbox",
+    )
+    run(
+        "config",
+        "guard",
+        "--hook",
+        "pre_tool_call",
+        "--off",
+        "--revoke",
+        "inject",
+        "--no-env",
+        "DEPLOY_URL",
+        "--timeout-cap",
+        "none",
+    )
+    row = run("config", "guard", "--json").json()
+    assert row == {
+        "name": "guard",
+        "config": {"channel": "42", "key": "***"},
+        "grants": [],
+        "env": [],
+        "timeout_cap_s": None,
+        "sandbox": True,
+        "overrides": {"pre_tool_call": {"priority": 7, "on_failure": "open", "off": True}},
+    }
+
+
+def test_settings_without_a_schema_are_what_they_look_like(run: Run, make: MakePlugin) -> None:
+    run("install", make(), "--yes")
+    run(
+        "config",
+        "guard",
+        "a=1",
+        "b=true",
+        'c=[1,{"d":2.5}]',
+        "e=plain",
+        "f=1.0.2",
+        "g=",
+        'h="quoted"',
+    )
+    assert Registry().get("guard").config == {
+        "a": 1, "b": True, "c": [1, {"d": 2.5}], "e": "plain", "f": "1.0.2", "g": "", "h": "quoted",
+    }  # fmt: skip
+
+
+def test_a_plugin_that_leaves_itself_out_is_installed_all_the_same(
+    run: Run, make: MakePlugin
+) -> None:
+    ran = run("install", make(disabled="no DEPLOY_TOKEN", env=[{"name": "DEPLOY_TOKEN"}]), "--yes")
+    assert ran.status == 0
+    assert "  it leaves itself out for now: no DEPLOY_TOKEN\n" in ran.err
+
+
+def test_those_on_path_are_found_by_name(
+    run: Run, make: MakePlugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+    first = make(file="one/sliphook-plugin-guard")
+    make(file="two/sliphook-plugin-guard")
+    make(file="two/sliphook-plugin-Bad")
+    (tmp_path / "two" / "sliphook-plugin-text").write_text("not executable")
+    (tmp_path / "two" / "sliphook-plugin-folder").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}/none:{tmp_path}/one:{tmp_path}/two:/usr/bin:/bin")
+    assert run("list", "--available", "--json").json() == {
+        "available": [{"name": "guard", "path": str(first), "installed": False}]
+    }
+    assert not (tmp_path / "ran").exists()
+    assert run("install", "guard", "--yes").status == 0
+    assert run("list", "--available").out == f"guard  {first}  (installed)\n"
+    assert Registry().get("guard").path == first
+
+
+def test_a_link_is_resolved_when_it_is_installed(
+    run: Run, make: MakePlugin, tmp_path: Path
+) -> None:
+    path = make(file="real")
+    (tmp_path / "link").symlink_to("real")
+    run("install", "./link", "--yes")
+    assert Registry().get("guard").path == path
+
+
+def test_what_a_plugin_says_of_itself_steers_no_terminal(run: Run, make: MakePlugin) -> None:
+    path = make(description="a\x1b[2Jb", env=[{"name": "TOKEN", "why": "\u202eevil\nline"}])
+    ran = run("install", path, "--yes")
+    assert ran.status == 0
+    assert "guard: a\\x1b[2Jb\n" in ran.err
+    assert "  env       TOKEN: \\u202eevil\\nline\n" in ran.err
+    assert "\x1b" not in run("list").out + run("list", "--json").out
+
+
+@pytest.mark.parametrize("name", ["X\x1b[2J", "A\n  uses      nothing", "LD_PRELOAD", ""])
+def test_what_is_no_variable_is_neither_shown_nor_asked_for(
+    run: Run, make: MakePlugin, name: str
+) -> None:
+    ran = run("install", make(env=[{"name": name}]), answers=[True])
+    assert (ran.status, ran.out) == (3, "Run it once, to see what it wants?\n")
+    assert "\x1b" not in ran.err
+    assert ran.err.splitlines()[-1].startswith("sliphook: guard: env: ")
+
+
+def test_what_is_no_utf8_is_told_in_utf8(run: Run, make: MakePlugin, tmp_path: Path) -> None:
+    assert run("install", make(), "--yes").status == 0
+    (tmp_path / "guard").rename(odd := tmp_path / "odd\udcff")
+    ran = run("install", odd, "--yes")
+    assert (ran.status, ran.err) == (
+        1,
+        f"sliphook: {tmp_path}/odd\\xff is no UTF-8 and cannot be recorded; rename the file or its folder\n",
+    )
+    ran = run("config", "guard", "odd\udcff=1")
+    assert (ran.status, ran.err) == (
+        2,
+        "sliphook: odd\\xff: it is no UTF-8 (see: sliphook config --help)\n",
+    )
+    (paths.data_home() / "plugins" / "odd\udcff.toml").write_text("")
+    assert [
+        row["file"][-13:] for row in run("list", "--json").json()["plugins"] if "file" in row
+    ] == ["odd\\udcff.toml"[-13:]]
+
+
+def test_an_error_steers_no_terminal(run: Run, make: MakePlugin) -> None:
+    assert run("install", make(), "--yes", "--config", "a\x1b[2J=1").status == 0
+    assert (
+        run("config", "guard", "--unset", "b").err
+        == "sliphook: guard has no setting 'b'; it has a\\x1b[2J\n"
+    )
+
+
+def test_what_is_revoked_while_trust_asks_stays_revoked(
+    run: Run, make: MakePlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make(uses=["inject"])
+    assert run("install", path, "--yes", "--grant", "inject").status == 0
+    path.write_text(path.read_text() + "\n")
+
+    def meet_and_revoke(*args: Any) -> Any:
+        Registry().change("guard", lambda one: dataclasses.replace(one, grants=frozenset()))
+        return meet(*args)
+
+    monkeypatch.setattr(trust, "meet", meet_and_revoke)
+    assert run("trust", "guard", "--yes").status == 0
+    assert Registry().get("guard").grants == frozenset()
+
+
+WRONG: list[tuple[list[str], int, str]] = [
+    (["install"], 2, "Missing argument 'PATH|NAME' (see: sliphook install --help)"),
+    (
+        ["install", "./other"],
+        2,
+        "install asks first, and there is no terminal to ask on; give --yes to agree beforehand",
+    ),
+    (
+        ["install", "./guard", "--yes"],
+        1,
+        "/guard is installed already, as guard; uninstall it first, or give another --name",
+    ),
+    (
+        ["install", "./guard", "--yes", "--name", "Guard"],
+        1,
+        "'Guard' is no name of a plugin; names match [a-z0-9][a-z0-9_-]{0,63}",
+    ),
+    (["install", "./guard", "--yes", "--name", "../x"], 1, "'../x' is no name of a plugin"),
+    (["install", "./guard", "--yes", "--name", "a\nb"], 1, "'a\\nb' is no name of a plugin"),
+    (
+        ["install", "./guard", "--yes", "--name", "guard"],
+        1,
+        "a plugin named guard is installed already",
+    ),
+    (["install", "./none", "--yes"], 1, "none does not exist; check the path"),
+    (
+        ["install", "none", "--yes"],
+        1,
+        "there is no sliphook-plugin-none on PATH; `sliphook list --available` shows what is there",
+    ),
+    (
+        ["install", "guard", "--yes"],
+        1,
+        "there is no sliphook-plugin-guard on PATH; if you mean the file, say ./guard",
+    ),
+    (["install", "", "--yes"], 1, ". is a directory; name the executable inside it"),
+    (["install", "./", "--yes"], 1, ". is a directory; name the executable inside it"),
+    (["install", "./text", "--yes"], 1, "text is not executable; run: chmod +x text"),
+    (["install", "./plain", "--yes"], 1, "plain has no #! line"),
+    (["install", "./circle", "--yes"], 1, "circle is a loop of symbolic links"),
+    (["install", "./open", "--yes"], 1, "everybody may change "),
+    (
+        ["install", "./dies", "--yes"],
+        3,
+        "dies: exited with status 7 before it answered initialize; nothing was changed",
+    ),
+    (["install", "./mute", "--yes"], 3, "mute: the manifest does not fit: "),
+    (
+        ["install", "./other", "--yes", "--grant", "nonsense"],
+        2,
+        "Invalid value for '--grant': 'nonsense' is not one of 'notify'",
+    ),
+    (
+        ["install", "./other", "--yes", "--grant", "inject"],
+        1,
+        "other does not ask for inject; it asks for nothing",
+    ),
+    (
+        ["install", "./other", "--yes", "--env", "LD_PRELOAD"],
+        1,
+        "LD_PRELOAD is never given to a plugin",
+    ),
+    (
+        ["install", "./other", "--yes", "--env", "A=B"],
+        1,
+        "'A=B' is no name of an environment variable",
+    ),
+    (
+        ["install", "./other", "--yes", "--config", "novalue"],
+        2,
+        "'novalue' is no setting; write KEY=VALUE",
+    ),
+    (["install", "./other", "--yes", "--config", "=x"], 2, "'=x' is no setting; write KEY=VALUE"),
+    (
+        ["install", "./other", "--yes", "--config", "a=null"],
+        2,
+        "a: null cannot be kept; --unset takes a setting away",
+    ),
+    (
+        ["install", "./strict", "--yes", "--config", "colour=red"],
+        1,
+        "its settings do not fit: Additional properties are not allowed",
+    ),
+    (
+        ["install", "./strict", "--yes", "--config", "level=high"],
+        1,
+        "its settings do not fit: level: 'high' is not of type 'integer'",
+    ),
+    (["install", "./guard", "--nonsense"], 2, "No such option"),
+    (["uninstall"], 2, "Missing argument 'NAME'"),
+    (["uninstall", "gaurd"], 1, "no plugin named gaurd is installed; did you mean guard?"),
+    (["uninstall", "../guard"], 1, "'../guard' is no name of a plugin"),
+    (["uninstall", "guard/"], 1, "'guard/' is no name of a plugin"),
+    (
+        ["enable", "zzz"],
+        1,
+        "no plugin named zzz is installed; `sliphook list` shows what is installed",
+    ),
+    (
+        ["enable", "broken"],
+        1,
+        "broken.toml, line 1: enabled: it must be true or false, and is the text 'yes'",
+    ),
+    (["disable", "zzz"], 1, "no plugin named zzz is installed"),
+    (["disable", "guard", "guard"], 2, "Got unexpected extra argument (guard)"),
+    (["trust", "zzz", "--yes"], 1, "no plugin named zzz is installed"),
+    (["trust", "guard"], 2, "trust asks first, and there is no terminal to ask on"),
+    (["trust", "gone", "--yes"], 1, "gone does not exist; check the path"),
+    (
+        ["trust", "guard", "--yes", "--grant", "notify"],
+        1,
+        "guard does not ask for notify; it asks for nothing",
+    ),
+    (["list", "guard"], 2, "Got unexpected extra argument (guard)"),
+    (["config"], 2, "Missing argument 'NAME'"),
+    (["config", "zzz"], 1, "no plugin named zzz is installed"),
+    (["config", "broken", "a=1"], 1, "broken.toml, line 1: enabled: it must be true or false"),
+    (["config", "guard", "a"], 2, "'a' is no setting; write KEY=VALUE"),
+    (["config", "guard", "a=99999999999999999999"], 2, "a: the number is too large"),
+    (["config", "guard", "--unset", "a"], 1, "guard has no setting 'a'; it has none"),
+    (
+        ["config", "guard", "--grant", "inject"],
+        1,
+        "guard does not ask for inject; it asks for nothing",
+    ),
+    (["config", "guard", "--revoke", "inject"], 1, "guard has no grant 'inject'; it has none"),
+    (["config", "guard", "--no-env", "TOKEN"], 1, "guard has no variable 'TOKEN'; it has none"),
+    (["config", "guard", "--env", "NODE_OPTIONS"], 1, "NODE_OPTIONS is never given to a plugin"),
+    (["config", "guard", "--priority", "1"], 2, "say which hook that is about: --hook EVENT"),
+    (
+        ["config", "guard", "--hook", "stop"],
+        2,
+        "say what shall be of stop: --priority, --on-failure, --off or --on",
+    ),
+    (
+        ["config", "guard", "--hook", "pre_tool", "--off"],
+        2,
+        "there is no hook or event 'pre_tool'; did you mean 'pre_tool_call'?",
+    ),
+    (
+        ["config", "guard", "--hook", "stop", "--on-failure", "closed"],
+        2,
+        "--on-failure closed needs a hook that can deny, and stop cannot",
+    ),
+    (
+        ["config", "guard", "--hook", "stop", "--priority", "high"],
+        2,
+        "Invalid value for '--priority': 'high' is not a valid integer",
+    ),
+    (["config", "guard", "--timeout-cap", "0"], 2, "'0' is no timeout: give 0.05 to 600 seconds"),
+    (
+        ["config", "guard", "--timeout-cap", "nan"],
+        2,
+        "'nan' is no timeout: give 0.05 to 600 seconds",
+    ),
+    (["fire", "stop", "--plugin", "./open"], 1, "open is not started: everybody may change "),
+]
+
+
+@pytest.fixture
+def busy_home(run: Run, make: MakePlugin, tmp_path: Path) -> Path:
+    """Several plugins, whole and not, and files that cannot be plugins."""
+    for name in ("guard", "gone"):
+        assert run("install", make(name), "--yes").status == 0
+    (tmp_path / "gone").unlink()
+    (paths.data_home() / "plugins" / "broken.toml").write_text('enabled = "yes"\n')
+    make("other")
+    make("strict", **SCHEMA)
+    make("open").chmod(0o777)
+    (tmp_path / "text").write_text("#!/bin/sh\n")
+    (tmp_path / "plain").write_text("hello\n")
+    (tmp_path / "plain").chmod(0o700)
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "dies").write_text("#!/bin/sh\nexit 7\n")
+    (tmp_path / "dies").chmod(0o700)
+    make("mute").write_text(
+        (tmp_path / "mute")
+        .read_text()
+        .replace('"protocol_version": 1', '"protocol_version": "one"')
+    )
+    return tmp_path
+
+
+def test_wrong_uses(run: Run, busy_home: Path) -> None:
+    """One line each, the right status, and nothing is changed."""
+    before = stored()
+    assert len(WRONG) >= 40
+    for args, status, message in WRONG:
+        ran = run(*args)
+        last = ran.err.splitlines()[-1]
+        shown = f"sliphook {' '.join(args)}: {ran}"
+        assert ran.status == status, shown
+        assert message in last, shown
+        assert last.startswith("sliphook: "), shown
+        assert ran.out == "", shown
+        if "--yes" not in args:  # else it may have been shown what it agreed to
+            assert len(ran.err.splitlines()) == 1 or args[0] == "install", shown
+        assert stored() == before, shown
+
+
+def test_what_is_asked_for_is_not_run_before(run: Run, make: MakePlugin, tmp_path: Path) -> None:
+    path = make()
+    for args in ([], ["--name", "X", "--yes"], ["--env", "PYTHONPATH", "--yes"]):
+        assert run("install", path, *args).status != 0
+    path.chmod(0o702)
+    assert run("install", "./guard", "--yes").status == 1
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_listing_tells_what_is_broken(run: Run, busy_home: Path) -> None:
+    rows = {
+        row["name"]: (row["state"], row["why"]) for row in run("list", "--json").json()["plugins"]
+    }
+    assert rows["guard"] == ("enabled", None)
+    assert rows["gone"] == ("refused", f"{busy_home}/gone does not exist; check the path")
+    assert rows["broken"][0] == "broken"
+    assert json.loads(run("list", "--json").out)["plugins"][0]["name"] == "broken"
+    assert "broken.toml, line 1: enabled" in run("list").out
+
+
+@pytest.mark.parametrize("home", ["relative", None])
+def test_without_a_home(
+    run: Run, make: MakePlugin, monkeypatch: pytest.MonkeyPatch, home: str | None
+) -> None:
+    """A relative one would move with the current folder."""
+    path = make()
+    for variable in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME"):
+        monkeypatch.delenv(variable)
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+    monkeypatch.setattr(
+        "pwd.getpwuid", dict[int, object]().__getitem__
+    )  # the system does not know the user
+    for args in (["list"], ["config", "guard"], ["install", str(path), "--yes"], ["doctor"]):
+        ran = run(*args)
+        assert (ran.status, ran.out) == (1, "")
+        assert (
+            ran.err
+            == "sliphook: cannot go on: your home folder is not known; set HOME to its absolute path\n"
+        )

@@ -1,0 +1,139 @@
+"""What the trace is told of a hook as a whole: who was asked, what each answered, and what it came to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import trio
+
+from sliphook import PluginHost
+from sliphook.session.session import Session
+from sliphook.testing import HANGS, After, FakePlugin
+from sliphook.trace.filter import Sieve, parse_filter
+from sliphook.trace.record import TraceRecord
+from sliphook.trace.render import Style, render_line
+from sliphook.trace.views.story import story_of
+from tests.trace.made import Kept
+
+
+def body_of(record: TraceRecord) -> dict[str, Any]:
+    """The body without its durations."""
+    body: dict[str, Any] = msgspec.json.decode(record.body or b"")
+    for part in body["parts"]:
+        part.pop("elapsed_ms", None)
+    return body
+
+
+async def test_an_outcome_says_who_had_what_part() -> None:
+    kept = Kept()
+    hook = {"event": "pre_tool_call", "timeout_s": 0.05}
+    guard = FakePlugin(
+        "guard",
+        subscriptions=[hook],
+        hooks={"pre_tool_call": {"decision": "ask", "reason": "is it Friday?"}},
+    )
+    slow = FakePlugin("slow", subscriptions=[hook], hooks={"pre_tool_call": HANGS})
+    logger = FakePlugin("logger", subscriptions=[{"event": "pre_tool_call", "mode": "event"}])
+    with trio.fail_after(10):
+        async with PluginHost([guard, slow, logger], trace=kept) as host, host.session() as session:
+            turn = session.turn("hi")
+            async with turn:
+                await turn.call_tool("shell", {}, run=never)
+    (outcome,) = kept.of_kind("outcome")
+    assert (outcome.plugin, outcome.method, outcome.verdict, outcome.turn_id) == (
+        "",
+        "hook/pre_tool_call",
+        "deny",
+        turn.turn_id,
+    )
+    assert outcome.session_id == session.session_id
+    assert outcome.seq == 3
+    assert outcome.elapsed_ms is not None
+    assert outcome.elapsed_ms >= 50.0
+    assert body_of(outcome) == {
+        "decision": "deny",
+        "parts": [
+            {"plugin": "guard", "status": "answered", "decision": "ask", "reason": "is it Friday?"},
+            {
+                "plugin": "slow",
+                "status": "timed_out",
+                "decision": "deny",
+                "reason": "no answer within 0.05 s",
+                "error": "no answer within 0.05 s",
+            },
+            {"plugin": "logger", "status": "told"},
+        ],
+    }
+    assert render_line(outcome, Style()).endswith(
+        " deny guard: ask slow: deny (timed_out) logger: told"
+    )
+
+
+async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
+    kept = Kept()
+    slow = FakePlugin("slow", hooks={"user_prompt_submit": After(60.0, {})})
+    with trio.fail_after(10):
+        async with (
+            PluginHost([slow], trace=kept) as host,
+            host.session() as session,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(interrupt_when_asked, slow, session)
+            async with session.turn("hi") as turn:
+                await turn.submit()
+    assert [(record.verdict, body_of(record)) for record in kept.of_kind("outcome")] == [
+        ("cancelled", {"parts": [], "decision": "deny", "cancelled": True})
+    ]
+    (settled,) = kept.of_kind("settled")
+    (confirmed,) = kept.of_kind("late")
+    assert [(one.id, one.verdict, one.note) for one in (settled, confirmed)] == [
+        (settled.id, "cancelled", None),
+        (settled.id, "cancelled", "as asked"),
+    ]
+    assert [
+        mark.what
+        for mark in story_of(kept.records).lanes[0].marks
+        if mark.kind in ("cancel", "wrong")
+    ] == [
+        "$/cancelRequest",
+        "cancelled",
+    ]
+
+
+async def test_a_hook_of_one_plugin_that_nobody_else_hears() -> None:
+    kept = Kept()
+    guard = FakePlugin(
+        "guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "deploy"}}]
+    )
+    with trio.fail_after(10):
+        async with (
+            PluginHost([guard], trace=kept) as host,
+            host.session() as session,
+            session.turn("hi") as turn,
+        ):
+            await turn.call_tool("shell", {}, run=done)
+            await turn.call_tool("deploy", {}, run=done)
+    (outcome,) = kept.of_kind("outcome")
+    assert (outcome.verdict, body_of(outcome)) == (
+        None,
+        {"parts": [{"plugin": "guard", "status": "answered"}]},
+    )
+    sieves = [
+        Sieve(parse_filter(text))
+        for text in ("plugin=guard", "plugin=other", "event=pre_tool_call", "slow=1s")
+    ]
+    assert [len(sieve.sift(outcome)) for sieve in sieves] == [1, 0, 1, 0]
+
+
+async def never(arguments: dict[str, Any]) -> str:
+    raise AssertionError("it was denied")
+
+
+async def done(arguments: dict[str, Any]) -> str:
+    return "done"
+
+
+async def interrupt_when_asked(plugin: FakePlugin, session: Session) -> None:
+    await plugin.hears("user_prompt_submit")
+    session.interrupt()

@@ -1,0 +1,52 @@
+"""Nothing is left behind: no descriptor, no child process, no thread of the host.
+
+A room's `conftest.py` imports the fixture; it then holds for every test of the room.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+
+def open_pipes() -> set[int]:
+    """The descriptors of this process that are pipes, or have no type: those of a process or epoll."""
+    found: set[int] = set()
+    for name in os.listdir("/dev/fd"):
+        try:
+            kind = stat.S_IFMT(os.fstat(int(name)).st_mode)
+        except OSError:
+            continue  # the listing's own
+        if kind in (stat.S_IFIFO, 0):
+            found.add(int(name))
+    return found
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind() -> Iterator[None]:
+    """No descriptor, no child, no zombie, no thread of the host, whatever the test did to it."""
+    before = open_pipes()
+    yield
+    pipes, children = open_pipes() - before, list(_children())
+    threads = [t.name for t in threading.enumerate() if t.name.startswith("sliphook")]
+    assert pipes == set()
+    assert children == []
+    assert threads == []
+
+
+def _children() -> Iterator[str]:
+    """Name and end the children that are left, so that the next test does not find them again."""
+    while True:
+        try:
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return
+        if found is None:
+            yield "a process that lives"
+            return
+        yield f"a zombie, {found.si_pid}"
+        os.waitpid(found.si_pid, 0)

@@ -1,0 +1,605 @@
+"""`sliphook.blocking`: the host for threads. An interrupt reaches every wait, from anywhere; Ctrl+C leaves nothing behind."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import trio
+
+import sliphook
+from sliphook import ApprovalRequest, Context, HostError, TurnOpen
+from sliphook.blocking import Interrupted, PluginHost, Session, Turn, WaitingThread
+from sliphook.portal.portal import HostClosed
+from sliphook.portal.proxies import HostSettings
+from sliphook.testing import CRASHES, HANGS, FakePlugin
+from sliphook_sdk.protocol import Answer, Message, Usage
+from sliphook_sdk.protocol.payloads import PreToolCall
+from tests.pairs import check_pairs
+from tests.programs import EVERYTHING, WAIT_S, Workshop
+
+
+def probe(**fields: Any) -> FakePlugin:
+    """Hears everything, child agents too."""
+    hooks = fields.pop("hooks", {})
+    return FakePlugin(
+        "probe",
+        hooks=hooks,
+        subscriptions=[{"event": event, "subagents": True} for event in EVERYTHING],
+        **fields,
+    )
+
+
+def fired(plugin: FakePlugin) -> list[dict[str, Any]]:
+    return [{"method": message.method, "params": message.params} for message in plugin.fired()]
+
+
+def outcomes(plugin: FakePlugin) -> list[str]:
+    check_pairs(fired(plugin))
+    return [payload.outcome for payload in plugin.payloads("turn_end")]
+
+
+@contextmanager
+def when(plugin: FakePlugin, hears: str, function: Callable[[], object]) -> Generator[None]:
+    """Call a function in a thread of its own as soon as the plugin has heard something, while the block waits in the host."""
+
+    def wait_and_call() -> None:
+        wait_until(
+            lambda: any(
+                hears in (message.method, message.name) for message in list(plugin.received)
+            )
+        )
+        function()
+
+    thread = threading.Thread(target=wait_and_call)
+    thread.start()
+    yield
+    thread.join(WAIT_S)
+    assert not thread.is_alive()
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + WAIT_S
+    while not done():
+        assert time.monotonic() < give_up
+        time.sleep(0.002)
+
+
+def ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def names_the_tool(call: PreToolCall) -> Answer:
+    return Answer(context=[call.tool_name])
+
+
+def hello(text: str) -> dict[str, Any]:
+    return {"text": f"hello {text}"}
+
+
+def shell(arguments: dict[str, Any]) -> str:
+    return f"ran {arguments['command']}"
+
+
+# -- every method
+# ----------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_turn() -> None:
+    plugin = probe(
+        hooks={"session_start": {"context": ["be brief"]}, "pre_tool_call": names_the_tool},
+        tools={"look": "fine"},
+        commands={"hello": hello},
+        uses=["inject"],
+    )
+    with PluginHost([plugin], name="agent") as host:
+        assert [(status.name, status.state) for status in host.plugins] == [("probe", "ready")]
+        assert [offer.name for offer in host.tools()] == ["look"]
+        assert [offer.name for offer in host.commands()] == ["hello"]
+        with host.session(session_key="k", model="m") as session:
+            assert session.ready() == [Context("probe", "be brief")]
+            assert session.run_command("hello", "ada") == "hello ada"
+            assert session.take_injected() == []
+            session.notification("warning", "mind the step")
+            with session.turn("hello") as turn:
+                prompt = turn.submit()
+                assert (prompt.text, prompt.denied) == ("hello", False)
+                gate = turn.pre_llm_call(
+                    provider=None,
+                    model="m",
+                    messages=[Message(role="user", content="hello")],
+                    tools=[],
+                )
+                assert (gate.model, gate.denied) == ("m", False)
+                turn.llm_call_failed(
+                    attempt=1, kind="timeout", status=None, message="slow", will_retry=True
+                )
+                answer = Message(role="assistant", content="done")
+                turn.post_llm_call(
+                    provider=None,
+                    model="m",
+                    response=answer,
+                    finish_reason="stop",
+                    usage=Usage(),
+                    duration_ms=1.0,
+                )
+                assert turn.last_assistant_message == "done"
+                assert turn.call_tool("look", {}).text() == "fine\n\n[probe] look"
+                assert (
+                    turn.call_tool("shell", {"command": "ls"}, run=shell).text()
+                    == "ran ls\n\n[probe] shell"
+                )
+                turn.user_input_required("question", "which one?")
+                turn.user_input_received("question", "this", "user")
+                with turn.subagent("look around") as child:
+                    assert (child.agent_depth, child.outcome) == (1, None)
+                    child.summary = "nothing there"
+                assert turn.stop() is None
+                turn.finish("max_iterations")
+            assert (turn.outcome, turn.index, turn.interrupted) == ("max_iterations", 1, False)
+            assert session.turn_count == 1
+            old_id = session.session_id
+            session.reset()
+            assert session.session_id != old_id
+            session.end("signal")
+    assert plugin.names(old_id) == [
+        "session_start",
+        "notification",
+        "turn_start",
+        "user_prompt_submit",
+        "pre_llm_call",
+        "llm_call_failed",
+        "post_llm_call",
+        "pre_tool_call",
+        "post_tool_call",
+        "pre_tool_call",
+        "post_tool_call",
+        "user_input_required",
+        "user_input_received",
+        "subagent_start",
+        "turn_start",
+        "turn_end",
+        "subagent_stop",
+        "stop",
+        "turn_end",
+        "session_end",
+    ]
+    assert plugin.payloads("subagent_stop")[0].summary == "nothing there"
+    assert [payload.reason for payload in plugin.payloads("session_end")] == ["reset", "signal"]
+    assert plugin.received[0].params["host"]["name"] == "agent"
+
+
+def test_orders_for_plugins() -> None:
+    plugin = FakePlugin("p", hears=["pre_tool_call"])
+    with PluginHost([plugin]) as host:
+        assert host.disable("p").state == "disabled"
+        assert host.enable("p").state == "ready"
+        assert host.restart("p").state == "ready"
+        with pytest.raises(HostError, match="there is no plugin named q"):
+            host.restart("q")
+    assert plugin.starts == 3
+
+
+def test_a_real_process(shop: Workshop) -> None:
+    program = shop.program("real", hears=["turn_start", "turn_end"], tools=["look"])
+    with PluginHost([program.path]) as host, host.session() as session, session.turn("x") as turn:
+        assert turn.call_tool("look", {}).text() == "fine"
+    assert program.names() == ["turn_start", "turn_end"]
+
+
+@pytest.mark.parametrize(
+    ("face", "inner", "own"),
+    [
+        (PluginHost, sliphook.PluginHost, {"portal", "block", "inner"}),
+        (Session, sliphook.Session, {"portal", "block", "inner"}),
+        (Turn, sliphook.Turn, {"portal", "block", "inner"}),
+    ],
+)
+def test_every_public_method_has_its_face(face: type, inner: type, own: set[str]) -> None:
+    internal = {
+        "close",
+        "info",
+        "inject",
+        "count",
+        "common",
+        "stamp",
+        "reload_payload",
+        "tell",
+        "begin",
+        "ask",
+        "turn_opened",
+        "turn_closed",
+        "close_turn",
+        "close_tool",
+        "family",
+        "lineage",
+        "duration_ms",
+        "interrupt_from_thread",
+    }
+    wanted = {name for name, _ in inspect.getmembers(inner) if not name.startswith("_")} - internal
+    offered = {name for name in dir(face) if not name.startswith("_")}
+    assert wanted - offered == set()
+    assert offered - wanted <= own | {
+        "session_id",
+        "session_key",
+        "turn_count",
+        "turn_id",
+        "index",
+        "agent_depth",
+        "outcome",
+        "last_assistant_message",
+        "context",
+        "summary",
+        "tools_begun",
+    }
+
+
+def test_the_settings_are_those_of_the_host() -> None:
+    settings = set(inspect.signature(sliphook.PluginHost.__init__).parameters) - {
+        "self",
+        "plugins",
+        "approver",
+    }
+    assert set(HostSettings.__annotations__) == settings
+
+
+# -- ends of blocks
+# ----------------------------------------------------------------------------------------------------
+
+
+class Fault(Exception):
+    """The agent's own."""
+
+
+def test_an_exception_leaves_all_blocks_as_it_is() -> None:
+    plugin, fault = probe(), Fault("mine")
+    with (
+        pytest.raises(Fault) as caught,
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        session.turn("x"),
+    ):
+        raise fault
+    assert caught.value is fault
+    assert outcomes(plugin) == ["failed"]
+    assert [payload.reason for payload in plugin.payloads("session_end")] == ["error"]
+
+
+def test_a_second_turn_is_refused_while_one_is_open() -> None:
+    plugin = probe()
+    with PluginHost([plugin]) as host, host.session() as session, session.turn("one"):
+        with pytest.raises(TurnOpen), session.turn("two"):
+            pass
+        with session.turn("three", interrupt=True):
+            pass
+    assert outcomes(plugin) == ["interrupted", "completed"]
+
+
+def test_nothing_can_be_called_before_and_after() -> None:
+    host = PluginHost([])
+    with pytest.raises(HostClosed, match="the host is not open"):
+        host.tools()
+    with host, host.session() as session:
+        with session.turn("x") as turn:
+            pass
+        with pytest.raises(HostClosed, match="its block is not open"):
+            turn.submit()
+    assert session.interrupt() is False
+    with pytest.raises(HostClosed, match="the host is not open"):
+        session.ready()
+
+
+def test_a_host_that_is_left_first_ends_the_rest() -> None:
+    plugin = probe()
+    host = PluginHost([plugin])
+    host.__enter__()
+    session = host.session()
+    session.__enter__()
+    turn = session.turn("x")
+    turn.__enter__()
+    host.__exit__(None, None, None)
+    turn.__exit__(None, None, None)
+    session.__exit__(None, None, None)
+    assert outcomes(plugin) == ["interrupted"]
+
+
+def test_a_plugin_that_fails_is_told_in_the_callbacks_thread() -> None:
+    told: list[tuple[str, str]] = []
+
+    def problem(_: str, line: str) -> None:
+        told.append((threading.current_thread().name, line))
+
+    with PluginHost([FakePlugin("p", initialize=CRASHES)], on_problem=problem) as host:
+        assert [status.state for status in host.plugins] == ["failed"]
+    assert told == [
+        ("sliphook callbacks", "p is left out: exited with status 1 before it answered initialize")
+    ]
+
+
+def test_a_callback_may_call_the_host_and_hold_itself_up() -> None:
+    states: list[str] = []
+    release = threading.Event()
+    plugin = FakePlugin(
+        "p",
+        uses=["notify"],
+        hooks={"turn_start": lambda _: plugin.ask("host/notify", level="warning", message="look")},
+    )
+
+    def show(*_: str) -> None:
+        release.wait(WAIT_S)
+        states.append(host.plugins[0].state)
+
+    with PluginHost([plugin], on_notify=show) as host:
+        with host.session() as session, session.turn("x") as turn:
+            assert turn.stop() is None, "the host goes on while the callback stands"
+        release.set()
+        wait_until(lambda: states == ["ready"])
+
+
+# -- the agent's own code
+# ------------------------------------------------------------------------------------------------
+
+
+def test_a_tool_and_the_approver_run_in_the_calling_thread() -> None:
+    threads: list[str] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        threads.append(threading.current_thread().name)
+        return request.tool_name == "shell"
+
+    def own(arguments: dict[str, Any]) -> str:
+        threads.append(threading.current_thread().name)
+        return shell(arguments)
+
+    plugin = FakePlugin("p", hooks={"pre_tool_call": {"decision": "ask"}})
+    with (
+        PluginHost([plugin], approver=approve) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        assert turn.call_tool("shell", {"command": "ls"}, run=own).status == "ok"
+        assert turn.call_tool("other", {"command": "ls"}, run=own).status == "denied"
+    assert threads == ["MainThread"] * 3
+
+
+def test_a_tool_that_raises_is_a_result() -> None:
+    def broken(_: dict[str, Any]) -> str:
+        raise Fault("no such file")
+
+    with PluginHost([]) as host, host.session() as session, session.turn("x") as turn:
+        outcome = turn.call_tool("shell", {}, run=broken)
+        assert (outcome.status, outcome.text()) == ("error", "the tool shell failed: no such file")
+
+
+def test_tools_side_by_side_in_threads() -> None:
+    plugin, barrier = probe(), threading.Barrier(4)
+    texts: list[str] = []
+
+    def together(arguments: dict[str, Any]) -> str:
+        barrier.wait(WAIT_S)
+        return shell(arguments)
+
+    with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+
+        def call(number: int) -> None:
+            texts.append(turn.call_tool("shell", {"command": str(number)}, run=together).text())
+
+        threads = [threading.Thread(target=call, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(WAIT_S)
+    assert sorted(texts) == ["ran 0", "ran 1", "ran 2", "ran 3"]
+    assert plugin.names().count("post_tool_call") == 4
+
+
+# -- interrupts
+# --------------------------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_from_another_thread_ends_the_wait_and_the_block() -> None:
+    plugin = probe(hooks={"stop": HANGS})
+    done: list[bool] = []
+    with PluginHost([plugin]) as host, host.session() as session:
+        with (
+            when(
+                plugin, "stop", lambda: done.append(session.interrupt("user_stop", "stop_command"))
+            ),
+            session.turn("x") as turn,
+        ):
+            turn.stop()
+            raise AssertionError("a call of an interrupted turn does not return")
+        assert (done, turn.outcome) == ([True], "interrupted")
+        with session.turn("next"):
+            pass
+    assert outcomes(plugin) == ["interrupted", "completed"]
+
+
+def test_when_interrupt_returns_all_is_done() -> None:
+    plugin = probe()
+    with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+        assert session.interrupt() is True
+        assert (turn.interrupted, turn.outcome) == (True, "interrupted")
+        assert session.interrupt() is False
+        with pytest.raises(Interrupted):
+            turn.call_tool("shell", {"command": "ls"}, run=shell)
+        wait_until(lambda: "turn_end" in plugin.names())
+        assert plugin.names()[-2:] == ["agent_loop_stopped", "turn_end"]
+    assert outcomes(plugin) == ["interrupted"]
+
+
+def test_interrupted_is_no_exception_that_an_agent_catches_by_the_way() -> None:
+    assert not issubclass(Interrupted, Exception)
+
+
+def test_an_interrupt_while_the_agents_own_tool_runs() -> None:
+    plugin, running, release = probe(), threading.Event(), threading.Event()
+
+    def slow(_: dict[str, Any]) -> str:
+        running.set()
+        release.wait(WAIT_S)
+        return "too late"
+
+    def interrupt() -> None:
+        running.wait(WAIT_S)
+        assert session.interrupt()
+        wait_until(lambda: "post_tool_call" in plugin.names())  # told, though the tool still runs
+        release.set()
+
+    with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        when(plugin, "pre_tool_call", interrupt),
+        session.turn("x") as turn,
+    ):
+        turn.call_tool("slow", {}, run=slow)
+        raise AssertionError("what came late is dropped")
+    (after,) = plugin.payloads("post_tool_call")
+    assert (after.status, after.started) == ("cancelled", True)
+    assert outcomes(plugin) == ["interrupted"]
+
+
+def test_a_tool_that_was_not_begun_is_not_begun_after_an_interrupt() -> None:
+    ran: list[str] = []
+
+    def own(_: dict[str, Any]) -> str:
+        ran.append("it")
+        return "ran"
+
+    plugin = FakePlugin("p", hooks={"pre_tool_call": HANGS})
+    with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        when(plugin, "pre_tool_call", session.interrupt),
+        session.turn("x") as turn,
+    ):
+        turn.call_tool("shell", {}, run=own)
+    assert ran == []
+
+
+def test_what_was_withdrawn_before_its_thread_came_to_it_is_not_done() -> None:
+    ran: list[str] = []
+    thread = WaitingThread()
+
+    async def withdraw() -> None:
+        with trio.CancelScope() as scope:
+            scope.cancel()
+            await thread.have_done(ran.append, ("it",))
+        thread.settled()
+
+    trio.run(withdraw)
+    thread.serve()
+    assert ran == []
+
+
+def test_an_interrupt_from_a_signals_handler() -> None:
+    plugin = probe(hooks={"stop": HANGS})
+    with PluginHost([plugin]) as host, host.session() as session:
+
+        def handler(_: int, __: object) -> None:
+            session.interrupt("signal", "sigterm")
+
+        old = signal.signal(signal.SIGUSR1, handler)
+        try:
+            with (
+                when(plugin, "stop", lambda: os.kill(os.getpid(), signal.SIGUSR1)),
+                session.turn("x") as turn,
+            ):
+                turn.stop()
+        finally:
+            signal.signal(signal.SIGUSR1, old)
+        assert turn.interrupted
+    assert [payload.reason for payload in plugin.payloads("agent_loop_stopped")] == ["signal"]
+
+
+def test_a_child_is_interrupted_with_its_parent() -> None:
+    plugin = probe(hooks={"pre_tool_call": HANGS})
+    with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        when(plugin, "pre_tool_call", session.interrupt),
+        session.turn("x") as turn,
+    ):
+        with turn.subagent("look") as child:
+            child.call_tool("shell", {}, run=shell)
+        assert child.interrupted
+        turn.stop()
+        raise AssertionError("the parent is interrupted too")
+    assert outcomes(plugin) == ["interrupted", "interrupted"]
+
+
+# -- Ctrl+C
+# --------------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_the_wait_and_every_block_as_signal() -> None:
+    plugin = probe(hooks={"stop": HANGS})
+    host = PluginHost([plugin])
+    with (
+        pytest.raises(KeyboardInterrupt),
+        host,
+        host.session() as session,
+        when(plugin, "stop", ctrl_c),
+        session.turn("x") as turn,
+    ):
+        turn.stop()
+    assert outcomes(plugin) == ["interrupted"]
+    assert [payload.reason for payload in plugin.payloads("agent_loop_stopped")] == ["signal"]
+    assert [payload.reason for payload in plugin.payloads("session_end")] == ["signal"]
+
+
+def test_ctrl_c_in_the_approver_reaches_it() -> None:
+    plugin = probe(hooks={"pre_tool_call": {"decision": "ask"}})
+
+    def approve(_: ApprovalRequest) -> bool:
+        ctrl_c()
+        time.sleep(WAIT_S)
+        return True
+
+    host = PluginHost([plugin], approver=approve)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        turn.call_tool("shell", {}, run=shell)
+    assert outcomes(plugin) == ["interrupted"]
+
+
+def test_ctrl_c_while_the_host_opens() -> None:
+    plugin = FakePlugin("p", initialize=HANGS)
+    began = time.monotonic()
+    with when(plugin, "initialize", ctrl_c), pytest.raises(KeyboardInterrupt), PluginHost([plugin]):
+        raise AssertionError("it does not open")
+    assert time.monotonic() - began < 8.0
+
+
+def test_a_program_that_never_leaves_the_block_can_end(shop: Workshop) -> None:
+    program = shop.program("real")
+    script = f"""
+        import sys
+        from sliphook.blocking import PluginHost
+        host = PluginHost([{str(program.path)!r}])
+        host.__enter__()
+        print(host.plugins[0].state)
+        sys.exit(7)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (7, "ready\n"), done.stderr

@@ -1,0 +1,177 @@
+"""The plugins' log files: rotated, for the user alone, and never in the way of the host."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from sliphook import PluginHost
+from sliphook.process.log_files import (
+    FILE_BYTES,
+    MAX_WAITING,
+    PluginLogs,
+    default_folder,
+    safe_name,
+)
+from tests.programs import Workshop, until
+
+
+def lines_of(file: Path) -> list[str]:
+    """The lines without their time and process."""
+    return [line.split(" ", 2)[2] for line in file.read_text().splitlines()]
+
+
+def test_each_plugin_has_a_file_for_the_user_alone(tmp_path: Path) -> None:
+    logs = PluginLogs(tmp_path / "a" / "logs")
+    logs.write("guard", "info", "hello")
+    logs.write("guard", "stderr", "oh no")
+    logs.write("notes", "warning", "not here")
+    assert logs.close() == 0
+    assert lines_of(tmp_path / "a" / "logs" / "guard.log") == ["info: hello", "stderr: oh no"]
+    assert lines_of(tmp_path / "a" / "logs" / "notes.log") == ["warning: not here"]
+    assert stat.S_IMODE((tmp_path / "a" / "logs" / "guard.log").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "a" / "logs").stat().st_mode) == 0o700
+
+
+def test_a_second_host_goes_on_in_the_same_file(tmp_path: Path) -> None:
+    for word in ("first", "second"):
+        logs = PluginLogs(tmp_path)
+        logs.write("guard", "info", word)
+        assert logs.close() == 0
+    assert lines_of(tmp_path / "guard.log") == ["info: first", "info: second"]
+
+
+def test_files_are_rotated_and_stay_private(tmp_path: Path) -> None:
+    logs = PluginLogs(tmp_path)
+    for _ in range(6):
+        for number in range(900):
+            logs.write("guard", "info", f"{number} " + "x" * 1_000)
+        while logs._lines.qsize():  # pyright: ignore[reportPrivateUsage] # wait for the thread, as the queue is bounded
+            os.sched_yield()
+    assert logs.close() == 0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["guard.log", "guard.log.1", "guard.log.2", "guard.log.3"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
+    assert max(path.stat().st_size for path in tmp_path.iterdir()) <= FILE_BYTES
+
+
+def test_a_folder_that_cannot_be_made_loses_lines_and_counts_them(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    logs = PluginLogs(tmp_path / "file" / "logs")
+    for _ in range(3):
+        logs.write("guard", "info", "hello")
+    assert logs.close() == 3
+
+
+@pytest.mark.skipif(
+    not Path("/dev/full").exists(),
+    reason="there is no /dev/full here, which is a disk that is full",
+)
+def test_a_full_disk_loses_lines_and_counts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_full = True
+
+    def open_file(file: logging.FileHandler) -> io.TextIOWrapper:
+        return open("/dev/full" if is_full else file.baseFilename, "a", encoding="utf-8")
+
+    monkeypatch.setattr("sliphook.process.log_files._File._open", open_file)
+    logs = PluginLogs(tmp_path)
+    for _ in range(3):
+        logs.write("guard", "info", "hello")
+    while logs.lost < 3:
+        os.sched_yield()
+    is_full = False
+    logs.write("guard", "info", "there is room again")
+    assert logs.close() == 3
+    assert (tmp_path / "guard.log").read_text().startswith("3 lines could not be written\n20")
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "guard.log").symlink_to(tmp_path / "elsewhere")
+    logs = PluginLogs(tmp_path)
+    logs.write("guard", "info", "hello")
+    assert logs.close() == 1
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_that_is_emptied_meanwhile_is_filled_again(tmp_path: Path) -> None:
+    logs = PluginLogs(tmp_path)
+    logs.write("guard", "info", "one")
+    while not (tmp_path / "guard.log").exists() or not (tmp_path / "guard.log").read_text():
+        os.sched_yield()
+    (tmp_path / "guard.log").unlink()
+    logs.write("guard", "info", "two")
+    assert logs.close() == 0
+    assert lines_of(tmp_path / "guard.log") == ["info: two"]
+
+
+def test_a_disk_that_hangs_holds_nobody(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "guard.log")  # opening it for writing waits for a reader
+    logs = PluginLogs(tmp_path)
+    for number in range(MAX_WAITING + 100):
+        logs.write("guard", "info", str(number))
+    assert 99 <= logs.close() - MAX_WAITING <= 100  # the thread has one in hand
+    assert logs.lost <= 100
+    reader = os.open(tmp_path / "guard.log", os.O_RDONLY | os.O_NONBLOCK)  # let the thread end
+    while any(thread.name == "sliphook-logs" for thread in threading.enumerate()):
+        os.sched_yield()
+    os.close(reader)
+
+
+def test_after_the_end_lines_are_counted(tmp_path: Path) -> None:
+    logs = PluginLogs(tmp_path)
+    assert logs.close() == 0
+    logs.write("guard", "info", "late")
+    assert logs.lost == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("plugin", "name"),
+    [
+        ("guard", "guard"),
+        ("../../etc/passwd", "______etc_passwd"),
+        ("", "_"),
+        ("ü b", "__b"),
+        (".", "_"),
+    ],
+)
+def test_a_plugin_cannot_choose_another_folder(plugin: str, name: str) -> None:
+    assert safe_name(plugin) == name
+
+
+def test_the_folder_is_the_users_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "/state")
+    assert default_folder() == Path("/state/sliphook/logs")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", "/home/me")
+    assert default_folder() == Path("/home/me/.local/state/sliphook/logs")
+
+
+async def test_a_death_is_logged_with_the_last_lines_on_stderr(shop: Workshop) -> None:
+    program = shop.program(
+        hears=["stop"],
+        main="reply(receive()['id'], MANIFEST)\nos.write(2, b'line\\n' * 300 + b'last words\\n')\ntime.sleep(.1)\nsys.exit(3)",
+    )
+    problems: list[str] = []
+    folder = shop.folder / "logs"
+    async with PluginHost(
+        [program.path], on_problem=lambda _, message: problems.append(message), log_dir=folder
+    ):
+        await until(lambda: bool(problems))
+    said = "probe exited with status 3; its last line on stderr: last words; it is started again"
+    assert problems[0] == said
+    lines = lines_of(folder / "probe.log")
+    assert lines.count("stderr: line") >= 100
+    assert "warning: 201 lines on stderr were left out: it wrote more than 100 in a second" in lines
+    report = lines.index(f"error: {said}")
+    assert lines[report + 1 : report + 21] == ["error:   its stderr before: line"] * 19 + [
+        "error:   its stderr before: last words"
+    ]
