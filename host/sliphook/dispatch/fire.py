@@ -15,8 +15,7 @@ import trio
 
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
-from sliphook.transport.call import Call
-from sliphook.transport.connection import Connection
+from sliphook.transport.call import Call, Carrier
 from sliphook.transport.deadlines import Deadlines, Timer
 from sliphook_sdk.protocol import Entry, Payload
 
@@ -81,7 +80,7 @@ class Fire:
         self._policy = dispatch(entry, payload, subscribers)
         self._delivery = Delivery(entry)
         self._waiters: list[trio.lowlevel.Task] = []
-        self._reading: Connection | None = None
+        self._reading: Carrier | None = None
         self._calls: dict[int, tuple[Plugin, Call]] = {}
         self._results: list[Result | None] = []
         self._missing = 0

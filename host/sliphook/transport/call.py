@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 import msgspec
 import trio
 
 from sliphook.wire.envelope import ErrorObject
 
-if TYPE_CHECKING:
-    from .connection import Connection
-    from .deadlines import Deadlines
+from .deadlines import Deadlines
 
 CallStatus = Literal[
     "answered",
@@ -26,25 +24,47 @@ CallStatus = Literal[
 ]
 
 
+class Carrier(Protocol):
+    """What a call needs of the connection that carries it."""
+
+    def expire(self, call: Call, late_s: float) -> None:
+        """End `call`, whose timeout passed `late_s` seconds ago, unless its reply can be read now."""
+        ...
+
+    def cancel(self, call: Call, *, urgent: bool = False) -> None:
+        """Withdraw `call` and settle it now; `urgent` puts the notice to the plugin into the urgent lane."""
+        ...
+
+    async def read_for(self, call: Call) -> None:
+        """Read the plugin's pipe until `call` is settled; may return before if another task reads.
+
+        What settles the call without a message must call `nudge`.
+        """
+        ...
+
+    def nudge(self) -> None:
+        """Wake the task that waits for the plugin's pipe: it decides anew whether to go on."""
+        ...
+
+
 class Call:
-    """One request under way. Whoever made it is told by `on_settled`, once; it must not raise.
+    """One request under way. Its maker is told through `on_settled`, once; that must not raise.
 
     Attributes:
         method: the method.
         session_id: the session it belongs to, or None.
         turn_id: the turn it belongs to, or None.
         call_id: the tool call it carries, or None.
-        retell: the params, where an interrupt must not lose what the request says: unwritten, it is
-            told as an event instead.
-        traceparent: the span that it is the work of, for the envelope; None where there are no
-            spans.
-        timeout_s: from the moment it was made.
-        id: the JSON-RPC id; 0 until the connection has taken it.
-        connection: where it went, or None.
-        written: its first byte has left.
+        retell: the params, if an interrupt must not lose what the request says: if the request is
+            still unwritten then, the plugin gets them as an event instead.
+        traceparent: the span that caused the request, for the envelope; None without spans.
+        timeout_s: counts from the moment the call was made.
+        id: the JSON-RPC id; 0 until a connection has taken the call.
+        connection: the connection that carries it, or None.
+        written: its first byte has been written.
         status: how it ended; None while it is under way.
-        result: the result's JSON where it was answered.
-        error: the plugin's error object, where it answered one.
+        result: the result's JSON if it was answered.
+        error: the plugin's error object, if the plugin answered with one.
         why: what went wrong, one line for people.
         elapsed_ms: from making to settling.
     """
@@ -90,7 +110,7 @@ class Call:
         self.retell = retell
         self.traceparent: str | None = None
         self.id = 0
-        self.connection: Connection | None = None
+        self.connection: Carrier | None = None
         self.written = False
         self.status: CallStatus | None = None
         self.result: msgspec.Raw | None = None
@@ -101,12 +121,12 @@ class Call:
         self._deadlines: Deadlines | None = None
 
     def start_clock(self, deadlines: Deadlines) -> None:
-        """Let the timeout begin; it covers all waiting, also that for a plugin that is not ready."""
+        """Start the timeout; it also covers the wait for a plugin that is not ready yet."""
         self._deadlines = deadlines
         deadlines.add(self, self.timeout_s, self._began_s)
 
     def replied(self, result: msgspec.Raw | None, error: ErrorObject | None) -> None:
-        """The plugin's reply has come, or the engine has let go of a call that the host has settled (see `Rpc`)."""
+        """Take the plugin's reply, or the end of a call that the host has settled (see `Rpc`)."""
         if self.status is None:
             self.status = "error" if result is None else "answered"
             self.result = result
@@ -114,14 +134,14 @@ class Call:
         self._finish()
 
     def settle(self, status: CallStatus, why: str) -> None:
-        """End a call that no connection has; does nothing if it has ended."""
+        """End a call that no connection carries; does nothing if it has ended."""
         if self.status is None:
             self.status = status
             self.why = why
             self._finish()
 
     def expired(self, late_s: float) -> None:
-        """The timeout is over (see `Deadlines`)."""
+        """End the call: its timeout is over (see `Deadlines`)."""
         if self.connection is not None:
             self.connection.expire(self, late_s)
         else:
@@ -130,19 +150,18 @@ class Call:
             )
 
     def so_far_ms(self, now_s: float | None = None) -> float:
-        """How long it has been under way; `now_s` is `trio.current_time()`, where the caller has just asked for it."""
+        """Milliseconds since it was made; `now_s` is `trio.current_time()` if the caller has it."""
         return ((trio.current_time() if now_s is None else now_s) - self._began_s) * 1000
 
     def _finish(self) -> None:
         if self._deadlines is not None:
             self._deadlines.remove(self, self.timeout_s)
         self.elapsed_ms = (trio.current_time() - self._began_s) * 1000
-        on_settled, self.on_settled = (
-            self.on_settled,
-            _nobody,
-        )  # whoever made it usually holds it: no cycle is left for the collector
+        # The maker usually holds the call, so the call must not go on holding the maker: without
+        # that cycle a hook leaves nothing to the garbage collector.
+        on_settled, self.on_settled = self.on_settled, _told
         on_settled(self)
 
 
-def _nobody(_: Call) -> None:
-    """It has been told."""
+def _told(_: Call) -> None:
+    """Stand in for an `on_settled` that has been called."""
