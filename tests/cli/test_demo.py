@@ -13,7 +13,7 @@ from sliphook.cli.demo.narrator import Narrator
 from sliphook.cli.demo.stage import Stage
 from sliphook.cli.demo.story import play
 from sliphook.cli.demo.timeline import Check, Moment, Story, failures, summary
-from sliphook.cli.running import Running
+from sliphook.cli.running import Interruptible
 
 from .conftest import Sliphook
 
@@ -58,7 +58,7 @@ async def test_without_its_plugins_no_check_holds(
         data_home=tmp_path / "data",
     )
     with trio.fail_after(300):
-        story = await play(stage, None, Narrator(), Running())
+        story = await play(stage, None, Narrator(), Interruptible())
     assert failures(story) == [
         "all four plugins started",
         "guard denied the command, and it never ran",

@@ -31,9 +31,9 @@ def command(as_json: bool) -> int:
     from sliphook.agent.loop import RESERVED_TOOLS
     from sliphook.doctor import examine
 
-    from .running import Running, run_trio
+    from .running import Interruptible, run_trio
 
-    async def doctor(running: Running) -> int:
+    async def doctor(running: Interruptible) -> int:
         def opened(host: PluginHost) -> None:
             running.host = host
 

@@ -1,8 +1,9 @@
-"""Runs the async part of a command, with Ctrl+C and its kin in good hands."""
+"""Runs the async part of a command so that Ctrl+C, SIGTERM and SIGHUP end it in order."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import click
 import trio
@@ -10,51 +11,61 @@ import trio
 from sliphook import HostError, PluginHost
 from sliphook.signals import SignalWatch
 
-from .common import EXIT_OK, Failed
+from .common import EXIT_FAILED, Failed
 
-__all__ = ["Running", "run_trio"]
+__all__ = ["Interruptible", "run_trio"]
 
 
-class Running:
-    """One run of a command.
+class Interruptible:
+    """Work that the first signal asks to end, and that every further one ends by force.
 
     Attributes:
-        host: The host that the command has opened, for the second Ctrl+C.
+        host: the host that the work has opened, or None; a further signal kills its plugins.
+        status: the exit status, unless a signal ends the work.
     """
 
     def __init__(self) -> None:
         self.host: PluginHost | None = None
-        self._work = trio.CancelScope()
+        self.status = EXIT_FAILED
+        self._scope = trio.CancelScope()
 
-    async def run(self, main: Callable[[Running], Awaitable[int]]) -> int:
-        """`main`, cancelled by the first signal."""
-        status = EXIT_OK
-        async with SignalWatch(self._leave, self._leave_at_once) as signals:
-            with self._work:
-                try:
-                    status = await main(self)
-                except HostError as error:
-                    raise Failed(str(error)) from None
-        return status if signals.exit_status is None else signals.exit_status
+    async def run(self, work: Callable[[], Awaitable[int]]) -> int:
+        """Run `work`, which returns an exit status.
 
-    def _leave(self, reason: str) -> None:
+        Returns:
+            What `work` returned; 128 plus the signal's number, if a signal ended it.
+        """
+        async with SignalWatch(self.interrupt, self.kill) as signals:
+            with self._scope:
+                self.status = await work()
+        return self.status if signals.exit_status is None else signals.exit_status
+
+    def interrupt(self, reason: str) -> bool | None:
+        """The first signal: cancel the work, so that its blocks are left and the plugins end.
+
+        Args:
+            reason: the signal's `invalidation_reason`, such as `sigint`.
+
+        Returns:
+            Whether the work goes on, so that the next signal counts as a first one again.
+        """
         del reason
         click.echo("sliphook: interrupted; once more to leave at once", err=True)
-        self._work.cancel()
+        self._scope.cancel()
+        return False
 
-    def _leave_at_once(self) -> None:
+    def kill(self) -> None:
+        """A further signal: do not wait for plugins."""
         if self.host is not None:
             self.host.kill()
+        self._scope.cancel()
 
 
-def run_trio(main: Callable[[Running], Awaitable[int]]) -> int:
+def run_trio(main: Callable[[Interruptible], Awaitable[int]]) -> int:
     """Run one command's async part.
 
-    The first Ctrl+C, SIGTERM or SIGHUP cancels it, so that it leaves its blocks and the plugins
-    end; the next one ends them by force.
-
     Args:
-        main: Gets the `Running`, and tells it the host that it opens.
+        main: gets the `Interruptible` that runs it, and sets its `host`.
 
     Returns:
         What `main` returned, or 128 plus the signal's number.
@@ -63,4 +74,8 @@ def run_trio(main: Callable[[Running], Awaitable[int]]) -> int:
         Failed: `main` raised a `HostError`.
         click.ClickException: `main` raised it.
     """
-    return trio.run(Running().run, main)
+    running = Interruptible()
+    try:
+        return trio.run(running.run, partial(main, running))
+    except HostError as error:
+        raise Failed(str(error)) from None

@@ -78,9 +78,9 @@ def command(
     params = sample(ToolCallParams, given, of="tool/call", option="--args")
 
     from sliphook import PluginHost
-    from sliphook.cli.running import Running, run_trio
+    from sliphook.cli.running import Interruptible, run_trio
 
-    async def call(running: Running) -> int:
+    async def call(running: Interruptible) -> int:
         with tracing.open() as sink:
             running.host = host = PluginHost(
                 plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink

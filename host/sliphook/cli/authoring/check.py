@@ -46,9 +46,9 @@ def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> 
     protocol.
     """
     from sliphook.check import check_plugin
-    from sliphook.cli.running import Running, run_trio
+    from sliphook.cli.running import Interruptible, run_trio
 
-    async def check(running: Running) -> int:
+    async def check(running: Interruptible) -> int:
         show: Callable[[Finding], object] = _nothing if as_json else _show
         with tracing.open() as sink:
             report = await check_plugin(path, on_finding=show, trace=sink)

@@ -87,9 +87,9 @@ def command(
     )
 
     from sliphook import PluginHost
-    from sliphook.cli.running import Running, run_trio
+    from sliphook.cli.running import Interruptible, run_trio
 
-    async def fire(running: Running) -> int:
+    async def fire(running: Interruptible) -> int:
         with tracing.open() as sink:
             running.host = host = PluginHost(
                 plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink

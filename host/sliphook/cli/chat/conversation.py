@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, cast
 
 import trio
 
-from sliphook import PluginHost
 from sliphook.agent.chat.channel import Channel, stopped
 from sliphook.agent.chat.commands import COMMANDS, LEAVING, parse_slash
 from sliphook.agent.chat.gateway import Gateway
@@ -23,12 +22,13 @@ from sliphook.cli.chosen_plugins import look_who_is_there, take_up
 from sliphook.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from sliphook.cli.run.memory import Memory
 from sliphook.cli.run.setup import PLATFORM, Setup, Told, here
+from sliphook.cli.running import Interruptible
 from sliphook.quoting import quote
-from sliphook.signals import SignalWatch
 
 from .frontend import Face
 
 if TYPE_CHECKING:
+    from sliphook import PluginHost
     from sliphook.session.session import EndReason
     from sliphook.trace.record import TraceSink
 
@@ -56,37 +56,27 @@ async def chat(setup: Setup, face: Face, memory: Memory, trace: TraceSink | None
     """
     async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
         conversation = _Chat(setup, model, face, memory)
-        async with SignalWatch(conversation.signalled, conversation.kill) as signals:
-            with conversation.everything:
-                await conversation.run(trace)
-    return conversation.status if signals.exit_status is None else signals.exit_status
+        return await conversation.run(lambda: conversation.talk(trace))
 
 
-class _Chat:
-    """One run of the command. It is the `Listener` of its face.
-
-    Attributes:
-        everything: cancelled where a signal comes before there is a conversation.
-        status: the exit status, where no signal ended it.
-    """
+class _Chat(Interruptible):
+    """One run of the command. It is the `Listener` of its face."""
 
     def __init__(self, setup: Setup, model: Model, face: Face, memory: Memory) -> None:
-        self.everything = trio.CancelScope()
-        self.status = EXIT_FAILED
+        super().__init__()
         self._setup = setup
         self._model = model
         self._face = face
         self._memory = memory
         self._told = Told(face.display, face.progress)
-        self._host: PluginHost | None = None
         self._channel: Channel | None = None
         self._nursery: trio.Nursery | None = None
         self._left = trio.Event()
         self._hurry = False
         self._pressed_s: float | None = None
 
-    async def run(self, trace: TraceSink | None) -> None:
-        """Open everything, talk, and close everything again."""
+    async def talk(self, trace: TraceSink | None) -> int:
+        """Open everything, talk, close everything again, and return the exit status."""
         told = self._told
         gateway = Gateway(
             self._agent_for,
@@ -96,10 +86,10 @@ class _Chat:
             more_commands=LEAVING,
         )
         approver = gateway.approve if self._face.asks else None
-        self._host = self._setup.host(
+        self.host = self._setup.host(
             told, approver=approver, commands=[*COMMANDS, *LEAVING], trace=trace
         )
-        async with self._host as host:
+        async with self.host as host:
             look_who_is_there(host, self._setup.chosen, told.missing)
             told.from_now_on()
             cwd, resumed = here(), self._memory.resumed
@@ -124,6 +114,7 @@ class _Chat:
             if self._hurry:
                 await trio.sleep(HURRY_S)
                 host.kill()
+        return self.status
 
     def _greet(self, host: PluginHost) -> None:
         """Say what there is, to a person; in a pipe, what goes on alone."""
@@ -197,22 +188,16 @@ class _Chat:
     # -- signals
     # -------------------------------------------------------------------------------------------------------
 
-    def signalled(self, word: str) -> bool:
-        """A signal has come; returns whether the conversation goes on."""
+    def interrupt(self, reason: str) -> bool:
+        """The first signal: SIGINT is a Ctrl+C, any other one leaves the chat."""
         if self._channel is None:
-            self.everything.cancel()
-        elif word == "sigint":
+            self._scope.cancel()
+        elif reason == "sigint":
             self.ctrl_c(typed=False)
             return not self._left.is_set()
         else:
-            self._leave("signal", EXIT_FAILED, word)
+            self._leave("signal", EXIT_FAILED, reason)
         return False
-
-    def kill(self) -> None:
-        """The person does not want to wait for plugins."""
-        if self._host is not None:
-            self._host.kill()
-        self.everything.cancel()
 
     def _leave(
         self, reason: EndReason, status: int, invalidation_reason: str | None = None
@@ -241,8 +226,8 @@ class _Chat:
         )
 
     async def _reload(self) -> None:
-        assert self._host is not None
-        await take_up(self._host, self._setup.chosen, self._told.missing)
+        assert self.host is not None
+        await take_up(self.host, self._setup.chosen, self._told.missing)
         self._offer()
 
     def _ask(self, _channel: Channel, question: Question | None) -> None:
@@ -257,10 +242,10 @@ class _Chat:
         self._offer()
 
     def _offer(self) -> None:
-        assert self._host is not None
+        assert self.host is not None
         plugins = {
             offer.name: quote(offer.description, _OFFER_CHARS) or f"of {offer.plugin}"
-            for offer in self._host.commands()
+            for offer in self.host.commands()
         }
         self._face.offer({**COMMANDS, **LEAVING, **plugins})
 

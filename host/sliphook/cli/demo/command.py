@@ -16,14 +16,14 @@ def command(tracing: Tracing) -> int:
     Real plugin processes, a real agent loop, and a model that follows a script, so no network and
     no key. It checks itself: the exit status is 1 if something did not happen.
     """
-    from sliphook.cli.running import Running, run_trio
+    from sliphook.cli.running import Interruptible, run_trio
 
     from .narrator import Narrator
     from .stage import set_stage
     from .story import play
     from .timeline import failures, summary
 
-    async def demo(running: Running) -> int:
+    async def demo(running: Interruptible) -> int:
         with set_stage() as stage, tracing.open() as sink:
             story = await play(stage, sink, Narrator(whole=tracing.live), running)
         click.echo(summary(story))

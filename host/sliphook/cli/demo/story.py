@@ -13,7 +13,7 @@ from sliphook import PluginHost
 from sliphook.agent.loop import Agent, AgentTool
 from sliphook.agent.models.script import Reply, ScriptedCall
 from sliphook.agent.models.scripted import ScriptedModel
-from sliphook.cli.running import Running
+from sliphook.cli.running import Interruptible
 from sliphook.trace.record import Tee, TraceSink
 from sliphook.trace.render import duration
 
@@ -65,7 +65,7 @@ REPLIES: Final = (
 
 
 async def play(
-    stage: Stage, trace: TraceSink | None, narrator: Narrator, running: Running
+    stage: Stage, trace: TraceSink | None, narrator: Narrator, running: Interruptible
 ) -> Story:
     """Play all four turns.
 

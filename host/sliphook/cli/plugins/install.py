@@ -183,12 +183,12 @@ def meet(spec: PluginSpec, data_dir: Path | None = None) -> ReadManifest:
     Raises:
         DidNotAnswer: it did not declare itself as it should.
     """
-    from sliphook.cli.running import Running, run_trio
+    from sliphook.cli.running import Interruptible, run_trio
     from sliphook.registry.handshake import InterviewError, interview
 
     found: list[ReadManifest] = []
 
-    async def ask(_: Running) -> int:
+    async def ask(_: Interruptible) -> int:
         if data_dir is not None:
             found.append(await interview(spec, data_dir))
         else:

@@ -8,7 +8,6 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
 
 import click
-import trio
 
 from sliphook import HostError, PluginHost, Session
 from sliphook.agent.chat.commands import COMMANDS, parse_slash, run_slash
@@ -19,7 +18,7 @@ from sliphook.agent.ui.display import PlainDisplay
 from sliphook.agent.ui.terminal_person import person_at_the_terminal
 from sliphook.cli.chosen_plugins import look_who_is_there
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed
-from sliphook.signals import SignalWatch
+from sliphook.cli.running import Interruptible
 from sliphook.trace.record import TraceSink
 
 from .memory import Memory
@@ -56,52 +55,43 @@ async def run_one_turn(
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
-    status = EXIT_FAILED
     display = _display(whole=shows_trace and sys.stdout.isatty())
     with Memory(None, lambda line: display.notice("warning", line)) as memory:
         async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
             run = _Run(model, display, memory, shows_progress=not shows_trace)
-            async with SignalWatch(run.interrupt, run.leave_at_once) as signals:
-                with run.everything:
-                    status = await run.turn(prompt, setup, trace)
-    return status if signals.exit_status is None else signals.exit_status
+            return await run.run(lambda: run.turn(prompt, setup, trace))
 
 
-class _Run:
-    """One run.
-
-    Attributes:
-        everything: cancelled where a signal comes and no turn is open.
-    """
+class _Run(Interruptible):
+    """One run of the command."""
 
     def __init__(
         self, model: Model, display: PlainDisplay, memory: Memory, *, shows_progress: bool
     ) -> None:
-        self.everything = trio.CancelScope()
+        super().__init__()
         self._model = model
         self._display = display
         self._memory = memory
         self._signalled = False
         self._shows_progress = shows_progress
         self._person = person_at_the_terminal()
-        self._host: PluginHost | None = None
         self._session: Session | None = None
 
-    def interrupt(self, reason: str) -> None:
-        """The first signal interrupts the turn, or ends the run where none is open."""
+    def interrupt(self, reason: str) -> bool:
+        """The first signal interrupts the turn; if none is open, it cancels the run."""
         self._signalled = True
         if self._session is not None and self._session.interrupt("signal", reason):
             self._session.end("signal")
             self._display.notice("warning", "interrupted; once more to leave at once")
         else:
-            self.everything.cancel()
+            self._scope.cancel()
+        return False
 
-    def leave_at_once(self) -> None:
-        """The next one does not wait for plugins either."""
-        if self._host is not None:
+    def kill(self) -> None:
+        """See `Interruptible`."""
+        if self.host is not None:
             self._display.notice("warning", "leaving at once")
-            self._host.kill()
-        self.everything.cancel()
+        super().kill()
 
     async def turn(self, prompt: str, setup: Setup, trace: TraceSink | None) -> int:
         """Open the host, run the turn, and close everything again."""
@@ -111,8 +101,8 @@ class _Run:
             progress_every_s=PROGRESS_S if sys.stderr.isatty() else PIPED_PROGRESS_S,
         )
         approver = self._person.approve if self._person is not None else None
-        self._host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
-        async with self._host as host:
+        self.host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
+        async with self.host as host:
             look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()
             async with host.session(

@@ -74,9 +74,9 @@ def command(
     chosen, lives = _choose(file, name)
 
     from sliphook.check.replay.replay import replay
-    from sliphook.cli.running import Running, run_trio
+    from sliphook.cli.running import Interruptible, run_trio
 
-    async def play(_: Running) -> int:
+    async def play(_: Interruptible) -> int:
         with tracing.open() as sink:
             report = await replay(path, chosen, lives, timeout_s=timeout_s, log=_log, trace=sink)
         if as_json:
