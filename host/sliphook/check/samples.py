@@ -14,7 +14,7 @@ from sliphook.plugin.manifest import Route
 from sliphook.wire import envelope
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CATALOGUE, InitializeParams, Payload
-from sliphook_sdk.protocol.describe import example_of
+from sliphook_sdk.protocol.describe import example_of, example_to_send
 
 MISLEADING = 'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é \U0001f600 Content-Length: 3 {"jsonrpc":"2.0"}'
 """Text that a reader may trip over: escapes, line separators, several bytes a character, and what looks like a message."""
@@ -64,11 +64,7 @@ def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str,
 
 def sample(struct: type[_P], **fields: Any) -> _P:
     """A payload of example values; what is absent by default stays so."""
-    absent = {
-        info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET
-    }
-    values = {name: value for name, value in example_of(struct).items() if name not in absent}
-    return msgspec.convert({**values, **fields}, struct)
+    return msgspec.convert({**example_to_send(struct), **fields}, struct)
 
 
 def sample_for(route: Route, match: Mapping[str, str | list[str] | None] | None) -> Payload | None:

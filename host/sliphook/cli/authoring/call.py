@@ -23,7 +23,7 @@ from sliphook.cli.report import FAILED_TO_START, in_the_report, log_to_stderr, s
 from sliphook.cli.tracing import Tracing, trace_options
 from sliphook_sdk.protocol import ToolCallParams, nearest
 
-from .sample import sample
+from .sample import payload_with
 
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
@@ -75,7 +75,7 @@ def command(
     if not plugins:
         raise click.UsageError("give at least one plugin: --plugin PATH")
     given = {"name": tool, "arguments": read_object(arguments, "--args")}
-    params = sample(ToolCallParams, given, of="tool/call", option="--args")
+    params = payload_with(given, ToolCallParams, of="tool/call", option="--args")
 
     from sliphook import PluginHost
     from sliphook.cli.running import Interruptible, run_trio

@@ -31,7 +31,7 @@ from sliphook.cli.report import (
 from sliphook.cli.tracing import Tracing, trace_options
 from sliphook_sdk.protocol import Answer
 
-from .sample import sample
+from .sample import payload_with
 
 if TYPE_CHECKING:
     from sliphook.dispatch.outcome import Outcome, Part
@@ -82,8 +82,8 @@ def command(
     entry = find_entry(event)
     if not plugins:
         raise click.UsageError("give at least one plugin: --plugin PATH")
-    full = sample(
-        entry.payload, read_object(payload, "--payload"), of=entry.name, option="--payload"
+    full = payload_with(
+        read_object(payload, "--payload"), entry.payload, of=entry.name, option="--payload"
     )
 
     from sliphook import PluginHost

@@ -9,41 +9,36 @@ import click
 import msgspec
 
 from sliphook_sdk.protocol import nearest
-from sliphook_sdk.protocol.describe import example_of
+from sliphook_sdk.protocol.describe import example_of, example_to_send
 
-__all__ = ["sample"]
+__all__ = ["payload_with"]
 
 _P = TypeVar("_P", bound=msgspec.Struct)
 
 
-def sample(struct: type[_P], given: Mapping[str, Any], *, of: str, option: str) -> _P:
-    """A payload whose fields are those of `given`, and the protocol's sample values where it has none.
+def payload_with(given: Mapping[str, Any], struct: type[_P], *, of: str, option: str) -> _P:
+    """A payload with the fields that the user gives; the others have the protocol's examples.
 
     Args:
-        struct: The payload's type.
-        given: Some of its fields, by their names on the wire.
-        of: What the payload belongs to, for messages.
-        option: Where `given` came from, for messages.
+        given: some fields, by their names on the wire.
+        struct: the payload's type.
+        of: what the payload belongs to, for messages.
+        option: where `given` comes from, for messages.
 
     Raises:
-        click.UsageError: a field that the payload does not have, or a value of the wrong type; the
-        message names it.
+        click.UsageError: the payload has no such field, or a value has the wrong type; the message
+            names it.
     """
-    # Fields that are absent by default (`timeout_s`, `truncated`) are the host's to set.
-    hosts = {
-        info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET
-    }
-    fields = {name: value for name, value in example_of(struct).items() if name not in hosts}
+    fields = example_to_send(struct)
     for name in given:
-        if name in hosts:
-            raise click.UsageError(
-                f"{option}: {name!r} is set by the host"
-                + ("; use --timeout" if name == "timeout_s" else "")
-            )
-        if name not in fields:
-            near = nearest(name, list(fields))
-            hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(fields)}"
-            raise click.UsageError(f"{option}: {of} has no field {name!r}; {hint}")
+        if name in fields:
+            continue
+        if name in example_of(struct):
+            hint = "; use --timeout" if name == "timeout_s" else ""
+            raise click.UsageError(f"{option}: {name!r} is set by the host{hint}")
+        near = nearest(name, list(fields))
+        hint = f"did you mean {near!r}?" if near else f"there are: {', '.join(fields)}"
+        raise click.UsageError(f"{option}: {of} has no field {name!r}; {hint}")
     try:
         return msgspec.convert({**fields, **given}, struct)
     except msgspec.ValidationError as error:

@@ -35,3 +35,11 @@ def example_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
     for name, meta in field_docs(struct).items():
         samples[name] = meta.examples[0] if meta.examples else None
     return samples
+
+
+def example_to_send(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """`example_of` without what is absent by default, such as `timeout_s`: only the host sets that."""
+    absent = {
+        info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET
+    }
+    return {name: value for name, value in example_of(struct).items() if name not in absent}
