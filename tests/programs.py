@@ -1,4 +1,4 @@
-"""Small plugins without an SDK: executables written for one test, that record every message they are sent."""
+"""Small plugins without an SDK, written for one test; they record each message that they get."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 import trio
 
 WAIT_S = 10.0
-"""Nothing here takes so long unless it hangs."""
+"""The bound of every wait; only a test that hangs reaches it."""
 
 EVERYTHING = [
     "session_start",
@@ -39,71 +39,21 @@ EVERYTHING = [
     "subagent_stop",
 ]
 
-_RUNTIME = """#!{python} -SE
-import json, os, signal, sys, time
+_PROBE = Path(__file__).with_name("probe.py")
 
-NOTHING = object()
-LOG = os.open({log!r}, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-MANIFEST = json.loads({manifest!r})
 
-def record(message):
-    os.write(LOG, json.dumps(message).encode() + b"\\n")
+def filled(program: Path, **values: str) -> str:
+    """The text of a file, with a Python literal of the value in place of each `"@NAME@"`."""
+    text = program.read_text(encoding="utf-8")
+    for name, value in values.items():
+        assert f'"@{name}@"' in text, f"{program} has no place for {name}"
+        text = text.replace(f'"@{name}@"', repr(value))
+    return text
 
-def raw(data):
-    while data:
-        data = data[os.write(1, data):]
 
-def send(**message):
-    raw(json.dumps({{"jsonrpc": "2.0", **message}}).encode() + b"\\n")
-
-def reply(id, result):
-    send(id=id, result=result)
-
-def request(id, method, **params):
-    send(id=id, method=method, params=params)
-
-def receive():
-    while True:
-        line = sys.stdin.buffer.readline()
-        if not line:
-            record({{"method": "EOF"}})
-            sys.exit(0)
-        if line.startswith(b"{{"):
-            message = json.loads(line)
-            record(message)
-            return message
-
-def wait_for_file(path):
-    while not os.path.exists(path):
-        time.sleep(0.005)
-
-DEFAULTS = {{"tool/call": {{"content": "fine"}}}}
-
-def on(method, params, id):
-    return DEFAULTS.get(method, {{}})
-
-def heard(message):
-    pass
-
-{before}
-
-def serve():
-    while True:
-        message = receive()
-        method = message.get("method")
-        if method == "initialize":
-            reply(message["id"], MANIFEST)
-        elif method == "exit":
-            sys.exit(0)
-        elif method is not None and "id" in message:
-            answer = on(method, message["params"], message["id"])
-            if answer is not NOTHING:
-                reply(message["id"], answer)
-        else:
-            heard(message)
-
-{main}
-"""
+def case_of(method: str, body: str) -> str:
+    """The body of `on` for one method; another method gets the usual answer."""
+    return f"if method == {method!r}:\n" + textwrap.indent(textwrap.dedent(body).strip(), "    ")
 
 
 class Program:
@@ -190,7 +140,7 @@ class Workshop:
         main: str = "serve()",
         **manifest: Any,
     ) -> Program:
-        """Write one.
+        """Write one: `tests/probe.py`, and then the code that is given here.
 
         Args:
             name: of the plugin and the file.
@@ -211,25 +161,20 @@ class Workshop:
             "tools": [{"name": tool} if isinstance(tool, str) else tool for tool in tools],
             **manifest,
         }
-        body = textwrap.indent(textwrap.dedent(on), "    ")
-        handler = (
-            f"def on(method, params, id):\n{body}\n    return DEFAULTS.get(method, {{}})\n"
-            if on
-            else ""
-        )
-        text = _RUNTIME.format(
-            python=sys.executable,
-            log=str(log),
-            manifest=json.dumps(declared),
-            before=textwrap.dedent(before) + "\n" + handler,
-            main=textwrap.dedent(main),
-        )
-        path.write_text(text)
+        handler = textwrap.indent(textwrap.dedent(on), "    ") + "\n    return by_default(method)"
+        parts = [
+            f"#!{sys.executable} -SE",
+            filled(_PROBE, MANIFEST=json.dumps(declared), FOLDER=str(self.folder), LOG=str(log)),
+            textwrap.dedent(before),
+            f"def on(method, params, id):\n{handler}",
+            textwrap.dedent(main),
+        ]
+        path.write_text("\n".join(parts) + "\n", encoding="utf-8")
         path.chmod(0o755)
         return Program(path, log)
 
     def flag(self, name: str) -> Path:
-        """A file that a plugin can wait for."""
+        """A file that a plugin can wait for; in the plugin it is `flag(name)`."""
         return self.folder / f"{name}.flag"
 
 

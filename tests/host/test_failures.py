@@ -15,7 +15,7 @@ import pytest
 import trio
 
 from sliphook import Outcome, PluginHost
-from tests.programs import WAIT_S, Program, Workshop, until
+from tests.programs import WAIT_S, Program, Workshop, case_of, until
 
 QUICK_S = 0.2
 """The timeout of hooks that will not be answered."""
@@ -32,12 +32,8 @@ def guarding(
 ) -> Program:
     """A plugin with one gate before tools, which is answered by `on`."""
     subscription = {"event": "pre_tool_call", "timeout_s": timeout_s, "on_failure": on_failure}
-    indented = on.replace("\n", "\n    ")
     return shop.program(
-        name,
-        subscriptions=[subscription],
-        on=f'if method == "hook/pre_tool_call":\n    {indented}',
-        **more,
+        name, subscriptions=[subscription], on=case_of("hook/pre_tool_call", on), **more
     )
 
 
@@ -198,15 +194,15 @@ async def test_silence_is_not_the_agents_own(
     begun, go, done = shop.flag("begun"), shop.flag("go"), shop.flag("done")
     probe = shop.program(
         hears=["pre_tool_call"],
-        before="import pathlib",
-        on=f"""
+        on="""
         if method == "hook/pre_tool_call":
-            answer = json.dumps({{"jsonrpc": "2.0", "id": id, "result": {{"decision": "allow"}}}}).encode()
+            message = {"jsonrpc": "2.0", "id": id, "result": {"decision": "allow"}}
+            answer = json.dumps(message).encode()
             raw(b"Content-Length: %d\\r\\n\\r\\n" % len(answer) + answer[:5])
-            pathlib.Path({str(begun)!r}).touch()
-            wait_for_file({str(go)!r})
+            set_flag("begun")
+            wait_for_flag("go")
             raw(answer[5:])
-            pathlib.Path({str(done)!r}).touch()
+            set_flag("done")
             return NOTHING
         """,
     )
@@ -333,7 +329,14 @@ async def test_many_answers_in_one_read(shop: Workshop) -> None:
     probe = shop.program(
         subscriptions=subscriptions,
         tools=["look"],
-        before="calls = []",
+        before="""
+        calls = []
+        def lines(messages):
+            return b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\\n" for one in messages)
+        def heard(message):
+            if message["method"] == "$/cancelRequest":
+                raw(lines([{"method": "x"}] * 400) + lines({"id": id, "result": "x"} for id in calls))
+        """,
         on="""
         if method == "tool/call":
             calls.append(id)
@@ -341,16 +344,6 @@ async def test_many_answers_in_one_read(shop: Workshop) -> None:
         if method == "hook/pre_tool_call" and params["tool_name"] == "slow":
             return NOTHING
         """,
-    )
-    probe.path.write_text(
-        probe.path.read_text().replace(
-            "def serve():",
-            "def heard(message):\n"
-            "    if message['method'] == '$/cancelRequest':\n"
-            "        logs = b''.join(json.dumps({'jsonrpc': '2.0', 'method': 'x'}).encode() + b'\\n' for _ in range(400))\n"
-            "        raw(logs + b''.join(json.dumps({'jsonrpc': '2.0', 'id': one, 'result': 'x'}).encode() + b'\\n' for one in calls))\n\n"
-            "def serve():",
-        )
     )
     statuses: list[str] = []
     with trio.fail_after(WAIT_S):
@@ -434,8 +427,7 @@ async def test_a_tool_of_a_plugin_that_fails_is_a_result(shop: Workshop) -> None
     tools = [{"name": "look", "timeout_s": QUICK_S}]
     seen: dict[str, tuple[str, str]] = {}
     for name, on in answers.items():
-        indented = on.replace("\n", "\n    ")
-        probe = shop.program(name, tools=tools, on=f'if method == "tool/call":\n    {indented}')
+        probe = shop.program(name, tools=tools, on=case_of("tool/call", on))
         with trio.fail_after(WAIT_S):
             async with (
                 PluginHost([probe.path]) as host,

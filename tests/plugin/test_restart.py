@@ -17,7 +17,10 @@ import trio
 from sliphook import PluginHost, PluginStatus
 from sliphook.process import child
 from tests.pairs import check_pairs
-from tests.programs import EVERYTHING, WAIT_S, Workshop, until
+from tests.programs import EVERYTHING, WAIT_S, Workshop, case_of, until
+
+RESTARTS_WAIT = "if not set_flag('started'): wait_for_flag('hold')"
+RESTARTS_WITH_A_TOOL = "if not set_flag('started'): MANIFEST['tools'] = [{'name': 'look'}]"
 
 
 def kill(host: PluginHost, index: int = 0) -> None:
@@ -61,15 +64,13 @@ async def test_a_guard_that_is_not_there_denies(shop: Workshop) -> None:
     """While it is being started again, and when it has failed for good."""
     hold = shop.flag("hold")
     hold.touch()
-    seen = shop.flag("seen")
-    before = f"if os.path.exists({str(seen)!r}):\n    wait_for_file({str(hold)!r})\nopen({str(seen)!r}, 'w')"
     guard = shop.program(
         "guard",
         subscriptions=[
             {"event": "pre_tool_call", "timeout_s": 0.2},
             {"event": "user_prompt_submit", "timeout_s": 0.2},
         ],
-        before=before,
+        before=RESTARTS_WAIT,
     )
 
     async def own(_: dict[str, Any]) -> str:
@@ -97,15 +98,10 @@ async def test_a_guard_that_is_not_there_denies(shop: Workshop) -> None:
 
 
 async def test_a_hook_waits_for_a_plugin_that_comes_back_in_time(shop: Workshop) -> None:
-    once = shop.flag("once")
     guard = shop.program(
         "guard",
         hears=["pre_tool_call"],
-        on=f"""
-        if method == "hook/pre_tool_call" and not os.path.exists({str(once)!r}):
-            open({str(once)!r}, "w")
-            os._exit(1)
-        """,
+        on="if method == 'hook/pre_tool_call' and set_flag('asked'): os._exit(1)",
     )
 
     async def own(_: dict[str, Any]) -> str:
@@ -197,9 +193,12 @@ async def test_its_folder_stays_the_same(shop: Workshop) -> None:
 
 async def test_another_name_after_a_restart_leaves_no_trace_of_the_old(shop: Workshop) -> None:
     """It says `first`, dies, and says `second`: whatever comes of it, it is asked at most once, and under one name."""
-    seen = shop.flag("seen")
-    before = f"if os.path.exists({str(seen)!r}):\n    MANIFEST['name'] = 'second'\nopen({str(seen)!r}, 'w')"
-    probe = shop.program("first", hears=["user_prompt_submit"], tools=["look"], before=before)
+    probe = shop.program(
+        "first",
+        hears=["user_prompt_submit"],
+        tools=["look"],
+        before="if not set_flag('started'): MANIFEST['name'] = 'second'",
+    )
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host, host.session() as session:
             kill(host)
@@ -217,15 +216,13 @@ async def test_another_name_after_a_restart_leaves_no_trace_of_the_old(shop: Wor
 
 async def test_a_tool_whose_plugin_is_pushed_out_under_the_call(shop: Workshop) -> None:
     """While its guard thinks, an older plugin comes back that now has a tool of the name: a result, no exception."""
-    seen = shop.flag("seen")
     go = shop.flag("go")
-    before = f"if os.path.exists({str(seen)!r}):\n    MANIFEST['tools'] = [{{'name': 'look'}}]\nopen({str(seen)!r}, 'w')"
-    older = shop.program("older", before=before)
+    older = shop.program("older", before=RESTARTS_WITH_A_TOOL)
     newer = shop.program("newer", tools=["look"])
     guard = shop.program(
         "guard",
         hears=["pre_tool_call"],
-        on=f'if method == "hook/pre_tool_call": wait_for_file({str(go)!r})',
+        on=case_of("hook/pre_tool_call", "wait_for_flag('go')"),
     )
     statuses: list[str] = []
     with trio.fail_after(WAIT_S):
@@ -248,14 +245,13 @@ async def test_a_tool_whose_plugin_is_pushed_out_under_the_call(shop: Workshop) 
 
 
 async def test_a_guard_that_is_pushed_out_between_the_phases(shop: Workshop) -> None:
-    seen, go = shop.flag("seen"), shop.flag("go")
-    before = f"if os.path.exists({str(seen)!r}):\n    MANIFEST['tools'] = [{{'name': 'look'}}]\nopen({str(seen)!r}, 'w')"
-    older = shop.program("older", before=before)
+    go = shop.flag("go")
+    older = shop.program("older", before=RESTARTS_WITH_A_TOOL)
     newer = shop.program("newer", tools=["look"], hears=["pre_tool_call"])
     replacer = shop.program(
         "replacer",
         subscriptions=[{"event": "pre_tool_call", "replaces": True}],
-        on=f'if method == "hook/pre_tool_call": wait_for_file({str(go)!r})',
+        on=case_of("hook/pre_tool_call", "wait_for_flag('go')"),
     )
     statuses: list[str] = []
     with trio.fail_after(WAIT_S):
@@ -281,9 +277,8 @@ async def test_a_guard_that_is_pushed_out_between_the_phases(shop: Workshop) -> 
 
 
 async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Workshop) -> None:
-    hold, seen = shop.flag("hold"), shop.flag("seen")
-    before = f"if os.path.exists({str(seen)!r}):\n    wait_for_file({str(hold)!r})\nopen({str(seen)!r}, 'w')"
-    probe = shop.program(hears=["session_start", "user_prompt_submit"], before=before)
+    hold = shop.flag("hold")
+    probe = shop.program(hears=["session_start", "user_prompt_submit"], before=RESTARTS_WAIT)
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host, host.session() as session:
             await session.ready()

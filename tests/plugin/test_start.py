@@ -28,15 +28,9 @@ def problems() -> Problems:
 
 async def test_they_start_side_by_side(shop: Workshop) -> None:
     """Each waits until all others run too: one after the other, none would ever be ready."""
-    flags = [shop.flag(str(number)) for number in range(8)]
-    programs = [
-        shop.program(
-            f"p{number}",
-            before=f"open({str(flag)!r}, 'w')\n"
-            + "\n".join(f"wait_for_file({str(other)!r})" for other in flags),
-        )
-        for number, flag in enumerate(flags)
-    ]
+    names = [f"p{number}" for number in range(8)]
+    meet = f"set_flag(MANIFEST['name'])\nfor name in {names}: wait_for_flag(name)"
+    programs = [shop.program(name, before=meet) for name in names]
     with trio.fail_after(WAIT_S):
         async with PluginHost([program.path for program in programs]) as host:
             assert [plugin.state for plugin in host.plugins] == ["ready"] * 8
@@ -188,14 +182,8 @@ async def test_of_one_name_the_one_installed_first_keeps_it(
     shop: Workshop, problems: Problems
 ) -> None:
     """Also where the other is quicker to start."""
-    go = shop.flag("go")
-    first = shop.program("first", tools=["look"], before=f"wait_for_file({str(go)!r})")
-    second = shop.program("second", tools=["look"], before="")
-    second.path.write_text(
-        second.path.read_text().replace(
-            "def serve():", f"def heard(message):\n    pass\nopen({str(go)!r}, 'w')\n\ndef serve():"
-        )
-    )
+    first = shop.program("first", tools=["look"], before="wait_for_flag('go')")
+    second = shop.program("second", tools=["look"], before="set_flag('go')")
     third = shop.program("third", commands=[{"name": "go"}])
     fourth = shop.program("fourth", commands=[{"name": "go"}])
     with trio.fail_after(WAIT_S):
@@ -218,7 +206,7 @@ async def test_tools_and_commands_come_in_the_order_of_installation(shop: Worksh
     """The model is told the same at every start, whichever plugin is the quickest."""
     go = shop.flag("go")
     slow = shop.program(
-        "slow", tools=["first"], commands=[{"name": "one"}], before=f"wait_for_file({str(go)!r})"
+        "slow", tools=["first"], commands=[{"name": "one"}], before="wait_for_flag('go')"
     )
     quick = shop.program("quick", tools=["second"], commands=[{"name": "two"}])
     with trio.fail_after(WAIT_S):

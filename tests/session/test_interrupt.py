@@ -18,7 +18,7 @@ import trio
 from sliphook import Context, PluginHost, Session, Turn
 from sliphook_sdk.protocol import Message, Usage
 from tests.pairs import check_pairs
-from tests.programs import EVERYTHING, WAIT_S, Program, Workshop, stop, until
+from tests.programs import EVERYTHING, WAIT_S, Program, Workshop, case_of, stop, until
 
 AT_ONCE_S = 0.1
 """Far more than the bookkeeping takes, far less than any timeout of a plugin."""
@@ -68,7 +68,7 @@ def after(program: Program, method: str) -> list[str]:
 
 
 def hang_in(method: str) -> str:
-    return f'return NOTHING if method == "{method}" else {{}}'
+    return case_of(method, "return NOTHING") + "\nreturn {}"
 
 
 # -- where it strikes
@@ -292,8 +292,10 @@ async def test_a_child_cancelled_while_it_is_announced(shop: Workshop) -> None:
 async def test_while_the_session_start_is_not_answered(shop: Workshop) -> None:
     """It belongs to the session, not to the turn: it is not withdrawn, and its answer counts."""
     go = shop.flag("go")
-    answer = f'if method == "hook/session_start":\n    wait_for_file({str(go)!r})\n    return {{"context": ["be brief"]}}'
-    probe = shop.program(hears=["session_start", "turn_start"], on=answer)
+    answer = "wait_for_flag('go')\nreturn {'context': ['be brief']}"
+    probe = shop.program(
+        hears=["session_start", "turn_start"], on=case_of("hook/session_start", answer)
+    )
     async with conversation(probe) as (_, session):
         await interrupted_turn(
             session, lambda turn: turn.submit(), lambda: "hook/session_start" in probe.methods()
@@ -452,7 +454,7 @@ async def test_a_stopped_plugin_holds_neither_the_interrupt_nor_the_next_turn(
 
 def deaf_until(flag: str) -> str:
     """A main program that shakes hands, then reads nothing until the flag is there."""
-    return f"reply(receive()['id'], MANIFEST)\nwait_for_file({flag!r})\nserve()"
+    return f"reply(receive()['id'], MANIFEST)\nwait_for_flag({flag!r})\nserve()"
 
 
 FULL = 200
@@ -463,7 +465,7 @@ async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(
     shop: Workshop,
 ) -> None:
     go = shop.flag("go")
-    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until(str(go)))
+    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until("go"))
     async with conversation(deaf) as (_, session):
         async with session.turn("one") as turn:
             for _ in range(FULL):
@@ -496,7 +498,7 @@ async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(
 async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Workshop) -> None:
     """`post_tool_call` waits unwritten, is withdrawn by an interrupt or by plain cancellation, and is told all the same."""
     go = shop.flag("go")
-    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until(str(go)))
+    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until("go"))
 
     async with conversation(deaf) as (_, session):
         with trio.CancelScope() as scope:
@@ -530,7 +532,7 @@ async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Wo
 async def test_a_session_that_begins_unread_stays_before_its_turns(shop: Workshop) -> None:
     """Its `session_start` still waits when a turn of it is interrupted: it may not be overtaken by what is urgent."""
     go = shop.flag("go")
-    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until(str(go)))
+    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until("go"))
     async with conversation(deaf) as (host, filler):
         for _ in range(FULL):
             filler.notification("info", "x" * 1000)
@@ -551,7 +553,7 @@ async def test_a_session_that_begins_unread_stays_before_its_turns(shop: Worksho
 
 async def test_a_session_that_ends_unread_is_told_whole(shop: Workshop) -> None:
     go = shop.flag("go")
-    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until(str(go)))
+    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until("go"))
     async with conversation(deaf) as (host, filler):
         for _ in range(FULL):
             filler.notification("info", "x" * 1000)
@@ -565,9 +567,11 @@ async def test_a_session_that_ends_unread_is_told_whole(shop: Workshop) -> None:
 async def test_a_plugin_that_is_not_ready_holds_nothing(shop: Workshop) -> None:
     """It has died and is being started again; a closed hook waits for it."""
     late = shop.flag("late")
-    before = f"if os.path.exists({str(late)!r} + '.1'): wait_for_file({str(late)!r})\nopen({str(late)!r} + '.1', 'w')"
     guard = shop.program(
-        "guard", hears=["pre_tool_call", "turn_end"], before=before, on="os._exit(1)"
+        "guard",
+        hears=["pre_tool_call", "turn_end"],
+        before="if not set_flag('started'): wait_for_flag('late')",
+        on="os._exit(1)",
     )
 
     async def body(turn: Turn) -> None:

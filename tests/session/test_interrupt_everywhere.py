@@ -275,7 +275,12 @@ def test_ctrl_c_lands_behind_the_bookkeeping(
     probe = shop.program(
         hears=["session_start", "user_prompt_submit"],
         commands=[{"name": "greet"}],
-        on=f'if method == "hook/session_start":\n    wait_for_file({str(go)!r})\nif method == "command/run":\n    return {{"text": "hi"}}',
+        on="""
+        if method == "hook/session_start":
+            wait_for_flag("go")
+        if method == "command/run":
+            return {"text": "hi"}
+        """,
     )
 
     def press(frame: FrameType, event: str, _: object) -> None:

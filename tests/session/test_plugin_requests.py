@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from sliphook import PluginHost, PluginSpec, Progress
-from tests.programs import WAIT_S, Program, Workshop, until
+from tests.programs import WAIT_S, Program, Workshop, case_of, until
 
 NOT_READY, UNKNOWN_SESSION, NOT_GRANTED, BUSY, INVALID_PARAMS, UNKNOWN_METHOD = (
     -32001,
@@ -36,13 +36,11 @@ def asking(
             if message.get("id") == id and "method" not in message:
                 return message
     """
-    indented = code.strip().replace("\n", "\n    ")
-    on = f'if method == "hook/user_prompt_submit":\n    session = params["session_id"]\n    {indented}'
     return shop.program(
         name,
         hears=["user_prompt_submit"],
         before=before,
-        on=on,
+        on=case_of("hook/user_prompt_submit", f"session = params['session_id']\n{code.strip()}"),
         uses=USES if uses is None else uses,
         **more,
     )
