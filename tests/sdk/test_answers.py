@@ -16,8 +16,8 @@ from sliphook_sdk import (
     replace,
     substitute,
 )
-from sliphook_sdk.answers import check_answer
 from sliphook_sdk.protocol import CATALOGUE
+from sliphook_sdk.registration.answers import check_answer
 
 
 def test_each_function_says_one_thing() -> None:

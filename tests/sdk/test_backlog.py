@@ -12,8 +12,8 @@ from tests.sdk.driver import Child, Message, command, payload, tool_call
 
 PLUGIN = """
     import threading, time
-    import sliphook_sdk.backlog as backlog
-    import sliphook_sdk.engine_threads as engine
+    import sliphook_sdk.engine.backlog as backlog
+    import sliphook_sdk.engine.threads as engine
     from sliphook_sdk import *
 
     plugin = Plugin("busy")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sliphook_sdk.backlog import BRISK, WATCH_S, Backlog
+from sliphook_sdk.engine.backlog import BRISK, WATCH_S, Backlog
 
 
 def backlog_of(count: int) -> Backlog[int]:

@@ -10,15 +10,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from sliphook_sdk.answers import deny
-from sliphook_sdk.call import Call
 from sliphook_sdk.errors import RpcError
 from sliphook_sdk.framing import frame
 from sliphook_sdk.plugin import Plugin
 from sliphook_sdk.protocol import ErrorCode
-from sliphook_sdk.rpc import Later, LaterByEndpoint, Peer
+from sliphook_sdk.registration.answers import deny
+from sliphook_sdk.registration.tools import Tool
 from sliphook_sdk.service import Invocation, Service
-from sliphook_sdk.tools import Tool
+from sliphook_sdk.wire.call import Call
+from sliphook_sdk.wire.rpc import Later, LaterByEndpoint, Peer
 
 Handler = Callable[[Peer, Call], Any]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from sliphook_sdk.gates import EpollGate, Gate, LockGate
+from sliphook_sdk.engine.gates import EpollGate, Gate, LockGate
 
 PATIENCE_S = 10.0
 

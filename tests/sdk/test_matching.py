@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sliphook_sdk import Answer, Plugin, context
-from sliphook_sdk.matching import Matcher
 from sliphook_sdk.protocol import string_fields
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.protocol.payloads import PreToolCall, Stop
+from sliphook_sdk.registration.matching import Matcher
 from sliphook_sdk.testing import Harness
 
 

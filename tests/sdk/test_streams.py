@@ -9,7 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from sliphook_sdk.streams import Output
+from sliphook_sdk.process.streams import Output
 
 WAIT_S = 10.0
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from sliphook_sdk.contexts import Context
-from sliphook_sdk.rpc import Peer
+from sliphook_sdk.runtime.contexts import Context
+from sliphook_sdk.wire.rpc import Peer
 
 SPAN = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

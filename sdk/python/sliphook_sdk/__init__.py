@@ -18,12 +18,12 @@ What handlers get is in `sliphook_sdk.protocol.payloads`; how they are tried wit
 
 from __future__ import annotations
 
-from .answers import allow, ask, context, continue_with, deny, replace, substitute
-from .contexts import AsyncContext, Context
 from .errors import AnswerError, Cancelled, HostRefused, RegistrationError, ToolError
 from .plugin import Plugin
 from .protocol import Answer, EnvWant, ToolResult
-from .tools import Tool
+from .registration.answers import allow, ask, context, continue_with, deny, replace, substitute
+from .registration.tools import Tool
+from .runtime.contexts import AsyncContext, Context
 
 __all__ = [
     "Answer",

@@ -20,7 +20,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING
 
-from .streams import take_over
+from .process.streams import take_over
 
 if TYPE_CHECKING:
     from types import FrameType

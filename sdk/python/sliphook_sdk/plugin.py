@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, get_args, ove
 import msgspec
 
 from .errors import HostRefused, RegistrationError
-from .handlers import CommandHandler, HookHandler
 from .protocol import (
     CATALOGUE,
     NAME_PATTERNS,
@@ -21,14 +20,15 @@ from .protocol import (
     Uses,
     limits,
 )
-from .sessions import Sessions, StateT
-from .tools import Tool
+from .registration.handlers import CommandHandler, HookHandler
+from .registration.tools import Tool
+from .runtime.sessions import Sessions, StateT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from .registration.tools import ToolFunction
     from .service import Service
-    from .tools import ToolFunction
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 

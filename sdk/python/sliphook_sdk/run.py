@@ -8,10 +8,10 @@ import sys
 import traceback
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from .streams import Output, take_over
+from .process.streams import Output, take_over
 
 if TYPE_CHECKING:
-    from .engine import Engine
+    from .engine.engine import Engine
     from .plugin import Plugin
 
 
@@ -28,8 +28,8 @@ def run(plugin: Plugin[Any]) -> NoReturn:
         )
         sys.exit(2)
     # Endpoint and the engines are not needed before, and an engine only where it serves
-    from .ending import end_process
-    from .log import send_logging
+    from .process.exit import end_process
+    from .runtime.log import send_logging
 
     try:
         engine = _engine(plugin, incoming, Output(outgoing))
@@ -42,10 +42,10 @@ def run(plugin: Plugin[Any]) -> NoReturn:
 
 def _engine(plugin: Plugin[Any], incoming: int, output: Output) -> Engine:
     if plugin.is_async:
-        from .engine_asyncio import AsyncEngine
+        from .engine.event_loop import AsyncEngine
 
         return AsyncEngine(plugin, incoming, output)
-    from .engine_threads import ThreadEngine
+    from .engine.threads import ThreadEngine
 
     return ThreadEngine(plugin, incoming, output)
 

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .contexts import AsyncContext, BaseContext, Context
 from .errors import AnswerError, Cancelled, RpcError, ToolError, describe
-from .handlers import Handler, HookHandler
 from .protocol import (
     CATALOGUE,
     CommandRunParams,
@@ -32,15 +30,17 @@ from .protocol import (
     ToolsParams,
     limits,
 )
-from .tools import Toolbox
+from .registration.handlers import Handler, HookHandler
+from .registration.tools import Toolbox
+from .runtime.contexts import AsyncContext, BaseContext, Context
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .call import Call
-    from .contexts import HostLink
     from .plugin import Plugin
-    from .tools import Tool, ToolFunction
+    from .registration.tools import Tool, ToolFunction
+    from .runtime.contexts import HostLink
+    from .wire.call import Call
 
 _INITIALIZE = msgspec.json.Decoder(InitializeParams)
 

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
 
-from .call import Call
 from .errors import HostRefused, RpcError
 from .protocol import (
     CATALOGUE,
@@ -42,6 +41,7 @@ from .protocol import (
 )
 from .protocol.describe import example_of
 from .service import Invocation, Service
+from .wire.call import Call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import msgspec
 
-from .errors import Cancelled, HostRefused
-from .protocol import (
+from sliphook_sdk.errors import Cancelled, HostRefused
+from sliphook_sdk.protocol import (
     AlertLevel,
     ErrorCode,
     InjectParams,
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
-    from .call import Call
-    from .service import Service
-    from .tools import Tool, ToolFunction
+    from sliphook_sdk.registration.tools import Tool, ToolFunction
+    from sliphook_sdk.service import Service
+    from sliphook_sdk.wire.call import Call
 
     ConfigT = TypeVar("ConfigT", default=Any)
 else:

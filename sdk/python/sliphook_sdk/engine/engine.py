@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from .ending import LINGER_S, end_process
-from .framing import FrameSplitter, FramingError
-from .rpc import Peer
-from .service import Invocation, Route, Service
+from sliphook_sdk.framing import FrameSplitter, FramingError
+from sliphook_sdk.process.exit import LINGER_S, end_process
+from sliphook_sdk.service import Invocation, Route, Service
+from sliphook_sdk.wire.rpc import Peer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .call import Call
-    from .plugin import Plugin
-    from .protocol import ToolResult
-    from .streams import Output
+    from sliphook_sdk.plugin import Plugin
+    from sliphook_sdk.process.streams import Output
+    from sliphook_sdk.protocol import ToolResult
+    from sliphook_sdk.wire.call import Call
 
 MAX_HANDLERS: Final = 64
 """Handlers that run in threads at the same time; further calls wait until one ends."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .protocol import Globs
+from sliphook_sdk.protocol import Globs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from .protocol import Payload
+    from sliphook_sdk.protocol import Payload
 
 
 class Matcher:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .encoding import to_json
-from .errors import AnswerError, RpcError, ToolError, describe, text_of
+from sliphook_sdk.errors import AnswerError, RpcError, ToolError, describe, text_of
+from sliphook_sdk.protocol import NAME_PATTERNS, ErrorCode, ToolResult, ToolSpec
+from sliphook_sdk.wire.encoding import to_json
+
 from .handlers import Handler
-from .protocol import NAME_PATTERNS, ErrorCode, ToolResult, ToolSpec
 from .schema import SchemaError, arguments_struct, description_of, input_schema
 
 if TYPE_CHECKING:

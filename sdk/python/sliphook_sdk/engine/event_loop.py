@@ -13,21 +13,22 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from .ending import LINGER_S, end_process
+from sliphook_sdk.errors import RpcError, describe
+from sliphook_sdk.process.exit import LINGER_S, end_process
+from sliphook_sdk.process.signals import Signals
+from sliphook_sdk.protocol import ErrorCode, limits
+from sliphook_sdk.service import Invocation, Route
+
 from .engine import MAX_HANDLERS, Engine, in_turn
-from .errors import RpcError, describe
-from .protocol import ErrorCode, limits
-from .service import Invocation, Route
-from .signals import Signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from .call import Call
-    from .plugin import Plugin
-    from .protocol import Payload, ToolResult
-    from .rpc import Later, LaterByEndpoint
-    from .streams import Output
+    from sliphook_sdk.plugin import Plugin
+    from sliphook_sdk.process.streams import Output
+    from sliphook_sdk.protocol import Payload, ToolResult
+    from sliphook_sdk.wire.call import Call
+    from sliphook_sdk.wire.rpc import Later, LaterByEndpoint
 
 _READ_BYTES: Final = 65536
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import msgspec
 
-from .protocol import limits
-from .protocol.nesting import too_deep
+from sliphook_sdk.protocol import limits
+from sliphook_sdk.protocol.nesting import too_deep
 
 
 def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes:

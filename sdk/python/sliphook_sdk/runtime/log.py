@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from .protocol import Level, LogParams
+from sliphook_sdk.protocol import Level, LogParams
 
 if TYPE_CHECKING:
     from .contexts import HostLink

@@ -6,10 +6,8 @@ import inspect
 import re
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from .answers import check_answer
-from .errors import AnswerError, RegistrationError, RpcError, describe
-from .matching import Matcher
-from .protocol import (
+from sliphook_sdk.errors import AnswerError, RegistrationError, RpcError, describe
+from sliphook_sdk.protocol import (
     CATALOGUE,
     NAME_PATTERNS,
     RESERVED_COMMANDS,
@@ -26,6 +24,9 @@ from .protocol import (
     nearest,
     string_fields,
 )
+
+from .answers import check_answer
+from .matching import Matcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,11 +21,12 @@ import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unused-ignore]
 from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
 
+from sliphook_sdk.errors import HostRefused, RpcError, describe, text_of
+from sliphook_sdk.framing import frame
+from sliphook_sdk.protocol import CancelParams, ErrorCode, LogParams
+
 from .call import Call
 from .encoding import check_limits, to_json
-from .errors import HostRefused, RpcError, describe, text_of
-from .framing import frame
-from .protocol import CancelParams, ErrorCode, LogParams
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,23 +15,25 @@ from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from sliphook_sdk.errors import RpcError
+from sliphook_sdk.process.exit import end_process
+from sliphook_sdk.process.signals import Signals
+from sliphook_sdk.protocol import limits
+from sliphook_sdk.service import Invocation, Route
+
 from .backlog import WATCH_S, Backlog
-from .ending import end_process
 from .engine import MAX_HANDLERS, Engine, in_turn
-from .errors import RpcError
 from .gates import EpollGate, LockGate
-from .protocol import limits
-from .service import Invocation, Route
-from .signals import Signals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .call import Call
+    from sliphook_sdk.plugin import Plugin
+    from sliphook_sdk.process.streams import Output
+    from sliphook_sdk.protocol import ToolResult
+    from sliphook_sdk.wire.call import Call
+
     from .gates import Gate
-    from .plugin import Plugin
-    from .protocol import ToolResult
-    from .streams import Output
 
 
 class ThreadEngine(Engine):

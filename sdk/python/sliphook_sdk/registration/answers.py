@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import AnswerError
-from .protocol import Answer, Entry
+from sliphook_sdk.errors import AnswerError
+from sliphook_sdk.protocol import Answer, Entry
 
 
 def allow(reason: str | None = None) -> Answer:

@@ -1,0 +1,1 @@
+"""Reads messages and runs handlers, in threads or in an event loop. For `run`."""

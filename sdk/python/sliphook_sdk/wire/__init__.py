@@ -1,0 +1,1 @@
+"""Messages to and from the host: calls, replies, JSON. For the engines and `testing`."""
