@@ -11,7 +11,7 @@ import msgspec
 import trio
 
 from sliphook.agent.models.base import Piece
-from sliphook.agent.models.script import Reply
+from sliphook.agent.models.script import ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.dispatch.outcome import Context, Reason
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, ToolResult, Usage
@@ -212,7 +212,7 @@ class FakeTurn:
 class RecordingModel(ScriptedModel):
     """A scripted model that keeps what it was asked."""
 
-    def __init__(self, *replies: Reply) -> None:
+    def __init__(self, *replies: ScriptedReply) -> None:
         super().__init__(replies)
         self.asked: list[list[Message]] = []
         self.offered: list[list[str]] = []

@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from sliphook.agent.loop import Agent, AgentTool
-from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
 from sliphook.dispatch.outcome import Context, Reason
 from sliphook_sdk.protocol import Message, ToolCallRequest, ToolResult, Usage
 from tests.agent.fakes import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
     from sliphook.session.session import Session
 
-DONE = Reply(text="done")
+DONE = ScriptedReply(text="done")
 
 
 def system(content: str) -> Message:
@@ -48,8 +48,8 @@ def result(call_id: str, content: str) -> Message:
     return Message(role="tool", content=content, call_id=call_id)
 
 
-def calling(*names: str) -> Reply:
-    return Reply(calls=[ScriptedCall(name=name, call_id=f"id-{name}") for name in names])
+def calling(*names: str) -> ScriptedReply:
+    return ScriptedReply(calls=[ScriptedCall(name=name, call_id=f"id-{name}") for name in names])
 
 
 def request(name: str) -> ToolCallRequest:
@@ -71,7 +71,9 @@ def tool(
 class Stage:
     """An agent on a fake host with a scripted model."""
 
-    def __init__(self, *replies: Reply, session: FakeSession | None = None, **more: Any) -> None:
+    def __init__(
+        self, *replies: ScriptedReply, session: FakeSession | None = None, **more: Any
+    ) -> None:
         self.session = session or FakeSession(FakeHost())
         self.model = RecordingModel(*replies)
         self.display = RecordingDisplay()
@@ -94,7 +96,7 @@ class Stage:
 
 
 async def test_a_turn_without_tools(autojump_clock: MockClock) -> None:
-    stage = Stage(Reply(text="hi", usage=Usage(input_tokens=3)))
+    stage = Stage(ScriptedReply(text="hi", usage=Usage(input_tokens=3)))
     assert await stage.run() == "completed"
     assert stage.session.log == [
         ("pre_llm_call", "scripted", "scripted", []),
@@ -107,7 +109,7 @@ async def test_a_turn_without_tools(autojump_clock: MockClock) -> None:
 
 
 async def test_the_next_turn_goes_on_from_the_last() -> None:
-    stage = Stage(Reply(text="hi"), Reply(text="bye"), system="be brief")
+    stage = Stage(ScriptedReply(text="hi"), ScriptedReply(text="bye"), system="be brief")
     await stage.run("one")
     await stage.run("two")
     assert stage.model.asked[1] == [system("be brief"), user("one"), assistant("hi"), user("two")]
@@ -181,7 +183,9 @@ async def test_a_denied_tool_call_is_shown_and_told_to_the_model() -> None:
 async def test_what_the_model_gets_wrong_goes_back_to_the_model(
     call: ScriptedCall, says: str
 ) -> None:
-    stage = Stage(Reply(calls=[call]), DONE, session=FakeSession(FakeHost(weather=tool("cold"))))
+    stage = Stage(
+        ScriptedReply(calls=[call]), DONE, session=FakeSession(FakeHost(weather=tool("cold")))
+    )
     assert await stage.run() == "completed"
     assert "call_tool" not in stage.fired
     assert stage.model.asked[1][-1] == result("call_1_1", says)
@@ -195,7 +199,9 @@ async def test_a_tool_of_the_agents_own() -> None:
     schema = {"type": "object", "required": ["text"]}
     own = AgentTool(name="shout", description="Louder.", input_schema=schema, run=shout)
     stage = Stage(
-        Reply(calls=[ScriptedCall(name="shout", arguments={"text": "hi"})]), DONE, tools=[own]
+        ScriptedReply(calls=[ScriptedCall(name="shout", arguments={"text": "hi"})]),
+        DONE,
+        tools=[own],
     )
     assert await stage.run() == "completed"
     assert ("call_tool", "shout", {"text": "hi"}, "call_1_1", schema) in stage.session.log
@@ -309,7 +315,7 @@ async def test_a_plugin_answers_in_the_models_place() -> None:
 async def test_the_stop_hook_sends_the_model_on() -> None:
     session = FakeSession(FakeHost())
     session.stops = ["run the tests first"]
-    stage = Stage(Reply(text="all done"), DONE, session=session)
+    stage = Stage(ScriptedReply(text="all done"), DONE, session=session)
     assert await stage.run() == "completed"
     assert stage.fired == [
         "pre_llm_call",
@@ -328,11 +334,11 @@ async def test_the_stop_hook_sends_the_model_on() -> None:
 
 
 async def test_an_attempt_that_may_succeed_later_is_made_again(autojump_clock: MockClock) -> None:
-    busy = Reply(
+    busy = ScriptedReply(
         fail=ScriptedFailure(kind="rate_limited", status=429, message="busy", retry_after_s=7.0)
     )
-    broken = Reply(text="I thi", fail=ScriptedFailure(kind="stream", message="broke off"))
-    stage = Stage(busy, broken, Reply(text="at last"))
+    broken = ScriptedReply(text="I thi", fail=ScriptedFailure(kind="stream", message="broke off"))
+    stage = Stage(busy, broken, ScriptedReply(text="at last"))
     began = trio.current_time()
     assert await stage.run() == "completed"
     assert trio.current_time() - began == 8.0
@@ -358,7 +364,9 @@ async def test_an_attempt_that_may_succeed_later_is_made_again(autojump_clock: M
 
 
 async def test_three_attempts_and_no_more(autojump_clock: MockClock) -> None:
-    stage = Stage(*[Reply(fail=ScriptedFailure(kind="connection", message="nobody there"))] * 4)
+    stage = Stage(
+        *[ScriptedReply(fail=ScriptedFailure(kind="connection", message="nobody there"))] * 4
+    )
     assert await stage.run() == "failed"
     assert [entry[1:] for entry in stage.session.log if entry[0] == "llm_call_failed"] == [
         (1, "connection", None, "nobody there", True),
@@ -370,13 +378,17 @@ async def test_three_attempts_and_no_more(autojump_clock: MockClock) -> None:
 
 
 async def test_a_server_cannot_ask_for_more_than_a_minute(autojump_clock: MockClock) -> None:
-    stage = Stage(Reply(fail=ScriptedFailure(kind="rate_limited", retry_after_s=3000.0)), DONE)
+    stage = Stage(
+        ScriptedReply(fail=ScriptedFailure(kind="rate_limited", retry_after_s=3000.0)), DONE
+    )
     assert await stage.run() == "completed"
     assert trio.current_time() == pytest.approx(60.0)
 
 
 async def test_a_refused_key_is_not_tried_again() -> None:
-    stage = Stage(Reply(fail=ScriptedFailure(kind="refused", status=401, message="no")), DONE)
+    stage = Stage(
+        ScriptedReply(fail=ScriptedFailure(kind="refused", status=401, message="no")), DONE
+    )
     assert await stage.run() == "failed"
     assert stage.session.log[1:] == [
         ("llm_call_failed", 1, "refused", 401, "no", False),
@@ -393,7 +405,7 @@ async def test_a_refused_key_is_not_tried_again() -> None:
     ],
 )
 async def test_an_answer_that_was_cut_is_said_so(reason: str, says: str) -> None:
-    stage = Stage(Reply(text="once upon", finish_reason=reason))
+    stage = Stage(ScriptedReply(text="once upon", finish_reason=reason))
     assert await stage.run() == "completed"
     assert ("notice", "warning", says) in stage.display.shown
 
@@ -423,7 +435,7 @@ async def interrupted_after(stage: Stage, seconds: float) -> None:
 
 
 async def test_interrupted_while_the_model_speaks(autojump_clock: MockClock) -> None:
-    stage = Stage(Reply(text="one two three", over_s=3.0), DONE)
+    stage = Stage(ScriptedReply(text="one two three", over_s=3.0), DONE)
     await interrupted_after(stage, 1.5)
     assert stage.fired == ["pre_llm_call", "turn_end"]
     assert stage.display.shown == [("text", "one "), ("text", "two "), ("text_end",)]
@@ -447,7 +459,9 @@ async def test_interrupted_in_a_tool_every_call_is_answered(autojump_clock: Mock
 
 
 async def test_interrupted_while_waiting_to_ask_again(autojump_clock: MockClock) -> None:
-    stage = Stage(Reply(fail=ScriptedFailure(kind="rate_limited", retry_after_s=30.0)), DONE)
+    stage = Stage(
+        ScriptedReply(fail=ScriptedFailure(kind="rate_limited", retry_after_s=30.0)), DONE
+    )
     await interrupted_after(stage, 1.0)
     assert trio.current_time() == pytest.approx(1.0)
     assert stage.agent.conversation.messages == [user("hello")]

@@ -6,7 +6,7 @@ from typing import Any
 
 from trio.testing import MockClock
 
-from sliphook.agent.models.script import Reply
+from sliphook.agent.models.script import ScriptedReply
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer, Message, ToolCallRequest, ToolResult
 from sliphook_sdk.protocol.payloads import Stop
@@ -19,7 +19,7 @@ def user(content: str) -> Message:
     return Message(role="user", content=content)
 
 
-async def asked(*replies: Reply, hooks: dict[str, Any], **more: Any) -> list[list[Message]]:
+async def asked(*replies: ScriptedReply, hooks: dict[str, Any], **more: Any) -> list[list[Message]]:
     """What the model is asked in a turn whose prompt is `work`."""
     stage = Stage(*replies, hooks=hooks, **more)
     assert await one_turn(stage) == "completed"

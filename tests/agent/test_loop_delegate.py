@@ -11,7 +11,7 @@ from trio.testing import MockClock
 
 from sliphook import PluginHost
 from sliphook.agent.loop import Agent
-from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
 from sliphook.agent.ui.display import PlainDisplay
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer, Message, ToolCallRequest
@@ -22,12 +22,12 @@ from tests.agent.walks import DONE, Stage, calling, one_turn
 CHILD = "Another agent has given you this one goal. Nobody answers questions. Your last message is all that it will read of you."
 
 
-def delegating(*goals: str) -> Reply:
+def delegating(*goals: str) -> ScriptedReply:
     calls = [
         ScriptedCall(name="delegate", arguments={"goal": goal}, call_id=f"id-{at}")
         for at, goal in enumerate(goals)
     ]
-    return Reply(calls=calls)
+    return ScriptedReply(calls=calls)
 
 
 async def test_a_child_reads_its_goal_and_its_last_message_is_the_result(
@@ -40,7 +40,7 @@ async def test_a_child_reads_its_goal_and_its_last_message_is_the_result(
     stage = Stage(
         delegating("look around"),
         calling("look"),
-        Reply(text="all quiet"),
+        ScriptedReply(text="all quiet"),
         DONE,
         hooks=hooks,
         system="be brief",
@@ -90,7 +90,7 @@ async def test_a_child_reads_its_goal_and_its_last_message_is_the_result(
 
 async def test_children_work_side_by_side(autojump_clock: MockClock) -> None:
     stage = Stage(
-        delegating("one", "two", "three"), *[Reply(text="so it is", wait_s=1.0)] * 3, DONE
+        delegating("one", "two", "three"), *[ScriptedReply(text="so it is", wait_s=1.0)] * 3, DONE
     )
     async with stage.open() as (agent, _):
         began_s = trio.current_time()
@@ -131,7 +131,7 @@ async def test_an_agent_may_have_no_children() -> None:
 async def test_a_call_that_names_no_goal_is_an_error_for_the_model(
     arguments: dict[str, Any], autojump_clock: MockClock
 ) -> None:
-    stage = Stage(Reply(calls=[ScriptedCall(name="delegate", arguments=arguments)]), DONE)
+    stage = Stage(ScriptedReply(calls=[ScriptedCall(name="delegate", arguments=arguments)]), DONE)
     assert await one_turn(stage) == "completed"
     assert (stage.model.asked[1][-1].content or "").startswith(
         "the arguments do not fit the tool delegate: "
@@ -143,15 +143,19 @@ async def test_a_call_that_names_no_goal_is_an_error_for_the_model(
     ("replies", "more", "status", "result"),
     [
         (
-            [Reply(fail=ScriptedFailure(kind="refused", status=401, message="no such key"))],
+            [
+                ScriptedReply(
+                    fail=ScriptedFailure(kind="refused", status=401, message="no such key")
+                )
+            ],
             {},
             "failed",
             "the child agent did not finish: no such key",
         ),
         (
             [
-                Reply(text="I look.", calls=[ScriptedCall(name="look")]),
-                Reply(text="And again.", calls=[ScriptedCall(name="look")]),
+                ScriptedReply(text="I look.", calls=[ScriptedCall(name="look")]),
+                ScriptedReply(text="And again.", calls=[ScriptedCall(name="look")]),
             ],
             {"max_model_calls": 2},
             "failed",
@@ -163,11 +167,15 @@ async def test_a_call_that_names_no_goal_is_an_error_for_the_model(
             "failed",
             "the child agent did not finish: the model goes in circles: it has called look 4 times in a row, with the same results",
         ),
-        ([Reply()], {}, "completed", "the child agent finished without a word"),
+        ([ScriptedReply()], {}, "completed", "the child agent finished without a word"),
     ],
 )
 async def test_how_a_child_ends(
-    replies: list[Reply], more: dict[str, Any], status: str, result: str, autojump_clock: MockClock
+    replies: list[ScriptedReply],
+    more: dict[str, Any],
+    status: str,
+    result: str,
+    autojump_clock: MockClock,
 ) -> None:
     stage = Stage(delegating("look"), *replies, DONE, **more)
     assert await one_turn(stage) == "completed"
@@ -182,7 +190,7 @@ async def test_a_guard_is_not_walked_around_by_a_child(autojump_clock: MockClock
         )
 
     guard = FakePlugin("guard", hooks={"pre_tool_call": no_looking})
-    stage = Stage(delegating("look"), calling("look"), Reply(text="I may not"), DONE)
+    stage = Stage(delegating("look"), calling("look"), ScriptedReply(text="I may not"), DONE)
     stage.probe = guard
     assert await one_turn(stage) == "completed"
     assert [(one.params["tool_name"], one.params["agent_depth"]) for one in guard.fired()] == [
@@ -229,7 +237,7 @@ async def test_texts_of_plugins_wait_for_the_users_own_agent(autojump_clock: Moc
         return Answer()
 
     mail = FakePlugin("mail", hooks={"subagent_start": inject}, uses=["inject"])
-    stage = Stage(delegating("look"), Reply(text="all quiet"), DONE)
+    stage = Stage(delegating("look"), ScriptedReply(text="all quiet"), DONE)
     stage.probe = mail
     assert await one_turn(stage) == "completed"
     assert [message.content for message in stage.model.asked[1]] == [CHILD, "look"]
@@ -239,7 +247,7 @@ async def test_texts_of_plugins_wait_for_the_users_own_agent(autojump_clock: Moc
 async def test_a_plugin_cannot_take_the_name(autojump_clock: MockClock) -> None:
     """Though the program forgot to reserve it."""
     plugin = FakePlugin("rogue", tools={"delegate": "mine"})
-    model = RecordingModel(delegating("look"), Reply(text="all quiet"), DONE)
+    model = RecordingModel(delegating("look"), ScriptedReply(text="all quiet"), DONE)
     out, err = io.StringIO(), io.StringIO()
     async with PluginHost([plugin]) as host, host.session() as session:
         assert (

@@ -7,7 +7,7 @@ from trio.testing import MockClock
 
 from sliphook import ApprovalRequest
 from sliphook.agent.conversation import Conversation
-from sliphook.agent.models.script import Reply, ScriptedCall
+from sliphook.agent.models.script import ScriptedCall, ScriptedReply
 from tests.agent.walks import DONE, Patient, Stage, ask_about_ships, calling, one_turn
 
 
@@ -38,8 +38,10 @@ class Broken(Patient):
         raise OSError("the terminal is gone")
 
 
-def shipping(*whats: str) -> Reply:
-    return Reply(calls=[ScriptedCall(name="ship", arguments={"what": what}) for what in whats])
+def shipping(*whats: str) -> ScriptedReply:
+    return ScriptedReply(
+        calls=[ScriptedCall(name="ship", arguments={"what": what}) for what in whats]
+    )
 
 
 async def test_two_approvals_at_the_same_time_are_asked_one_after_the_other(
@@ -90,7 +92,7 @@ async def test_a_child_waits_in_the_same_line(autojump_clock: MockClock) -> None
     ]
     person = Slow()
     stage = Stage(
-        Reply(calls=calls),
+        ScriptedReply(calls=calls),
         shipping("docs"),
         DONE,
         DONE,

@@ -15,7 +15,7 @@ import trio
 from sliphook import PluginHost, Session
 from sliphook.agent.loop import Agent, AgentTool
 from sliphook.agent.models.openai import OpenAIModel
-from sliphook.agent.models.script import Reply, ScriptedCall
+from sliphook.agent.models.script import ScriptedCall, ScriptedReply
 from sliphook.trace.record import TraceRecord
 from sliphook_sdk.protocol import Message
 from tests.agent.fakes import RecordingDisplay, RecordingModel
@@ -106,8 +106,8 @@ async def on_stage(
                 yield Agent(host, session, model, display=display, tools=tools), session, display
 
 
-def calling(name: str, **arguments: object) -> Reply:
-    return Reply(calls=[ScriptedCall(name=name, arguments=arguments, call_id="id-1")])
+def calling(name: str, **arguments: object) -> ScriptedReply:
+    return ScriptedReply(calls=[ScriptedCall(name=name, arguments=arguments, call_id="id-1")])
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,9 @@ def calling(name: str, **arguments: object) -> Reply:
 async def test_a_guard_in_any_language_keeps_the_tool_from_running(example: str, name: str) -> None:
     shell = Shell()
     model = RecordingModel(
-        calling("shell", command="rm -rf build"), calling("shell", command="ls"), Reply(text="done")
+        calling("shell", command="rm -rf build"),
+        calling("shell", command="ls"),
+        ScriptedReply(text="done"),
     )
     async with on_stage(EXAMPLES / example, model=model, shell=shell) as (agent, _, display):
         assert await agent.run("clean up") == "completed"
@@ -178,7 +180,7 @@ async def test_a_plugins_tool_for_a_model_behind_http() -> None:
 async def test_a_call_that_goes_wrong_is_an_error_for_the_model(
     arguments: dict[str, object], says: str
 ) -> None:
-    model = RecordingModel(calling("weather", **arguments), Reply(text="sorry"))
+    model = RecordingModel(calling("weather", **arguments), ScriptedReply(text="sorry"))
     async with on_stage(EXAMPLES / "weather.py", model=model) as (agent, _, display):
         assert await agent.run("weather?") == "completed"
     assert model.asked[1][-1] == Message(role="tool", content=says, call_id="id-1")
@@ -204,7 +206,9 @@ async def test_context_and_replies_of_plugins_reach_the_model(tmp_path: Path) ->
     memo = plugin_file(
         tmp_path, "memo", body, subscriptions=[{"event": name} for name in names], uses=["inject"]
     )
-    model = RecordingModel(calling("shell", command="ls"), Reply(text="done"), Reply(text="tested"))
+    model = RecordingModel(
+        calling("shell", command="ls"), ScriptedReply(text="done"), ScriptedReply(text="tested")
+    )
     async with on_stage(memo, model=model, shell=Shell()) as (agent, _, _display):
         assert await agent.run("look around") == "completed"
     system = Message(role="system", content="[memo] hook/session_start")
@@ -267,7 +271,7 @@ async def test_a_crash_in_a_hook_does_not_hold_the_turn(tmp_path: Path) -> None:
         "    elif method == 'hook/pre_llm_call': os._exit(3)\n",
         subscriptions=[{"event": "pre_llm_call"}],
     )
-    async with on_stage(fragile, model=RecordingModel(Reply(text="still here"))) as (
+    async with on_stage(fragile, model=RecordingModel(ScriptedReply(text="still here"))) as (
         agent,
         _,
         display,
@@ -288,7 +292,7 @@ async def test_a_hanging_tool_is_interrupted_and_the_next_turn_begins_at_once(
         subscriptions=[{"event": name} for name in names],
         tools=[{"name": "sleep"}],
     )
-    model = RecordingModel(calling("sleep"), Reply(text="free"))
+    model = RecordingModel(calling("sleep"), ScriptedReply(text="free"))
     wire = Wire()
     async with on_stage(sleeper, model=model, wire=wire) as (agent, session, _):
         outcomes: list[str] = []

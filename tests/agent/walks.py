@@ -10,18 +10,18 @@ import trio
 
 from sliphook import ApprovalRequest, PluginHost, Session
 from sliphook.agent.loop import RESERVED_TOOLS, Agent, AgentTool
-from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
 from sliphook.agent.ui.person import Person
 from sliphook.testing import HANGS, FakePlugin, Received, run
 from sliphook_sdk.protocol import CATALOGUE, Answer, Usage
 from sliphook_sdk.protocol.payloads import PreToolCall, Stop
 from tests.agent.fakes import RecordingDisplay, RecordingModel
 
-DONE = Reply(text="done", usage=Usage(input_tokens=10, output_tokens=1))
+DONE = ScriptedReply(text="done", usage=Usage(input_tokens=10, output_tokens=1))
 
 
-def calling(name: str, **arguments: Any) -> Reply:
-    return Reply(
+def calling(name: str, **arguments: Any) -> ScriptedReply:
+    return ScriptedReply(
         calls=[ScriptedCall(name=name, arguments=arguments)],
         usage=Usage(input_tokens=5, output_tokens=2),
     )
@@ -69,7 +69,7 @@ class Stage:
 
     def __init__(
         self,
-        *replies: Reply,
+        *replies: ScriptedReply,
         hooks: Mapping[str, Any] | None = None,
         person: Person | None = None,
         shipping: Any = "shipped",
@@ -133,11 +133,11 @@ def once_more(stop: Stop) -> Answer:
 async def completed() -> FakePlugin:
     """A model call that is made again, a tool that a person allows, a child agent with a tool, and a stop hook that sends the model on."""
     stage = Stage(
-        Reply(text="I thi", fail=ScriptedFailure(kind="stream", message="broke off")),
+        ScriptedReply(text="I thi", fail=ScriptedFailure(kind="stream", message="broke off")),
         calling("ship"),
         calling("delegate", goal="look around"),
         calling("look"),
-        Reply(text="all quiet", usage=Usage(input_tokens=7)),
+        ScriptedReply(text="all quiet", usage=Usage(input_tokens=7)),
         DONE,
         DONE,
         hooks={"pre_tool_call": ask_about_ships, "stop": once_more},
@@ -148,20 +148,20 @@ async def completed() -> FakePlugin:
 
 
 async def interrupted_while_the_model_thinks() -> FakePlugin:
-    stage = Stage(Reply(text="done", wait_s=60.0))
+    stage = Stage(ScriptedReply(text="done", wait_s=60.0))
     assert await one_turn(stage, interrupt_after_s=1.0) == "interrupted"
     return stage.probe
 
 
 async def interrupted_while_the_model_speaks() -> FakePlugin:
-    stage = Stage(Reply(text="one two three", over_s=3.0))
+    stage = Stage(ScriptedReply(text="one two three", over_s=3.0))
     assert await one_turn(stage, interrupt_after_s=1.5) == "interrupted"
     return stage.probe
 
 
 async def interrupted_before_another_attempt() -> FakePlugin:
     stage = Stage(
-        Reply(
+        ScriptedReply(
             fail=ScriptedFailure(
                 kind="rate_limited", status=429, message="busy", retry_after_s=30.0
             )
@@ -174,7 +174,7 @@ async def interrupted_before_another_attempt() -> FakePlugin:
 async def interrupted_in_tools() -> FakePlugin:
     """Two at the same time, and one that was done before."""
     calls = [ScriptedCall(name=name) for name in ("look", "sleep", "sleep")]
-    stage = Stage(Reply(text="I look and sleep.", calls=calls))
+    stage = Stage(ScriptedReply(text="I look and sleep.", calls=calls))
     assert await one_turn(stage, interrupt_after_s=1.0) == "interrupted"
     return stage.probe
 
@@ -185,7 +185,7 @@ async def interrupted_in_a_plugins_tool() -> FakePlugin:
     return stage.probe
 
 
-def interrupted_in_hook(name: str, *replies: Reply) -> Callable[[], Awaitable[FakePlugin]]:
+def interrupted_in_hook(name: str, *replies: ScriptedReply) -> Callable[[], Awaitable[FakePlugin]]:
     async def walk() -> FakePlugin:
         stage = Stage(*replies, hooks={name: HANGS})
         assert await one_turn(stage, interrupt_after_s=1.0) == "interrupted"
@@ -216,7 +216,9 @@ async def interrupted_at_the_limit() -> FakePlugin:
 
 
 async def failed() -> FakePlugin:
-    stage = Stage(Reply(fail=ScriptedFailure(kind="refused", status=401, message="no such key")))
+    stage = Stage(
+        ScriptedReply(fail=ScriptedFailure(kind="refused", status=401, message="no such key"))
+    )
     assert await one_turn(stage) == "failed"
     return stage.probe
 
@@ -261,8 +263,8 @@ async def tools_denied() -> FakePlugin:
 
     calls = [ScriptedCall(name="ship"), ScriptedCall(name="look")]
     stage = Stage(
-        Reply(calls=calls[:1]),
-        Reply(calls=calls[1:]),
+        ScriptedReply(calls=calls[:1]),
+        ScriptedReply(calls=calls[1:]),
         DONE,
         hooks={"pre_tool_call": judge},
         person=Patient(False),

@@ -12,7 +12,7 @@ import trio
 from sliphook.cli.demo.narrator import Narrator
 from sliphook.cli.demo.stage import Stage
 from sliphook.cli.demo.story import play
-from sliphook.cli.demo.timeline import Check, Moment, Story, failures, summary
+from sliphook.cli.demo.timeline import DemoTimeline, Expectation, Moment, failures, summary
 from sliphook.cli.running import Interruptible
 
 from .conftest import Sliphook
@@ -82,15 +82,15 @@ async def test_without_its_plugins_no_check_holds(
 def test_a_story_in_which_something_did_not_happen_fails(
     checks: list[tuple[str, bool]], missing: list[str]
 ) -> None:
-    story = Story(began_s=0.0, checks=[Check(what, held) for what, held in checks])
+    story = DemoTimeline(began_s=0.0, checks=[Expectation(what, held) for what, held in checks])
     assert failures(story) == missing
 
 
 def test_the_summary_is_in_the_order_of_time() -> None:
-    story = Story(
+    story = DemoTimeline(
         began_s=0.0,
         moments=[Moment(2.0, "second"), Moment(1.0, "first")],
-        checks=[Check("this", True), Check("that", False)],
+        checks=[Expectation("this", True), Expectation("that", False)],
     )
     assert summary(story).splitlines() == [
         "",

@@ -14,7 +14,7 @@ import trio
 
 from sliphook import ApprovalRequest, PluginHost, Session
 from sliphook.agent.loop import Agent, AgentTool
-from sliphook.agent.models.script import Reply, ScriptedCall, ScriptedFailure
+from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
 from sliphook.testing import FakePlugin, Received, run
 from sliphook_sdk.protocol import CATALOGUE, Answer
 from sliphook_sdk.protocol.payloads import PreToolCall
@@ -46,8 +46,8 @@ def probe() -> FakePlugin:
     )
 
 
-def calling(name: str, **arguments: Any) -> Reply:
-    return Reply(calls=[ScriptedCall(name=name, arguments=arguments)])
+def calling(name: str, **arguments: Any) -> ScriptedReply:
+    return ScriptedReply(calls=[ScriptedCall(name=name, arguments=arguments)])
 
 
 class OwnTools:
@@ -78,10 +78,10 @@ async def all_of_it(plugin: FakePlugin) -> None:
     """A failed and repeated model call, a plugin's tool that a person approves, a child agent, an interrupt, and `/new`."""
     own = OwnTools()
     model = RecordingModel(
-        Reply(fail=ScriptedFailure(kind="rate_limited")),
+        ScriptedReply(fail=ScriptedFailure(kind="rate_limited")),
         calling("deploy"),
         calling("delegate", goal="look around"),
-        Reply(text="done"),
+        ScriptedReply(text="done"),
         calling("sleep"),
     )
     tools = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .finding import Finding, Report, Verdict
+from .finding import CheckFinding, Report, Verdict
 from .suite import check_plugin
 
-__all__ = ["Finding", "Report", "Verdict", "check_plugin"]
+__all__ = ["CheckFinding", "Report", "Verdict", "check_plugin"]

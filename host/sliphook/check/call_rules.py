@@ -23,7 +23,7 @@ from sliphook_sdk.protocol import (
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
 from .child import Child
-from .finding import Fault, Skip
+from .finding import CheckFailed, Skip
 from .samples import arguments_for, message, sample, sample_for, wrong_arguments_for
 from .session import Bench
 
@@ -54,7 +54,7 @@ class HookRule:
         reply = await _answer(child, id, route.timeout_s, method, "answer in time; null abstains")
         if reply.error is not None:
             came = f"the error {reply.error.code}: {quote(reply.error.message)}"
-            raise Fault(
+            raise CheckFailed(
                 method,
                 came,
                 "an error is a failed answer (on_failure decides); unknown fields are to be ignored, null abstains",
@@ -64,7 +64,7 @@ class HookRule:
             answer = read_answer(reply.result)
             check_answer(entry, answer, replacing=route.replaces)
         except AnswerError as error:
-            raise Fault(method, quote(bytes(reply.result)), str(error)) from None
+            raise CheckFailed(method, quote(bytes(reply.result)), str(error)) from None
         return f"{answer.decision or ('abstains' if answer.abstains else 'answers')} in {1000 * child.took_s(id):.1f} ms"
 
     def message(self, id: int) -> bytes:
@@ -158,7 +158,7 @@ class ToolRule:
         await _answer(child, other, self.tool.timeout_s, sent, "answer pings while a tool runs")
         if child.took_s(other) > _BUSY_S:
             came = f"the ping was answered after {child.took_s(other):.1f} s"
-            raise Fault(
+            raise CheckFailed(
                 sent,
                 came,
                 "read and answer while a tool runs: your hooks hold up the agent meanwhile",
@@ -194,7 +194,7 @@ class CommandRule:
         try:
             result = msgspec.json.decode(reply.result, type=CommandResult)
         except msgspec.DecodeError as error:
-            raise Fault(
+            raise CheckFailed(
                 sent, quote(bytes(reply.result)), f'answer {{"text": "..."}}: {error}'
             ) from None
         return quote(result.text, 60)
@@ -209,7 +209,7 @@ async def unknown_tool(bench: Bench) -> str:
         assert reply.result is not None
         fields = msgspec.json.decode(reply.result)
         if not isinstance(fields, dict) or not fields.get("is_error"):  # pyright: ignore[reportUnknownMemberType]
-            raise Fault(
+            raise CheckFailed(
                 sent,
                 quote(bytes(reply.result)),
                 "look at the name; answer an error for one that you do not have",
@@ -228,7 +228,7 @@ async def _answer(
     """The reply to a request that may take its time; where that is more than the suite has, it is not judged."""
     try:
         return await child.reply(id, min(timeout_s, LONGEST_S), sent=sent, advice=advice)
-    except Fault:
+    except CheckFailed:
         if timeout_s > LONGEST_S and await child.ended(0) is None:
             raise Skip(
                 f"no answer within {LONGEST_S:g} s; it has {timeout_s:g} s, more than this suite waits"
@@ -251,7 +251,7 @@ async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> s
 def _tool_note(reply: envelope.Reply, sent: str) -> str:
     if reply.error is not None:
         if reply.error.code == int(ErrorCode.METHOD_NOT_FOUND):
-            raise Fault(
+            raise CheckFailed(
                 sent,
                 f"the error {reply.error.code}: {quote(reply.error.message)}",
                 "answer tool/call: it is in the manifest",
@@ -261,7 +261,7 @@ def _tool_note(reply: envelope.Reply, sent: str) -> str:
     try:
         result = msgspec.json.decode(reply.result, type=ToolResult | str)
     except msgspec.DecodeError as error:
-        raise Fault(
+        raise CheckFailed(
             sent,
             quote(bytes(reply.result)),
             f'answer {{"content": "..."}} or a bare string: {error}',

@@ -24,7 +24,7 @@ from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
-from .finding import Fault
+from .finding import CheckFailed
 from .samples import message
 from .traced import Watched
 
@@ -131,7 +131,7 @@ class Child:
         """Send a request and wait for the reply.
 
         Raises:
-            Fault: none came.
+            CheckFailed: none came.
         """
         id = self.next_id()
         await self.write(message(method, params, id))
@@ -143,7 +143,7 @@ class Child:
         """Wait for the reply to a request, `ANSWER_S` where nothing else is said.
 
         Raises:
-            Fault: none came in time, or the process ended.
+            CheckFailed: none came in time, or the process ended.
         """
         patience_s = ANSWER_S if within_s is None else within_s
         with trio.move_on_after(patience_s):
@@ -151,10 +151,10 @@ class Child:
                 await self._news.park()
         if id not in self._replies:
             if not self._closed:
-                raise Fault(
+                raise CheckFailed(
                     f"{sent} (id {id})", f"no reply within {patience_s:g} s", advice or _ANSWER_ALL
                 )
-            raise Fault(
+            raise CheckFailed(
                 f"{sent} (id {id})",
                 self.how_it_ended(await self.ended(_DYING_S)),
                 advice or "live until you are told to end",

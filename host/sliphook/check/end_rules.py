@@ -6,7 +6,7 @@ from sliphook.process.child import describe_exit
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
 
 from .child import Child
-from .finding import Fault, Lapse
+from .finding import CheckFailed, Lapse
 from .session import Bench
 
 
@@ -72,5 +72,5 @@ async def _ends(child: Child, within_s: float, sent: str, advice: str) -> str:
 async def _status(child: Child, within_s: float, sent: str, advice: str) -> int:
     status = await child.ended(within_s)
     if status is None:
-        raise Fault(sent, f"it lives on after {within_s:g} s", advice)
+        raise CheckFailed(sent, f"it lives on after {within_s:g} s", advice)
     return status

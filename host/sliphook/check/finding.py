@@ -13,7 +13,7 @@ Verdict = Literal["passed", "warned", "failed", "skipped", "broken"]
 """`warned` holds but could be better; `skipped` does not apply; `broken` is a fault of the suite itself, not of the plugin."""
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class CheckFinding(msgspec.Struct, frozen=True, kw_only=True):
     """What one check came to.
 
     Attributes:
@@ -42,7 +42,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     name: str | None
-    findings: tuple[Finding, ...]
+    findings: tuple[CheckFinding, ...]
 
     def count(self, verdict: Verdict) -> int:
         """How many checks ended so."""
@@ -79,7 +79,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return ElementTree.tostring(suite, encoding="unicode") + "\n"
 
 
-class Fault(SliphookError):
+class CheckFailed(SliphookError):
     """The plugin breaks a rule. Its author's fault.
 
     Args:
@@ -95,8 +95,8 @@ class Fault(SliphookError):
         self.advice = advice
 
 
-class Lapse(Fault):
-    """No rule is broken, but its author would want to know. Arguments as for `Fault`."""
+class Lapse(CheckFailed):
+    """No rule is broken, but its author would want to know. Arguments as for `CheckFailed`."""
 
 
 class Skip(SliphookError):

@@ -16,7 +16,7 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .child import Child
-from .finding import Fault, Skip
+from .finding import CheckFailed, Skip
 from .samples import initialize_params
 from .traced import Watched
 
@@ -63,7 +63,7 @@ class Bench:
         """The handshake.
 
         Raises:
-            Fault: it fails.
+            CheckFailed: it fails.
         """
         params = initialize_params(name, str(self.data_dir), **more)
         reply = await child.ask("initialize", params, INITIALIZE_TIMEOUT_S)
@@ -73,10 +73,10 @@ class Bench:
         """Read the answer to `initialize` as the host does.
 
         Raises:
-            Fault: it is no manifest.
+            CheckFailed: it is no manifest.
         """
         if reply.error is not None:
-            raise Fault(
+            raise CheckFailed(
                 "initialize",
                 f"the error {reply.error.code}: {quote(reply.error.message)}",
                 "answer with the manifest",
@@ -85,7 +85,7 @@ class Bench:
         try:
             manifest = read_manifest(reply.result)
         except ManifestError as error:
-            raise Fault("initialize", quote(bytes(reply.result)), str(error)) from None
+            raise CheckFailed("initialize", quote(bytes(reply.result)), str(error)) from None
         child.ready = True
         child.uses = manifest.uses
         return manifest
@@ -94,7 +94,7 @@ class Bench:
         """A process that has been initialized and has done nothing wrong yet.
 
         Raises:
-            Fault: it cannot be had.
+            CheckFailed: it cannot be had.
         """
         if self._spare is None:
             child = await self._start()
@@ -106,7 +106,7 @@ class Bench:
         """A process as `ready` gives it, for a check that sends pings.
 
         Raises:
-            Fault: it cannot be had.
+            CheckFailed: it cannot be had.
             Skip: the plugin does not answer pings, which is a finding of its own.
         """
         if not self.answers_ping:
@@ -125,7 +125,7 @@ class Bench:
         try:
             return await Child.start(self.path, self.data_dir, self._breach, self._nursery, watched)
         except OSError as error:
-            raise Fault(
+            raise CheckFailed(
                 "nothing",
                 f"it cannot be started: {error.strerror or error}",
                 "make it a program that runs here",

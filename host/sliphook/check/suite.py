@@ -16,7 +16,7 @@ from sliphook.trace.record import TraceSink
 
 from . import call_rules, end_rules, wire_rules
 from .call_rules import CommandRule, EventRule, HookRule, ToolRule
-from .finding import Fault, Finding, Lapse, Report, Skip, Verdict
+from .finding import CheckFailed, CheckFinding, Lapse, Report, Skip, Verdict
 from .session import Bench
 
 CHECK_S: Final = 60.0
@@ -81,7 +81,7 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
 async def check_plugin(
     path: Path,
     *,
-    on_finding: Callable[[Finding], object] = lambda finding: None,
+    on_finding: Callable[[CheckFinding], object] = lambda finding: None,
     trace: TraceSink | None = None,
 ) -> Report:
     """Run the suite against an executable.
@@ -93,16 +93,16 @@ async def check_plugin(
         on_finding: told of each finding as it is made.
         trace: where the messages are recorded, or None.
     """
-    findings: list[Finding] = []
+    findings: list[CheckFinding] = []
 
-    def found(finding: Finding) -> None:
+    def found(finding: CheckFinding) -> None:
         findings.append(finding)
         on_finding(finding)
 
     why = why_not_startable(path)
     if why is not None:
         found(
-            Finding(
+            CheckFinding(
                 name="starts",
                 section="The process",
                 verdict="failed",
@@ -182,14 +182,14 @@ def _which(route: Route, routes: list[Route]) -> str:
     return f" #{route.index + 1}" if sum(other.entry is route.entry for other in routes) > 1 else ""
 
 
-async def _run(check: Check, bench: Bench) -> Finding:
+async def _run(check: Check, bench: Bench) -> CheckFinding:
     began = trio.current_time()
 
     def finding(
         verdict: Verdict, note: str = "", sent: str = "", came: str = "", advice: str = ""
-    ) -> Finding:
+    ) -> CheckFinding:
         took_ms = 1000 * (trio.current_time() - began)
-        return Finding(
+        return CheckFinding(
             name=check.name,
             section=check.section,
             verdict=verdict,
@@ -208,7 +208,7 @@ async def _run(check: Check, bench: Bench) -> Finding:
         return finding("skipped", str(skip))
     except Lapse as lapse:
         return finding("warned", sent=lapse.sent, came=lapse.came, advice=lapse.advice)
-    except Fault as fault:
+    except CheckFailed as fault:
         await bench.drop()  # the next check begins with a process that has done nothing wrong
         return finding("failed", sent=fault.sent, came=fault.came, advice=fault.advice)
     except Exception as error:  # the suite's own: the plugin is not to blame
@@ -219,14 +219,16 @@ async def _run(check: Check, bench: Bench) -> Finding:
         )
 
 
-def _conduct(bench: Bench) -> Iterator[Finding]:
+def _conduct(bench: Bench) -> Iterator[CheckFinding]:
     for rule, (name, section, verdict, advice) in _CONDUCT.items():
         seen = list(dict.fromkeys(what for broken, what in bench.breaches if broken == rule))
         if not seen:
-            yield Finding(name=name, section=section, verdict="passed", note="through all checks")
+            yield CheckFinding(
+                name=name, section=section, verdict="passed", note="through all checks"
+            )
             continue
         more = f" (and {len(seen) - 1} more)" if len(seen) > 1 else ""
-        yield Finding(
+        yield CheckFinding(
             name=name,
             section=section,
             verdict=verdict,

@@ -9,7 +9,7 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, PROTOCOL_VERSIONS
 
-from .finding import Fault
+from .finding import CheckFailed
 from .samples import MISLEADING, initialize_params, message
 from .session import Bench
 
@@ -19,7 +19,7 @@ _LARGEST_ID = 2**53 - 1
 _OF_TOMORROW = 1_000
 
 
-class _Version(msgspec.Struct):
+class _SpokenVersion(msgspec.Struct):
     protocol_version: int
 
 
@@ -44,12 +44,12 @@ async def versions(bench: Bench) -> str:
         return f"refused: {quote(reply.error.message)}"
     assert reply.result is not None
     try:
-        said = msgspec.json.decode(reply.result, type=_Version).protocol_version
+        said = msgspec.json.decode(reply.result, type=_SpokenVersion).protocol_version
     except msgspec.DecodeError:
         said = None
     if said not in PROTOCOL_VERSIONS:
         advice = "answer an error that names the versions you speak, or the manifest with your own version"
-        raise Fault(
+        raise CheckFailed(
             f"initialize with protocol_versions [{_OF_TOMORROW}]",
             f"a manifest of the version {said}",
             advice,
@@ -138,7 +138,7 @@ async def ping(bench: Bench) -> str:
     child = await bench.ready()
     try:
         reply = await child.ask("ping", {})
-    except Fault:
+    except CheckFailed:
         bench.answers_ping = False
         raise
     return "answered" if reply.error is None else f"answered with the error {reply.error.code}"
@@ -149,7 +149,7 @@ async def unknown_request(bench: Bench) -> str:
     child = await bench.ready()
     reply = await child.ask("of_tomorrow/do", {"a": 1})
     if reply.error is None or reply.error.code != int(ErrorCode.METHOD_NOT_FOUND):
-        raise Fault(
+        raise CheckFailed(
             "the request of_tomorrow/do",
             _shown(reply),
             f"answer what you do not know with {ErrorCode.METHOD_NOT_FOUND.value}",

@@ -14,10 +14,10 @@ from sliphook import HostError, PluginHost
 from sliphook.agent.chat.channel import Channel
 from sliphook.agent.chat.commands import COMMANDS
 from sliphook.agent.chat.gateway import Gateway
-from sliphook.agent.chat.replies import Pending
+from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.base import Model
-from sliphook.agent.models.script import Reply, ScriptedFailure
+from sliphook.agent.models.script import ScriptedFailure, ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.agent.ui.questions import Question
 from sliphook.testing import HANGS, After, FakePlugin
@@ -86,7 +86,7 @@ async def at_work(
             yield gateway
 
 
-def say(gateway: Gateway, text: str, key: str = "#oslo") -> Pending:
+def say(gateway: Gateway, text: str, key: str = "#oslo") -> PendingMessage:
     return gateway.submit(text, platform="irc", session_key=key, user_id="ada")
 
 
@@ -302,7 +302,9 @@ async def test_new_during_a_turn_whose_plugin_hangs(
 
 
 async def test_new_forgets_what_was_said(autojump_clock: MockClock) -> None:
-    model = RecordingModel(Reply(text="one"), Reply(text="two"), Reply(text="three"))
+    model = RecordingModel(
+        ScriptedReply(text="one"), ScriptedReply(text="two"), ScriptedReply(text="three")
+    )
     async with at_work(everything(), model) as gateway:
         assert [await said(gateway, text) for text in ("a", "b", "/new", "c")] == [
             ("completed", "one"),
@@ -365,7 +367,8 @@ async def test_the_reply_holds_what_the_user_must_know(autojump_clock: MockClock
         },
     )
     failing = RecordingModel(
-        Reply(text="It is"), Reply(fail=ScriptedFailure(kind="refused", message="the key is wrong"))
+        ScriptedReply(text="It is"),
+        ScriptedReply(fail=ScriptedFailure(kind="refused", message="the key is wrong")),
     )
     async with at_work(guard, failing) as gateway:
         assert await said(gateway, "good") == ("completed", "It is")

@@ -12,7 +12,7 @@ import trio
 
 from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.base import Finish, ModelError, Piece, TextDelta, ToolCall
-from sliphook.agent.models.echoed_fields import Keepsake, Keepsakes
+from sliphook.agent.models.echoed_fields import EchoedFields, EchoedFieldStore
 from sliphook.agent.models.http_errors import retry_after
 from sliphook.agent.models.openai import OpenAIModel, key_headers
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
@@ -726,9 +726,10 @@ async def test_a_server_that_goes_on_refusing_is_not_asked_for_ever() -> None:
 
 
 def test_what_is_kept_is_bounded() -> None:
-    kept = Keepsakes()
-    kept.keep(["call_a"], Keepsake(fields={"reasoning_content": "first"}))
+    kept = EchoedFieldStore()
+    kept.keep(["call_a"], EchoedFields(fields={"reasoning_content": "first"}))
     kept.keep(
-        [f"call_{number}" for number in range(500)], Keepsake(fields={"reasoning_content": "later"})
+        [f"call_{number}" for number in range(500)],
+        EchoedFields(fields={"reasoning_content": "later"}),
     )
-    assert kept.of(CALL) == Keepsake()
+    assert kept.of(CALL) == EchoedFields()

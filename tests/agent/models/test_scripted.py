@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from sliphook.agent.models.base import Finish, ModelError, Piece, TextDelta, ToolCall
-from sliphook.agent.models.script import Reply, ScriptedCall, ScriptError, load_script
+from sliphook.agent.models.script import ScriptedCall, ScriptedReply, ScriptError, load_script
 from sliphook.agent.models.scripted import ScriptedModel, improvise
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
@@ -70,7 +70,7 @@ async def test_calls_come_after_the_text_with_ids_of_their_own(tmp_path: Path) -
 
 
 async def test_waits_and_streams_slowly(autojump_clock: MockClock) -> None:
-    model = ScriptedModel([Reply(wait_s=2.0, text=" one two\nthree ", over_s=6.0)])
+    model = ScriptedModel([ScriptedReply(wait_s=2.0, text=" one two\nthree ", over_s=6.0)])
     seen: list[tuple[float, str]] = []
     began = trio.current_time()
     async with model.stream(HELLO, []) as pieces:
@@ -194,7 +194,7 @@ def test_the_file_in_the_documentation_is_a_script(tmp_path: Path) -> None:
         for table_row in re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
         for name in [table_row]
     }
-    assert fields == set(Reply.__struct_fields__)
+    assert fields == set(ScriptedReply.__struct_fields__)
 
 
 def test_without_a_script_it_says_what_it_is_and_what_it_was_told() -> None:

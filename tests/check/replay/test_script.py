@@ -9,20 +9,22 @@ import pytest
 
 from sliphook.check.replay.differences import ABSENT, Verdicts, differences, values_differ
 from sliphook.check.replay.script import (
-    Ask,
-    Ending,
-    Expect,
-    Fault,
-    Tell,
-    Wait,
+    ExpectStep,
+    NotifyStep,
+    RecordedError,
+    RequestEnd,
+    RequestStep,
+    WaitStep,
     plugins_of,
     script_of,
 )
 from tests.trace.made import answered, asked, life, record, settled, told
 
 
-def ending(status: str = "answered", result: Any = None, fault: Fault | None = None) -> Ending:
-    return Ending(status=status, result=msgspec.Raw(msgspec.json.encode(result)), fault=fault)
+def ending(
+    status: str = "answered", result: Any = None, fault: RecordedError | None = None
+) -> RequestEnd:
+    return RequestEnd(status=status, result=msgspec.Raw(msgspec.json.encode(result)), fault=fault)
 
 
 def test_the_order_of_what_was_sent_and_waited_for() -> None:
@@ -60,18 +62,18 @@ def test_the_order_of_what_was_sent_and_waited_for() -> None:
         ]
     )
     deploy, hook, notify, after_hook, event, after_deploy = one.steps
-    assert isinstance(deploy, Ask)
-    assert isinstance(hook, Ask)
+    assert isinstance(deploy, RequestStep)
+    assert isinstance(hook, RequestStep)
     assert (deploy.label, hook.label) == ("tool/call deploy", "hook/pre_tool_call")
-    assert isinstance(notify, Expect)
-    assert notify.ending == Ending(status="error", fault=Fault(-32004, "busy"))
-    assert after_hook == Wait(hook)
+    assert isinstance(notify, ExpectStep)
+    assert notify.ending == RequestEnd(status="error", fault=RecordedError(-32004, "busy"))
+    assert after_hook == WaitStep(hook)
     assert hook.ending is not None
     assert bytes(hook.ending.result) == b'{"decision":"deny"}'
-    assert isinstance(event, Tell)
+    assert isinstance(event, NotifyStep)
     assert (event.method, bytes(event.params)) == ("event/turn_end", b'{"outcome":"completed"}')
-    assert after_deploy == Wait(deploy)
-    assert deploy.ending == Ending(status="cancelled")
+    assert after_deploy == WaitStep(deploy)
+    assert deploy.ending == RequestEnd(status="cancelled")
     assert one.initialize is not None
     assert bytes(one.initialize) == b'{"events":[]}'
     assert one.manifest is not None
@@ -91,16 +93,16 @@ def test_each_process_is_a_life_and_a_death_is_remembered() -> None:
         ]
     )
     assert first.died == "exited with status 1"
-    assert isinstance(first.steps[0], Ask)
-    assert first.steps[0].ending == Ending(status="crashed")
+    assert isinstance(first.steps[0], RequestStep)
+    assert first.steps[0].ending == RequestEnd(status="crashed")
     assert second.died is None
-    assert [type(step) for step in second.steps] == [Ask]
+    assert [type(step) for step in second.steps] == [RequestStep]
 
 
 def test_a_trace_that_begins_in_the_middle() -> None:
     (one,) = script_of([answered(7, 0, 1.0), settled(8, 0, "timed_out"), asked(9, 1)])
     assert one.initialize is None
-    assert [type(step) for step in one.steps] == [Ask]
+    assert [type(step) for step in one.steps] == [RequestStep]
 
 
 def test_the_records_before_the_plugin_said_its_name_are_its_own() -> None:
@@ -161,31 +163,37 @@ def test_what_means_the_same(method: str, before: Any, now: Any) -> None:
         (ending(result={"a": 1}), ending(result={"a": True}), [("result.a", 1, True)]),
         (
             ending(),
-            ending("error", fault=Fault(-32601, "no")),
+            ending("error", fault=RecordedError(-32601, "no")),
             [("status", "answered", "error -32601: no")],
         ),
         (
-            ending("error", fault=Fault(1, "a")),
-            ending("error", fault=Fault(1, "b")),
+            ending("error", fault=RecordedError(1, "a")),
+            ending("error", fault=RecordedError(1, "b")),
             [("error.message", "a", "b")],
         ),
         (ending("timed_out"), ending(result={}), [("status", "timed_out", "answered")]),
         (ending("cancelled"), ending(result={"decision": "deny"}), []),
-        (ending("cancelled"), ending("error", fault=Fault(-32800, "request cancelled")), []),
         (
             ending("cancelled"),
-            ending("error", fault=Fault(-32602, "no")),
+            ending("error", fault=RecordedError(-32800, "request cancelled")),
+            [],
+        ),
+        (
+            ending("cancelled"),
+            ending("error", fault=RecordedError(-32602, "no")),
             [("status", "cancelled", "error -32602: no")],
         ),
         (
             ending("cancelled"),
-            ending("error", fault=Fault(-32601, "no")),
+            ending("error", fault=RecordedError(-32601, "no")),
             [("status", "cancelled", "error -32601: no")],
         ),
         (ending("crashed"), ending("crashed"), []),
     ],
 )
-def test_what_differs(before: Ending, now: Ending, expected: list[tuple[str, Any, Any]]) -> None:
+def test_what_differs(
+    before: RequestEnd, now: RequestEnd, expected: list[tuple[str, Any, Any]]
+) -> None:
     assert list(differences("hook/pre_tool_call", before, now)) == expected
 
 
@@ -228,7 +236,7 @@ def test_what_cannot_be_decoded_is_not_played(value: bytes) -> None:
     )
     assert one.initialize is None or bytes(one.initialize) == b"{}"
     (expect,) = one.steps
-    assert isinstance(expect, Expect)
+    assert isinstance(expect, ExpectStep)
     assert bytes(expect.params) == b"{}"
     assert one.manifest is not None
     assert bytes(one.manifest.result) == b"null"

@@ -15,7 +15,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .commands import Slash, parse_slash, run_slash
-from .replies import Pending, Reply, ReplyDisplay
+from .replies import ChatReply, PendingMessage, ReplyDisplay
 
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
@@ -37,7 +37,7 @@ class _Work:
     def __init__(self) -> None:
         self.agent: Agent | None = None
         self.display = ReplyDisplay()
-        self.waiting: deque[Pending] = deque()
+        self.waiting: deque[PendingMessage] = deque()
         self.under_way = False
         self.taken_up = trio.Event()
         self.taken_up.set()
@@ -86,8 +86,8 @@ class Channel:
         self._max_waiting = max_waiting
         self._own = commands
         self._reload = reload
-        self._early: list[Pending] = []
-        self._commands: dict[Pending, trio.CancelScope] = {}
+        self._early: list[PendingMessage] = []
+        self._commands: dict[PendingMessage, trio.CancelScope] = {}
         self._nursery: trio.Nursery | None = None
         self._closed = trio.Event()
         self._begin()
@@ -113,15 +113,15 @@ class Channel:
     # -- what users want
     # -----------------------------------------------------------------------------------------------
 
-    def submit(self, text: str) -> Pending:
+    def submit(self, text: str) -> PendingMessage:
         """Take a message: a slash command, the answer to a question, or what the model is to read.
 
         Commands and interrupts are done when this returns. A message that cannot be taken has its
         reply at once.
         """
-        message = Pending(text)
+        message = PendingMessage(text)
         if self._closed.is_set():
-            message.settle(Reply(text="this conversation is over", outcome="refused"))
+            message.settle(ChatReply(text="this conversation is over", outcome="refused"))
         elif self._nursery is not None:
             self._take(message)
         elif len(self._early) < self._max_waiting:
@@ -220,7 +220,7 @@ class Channel:
         assert self._nursery is not None, "messages are taken when the session is open"
         self._nursery.start_soon(function, *args)
 
-    def _take(self, message: Pending) -> None:
+    def _take(self, message: PendingMessage) -> None:
         slash = parse_slash(message.text)
         if slash is not None:
             self._command(slash, message)
@@ -229,14 +229,16 @@ class Channel:
         ):  # else the question went with its turn
             taken = self.person.answer(message.text)
             message.settle(
-                Reply(text="" if taken else HOW_TO_ANSWER, outcome="answer" if taken else "refused")
+                ChatReply(
+                    text="" if taken else HOW_TO_ANSWER, outcome="answer" if taken else "refused"
+                )
             )
         elif not message.text.strip():
-            message.settle(Reply(text="the message is empty", outcome="refused"))
+            message.settle(ChatReply(text="the message is empty", outcome="refused"))
         else:
             self._converse(message)
 
-    def _command(self, slash: Slash, message: Pending) -> None:
+    def _command(self, slash: Slash, message: PendingMessage) -> None:
         said: str | None = None
         if slash.name == "stop":
             said = self.stop_command()
@@ -248,9 +250,9 @@ class Channel:
             self._commands[message] = trio.CancelScope()
             self._spawn(self._run_command, slash, message)
         if said is not None:
-            message.settle(Reply(text=said, outcome="command"))
+            message.settle(ChatReply(text=said, outcome="command"))
 
-    def _converse(self, message: Pending) -> None:
+    def _converse(self, message: PendingMessage) -> None:
         work = self._work
         if self._new_message == "interrupt":
             self.session.interrupt("new_message", "new_message")
@@ -264,9 +266,11 @@ class Channel:
             work.under_way = True
             self._spawn(self._do, work)
 
-    def _refuse(self, message: Pending, waiting: int) -> None:
+    def _refuse(self, message: PendingMessage, waiting: int) -> None:
         message.settle(
-            Reply(text=f"not taken: {waiting} wait already; /stop drops them", outcome="refused")
+            ChatReply(
+                text=f"not taken: {waiting} wait already; /stop drops them", outcome="refused"
+            )
         )
 
     def _drop_waiting(self) -> int:
@@ -274,7 +278,7 @@ class Channel:
         self._early.clear()
         self._work.waiting.clear()
         for message in dropped:
-            message.settle(Reply(text="", outcome="dropped"))
+            message.settle(ChatReply(text="", outcome="dropped"))
         return len(dropped)
 
     def _end_commands(self) -> bool:
@@ -298,16 +302,16 @@ class Channel:
                         source="queued" if message.queued else "user",
                         ready=work.ready,
                     )
-                    message.settle(Reply(text=work.display.take(), outcome=outcome))
+                    message.settle(ChatReply(text=work.display.take(), outcome=outcome))
                 except Exception as error:
                     # the agent's own fault: it ends this turn, and not the conversations of others
                     _log.exception("the agent failed")
                     said = f"error: the agent failed: {quote(str(error), 300)}"
                     message.settle(
-                        Reply(text=f"{work.display.take()}\n{said}".strip(), outcome="failed")
+                        ChatReply(text=f"{work.display.take()}\n{said}".strip(), outcome="failed")
                     )
                 finally:
-                    message.settle(Reply(text=work.display.take(), outcome="interrupted"))
+                    message.settle(ChatReply(text=work.display.take(), outcome="interrupted"))
         finally:
             work.under_way = False
 
@@ -319,15 +323,15 @@ class Channel:
         finally:
             work.taken_up.set()
 
-    async def _run_command(self, slash: Slash, message: Pending) -> None:
+    async def _run_command(self, slash: Slash, message: PendingMessage) -> None:
         try:
             with self._commands[message]:
                 said = await run_slash(self.host, self.session, slash, self._own, self._reload)
-                message.settle(Reply(text=said, outcome="command"))
+                message.settle(ChatReply(text=said, outcome="command"))
         except HostError as error:
-            message.settle(Reply(text=str(error), outcome="command"))
+            message.settle(ChatReply(text=str(error), outcome="command"))
         finally:
-            message.settle(Reply(text=f"/{slash.name} was stopped", outcome="dropped"))
+            message.settle(ChatReply(text=f"/{slash.name} was stopped", outcome="dropped"))
             del self._commands[message]
 
 

@@ -24,7 +24,7 @@ from sliphook.session.scope_exit import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage
 from .commands import COMMANDS, RELOAD
-from .replies import Pending, Reply
+from .replies import ChatReply, PendingMessage
 
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
@@ -152,7 +152,7 @@ class Gateway:
 
     def submit(
         self, text: str, *, platform: str, session_key: str, user_id: str | None = None
-    ) -> Pending:
+    ) -> PendingMessage:
         """Take one message of a conversation.
 
         Never waits: what `/stop` and `/new` do is done when it returns.
@@ -167,7 +167,7 @@ class Gateway:
 
     async def message(
         self, text: str, *, platform: str, session_key: str, user_id: str | None = None
-    ) -> Reply:
+    ) -> ChatReply:
         """`submit`, and wait for the reply.
 
         A caller that is cancelled leaves the message in its place.

@@ -15,7 +15,7 @@ _KEPT: Final = frozenset({"denied", "warning", "error"})
 """The marks of lines that belong into a reply."""
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True):
+class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a message came to.
 
     Attributes:
@@ -30,7 +30,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     outcome: TurnOutcome | Literal["command", "answer", "dropped", "refused"]
 
 
-class Pending:
+class PendingMessage:
     """A message that was taken.
 
     Attributes:
@@ -42,16 +42,16 @@ class Pending:
     def __init__(self, text: str) -> None:
         self.text = text
         self.queued = False
-        self.reply: Reply | None = None
+        self.reply: ChatReply | None = None
         self._replied = trio.Event()
 
-    async def wait(self) -> Reply:
+    async def wait(self) -> ChatReply:
         """Wait for the reply. To give up waiting does not give up the message."""
         await self._replied.wait()
         assert self.reply is not None
         return self.reply
 
-    def settle(self, reply: Reply) -> None:
+    def settle(self, reply: ChatReply) -> None:
         """Say what it came to; the first word counts."""
         if self.reply is None:
             self.reply = reply

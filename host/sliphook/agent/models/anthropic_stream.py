@@ -19,7 +19,7 @@ _PASSING: Final = ("overloaded_error", "api_error", "rate_limit_error", "timeout
 """Types of errors after which the same request may succeed."""
 
 
-class Block(msgspec.Struct):
+class ContentBlock(msgspec.Struct):
     """A block of content, or the next part of one.
 
     Thinking has other fields, which are not read.
@@ -33,7 +33,7 @@ class Block(msgspec.Struct):
     input: Any = None
 
 
-class Tokens(msgspec.Struct):
+class AnthropicUsage(msgspec.Struct):
     """The server's count; what it read from its cache, or put there, is not in `input_tokens`."""
 
     input_tokens: int | None = None
@@ -42,7 +42,7 @@ class Tokens(msgspec.Struct):
     cache_creation_input_tokens: int | None = None
 
 
-class Delta(msgspec.Struct):
+class AnthropicDelta(msgspec.Struct):
     """What is new: of a block, or of the message at its end."""
 
     type: str = ""
@@ -51,33 +51,33 @@ class Delta(msgspec.Struct):
     stop_reason: str | None = None
 
 
-class Body(msgspec.Struct):
+class AnthropicMessage(msgspec.Struct):
     """A message: empty where it begins to stream, whole where it was not streamed."""
 
     model: str | None = None
-    content: list[Block] | None = None
+    content: list[ContentBlock] | None = None
     stop_reason: str | None = None
-    usage: Tokens | None = None
+    usage: AnthropicUsage | None = None
 
 
-class Event(Body):
+class AnthropicEvent(AnthropicMessage):
     """One event of a stream, one whole message, or an error in the place of either."""
 
     type: str = ""
     index: int | None = None
-    message: Body | str | None = None
-    content_block: Block | None = None
-    delta: Delta | None = None
+    message: AnthropicMessage | str | None = None
+    content_block: ContentBlock | None = None
+    delta: AnthropicDelta | None = None
     error: ErrorDetail | str | None = None
 
 
-_DECODER = msgspec.json.Decoder(Event, strict=False)
+_DECODER = msgspec.json.Decoder(AnthropicEvent, strict=False)
 
 
-class _OpenCall:
+class _OpenToolUse:
     """One tool call of which pieces have come."""
 
-    def __init__(self, block: Block) -> None:
+    def __init__(self, block: ContentBlock) -> None:
         self.block = block
         self.parts: list[str] = []
 
@@ -95,8 +95,8 @@ class MessageAssembler:
     def __init__(self) -> None:
         self.finish_reason: str | None = None
         self.done = False
-        self._calls: list[_OpenCall] = []
-        self._by_index: dict[int | None, _OpenCall] = {}
+        self._calls: list[_OpenToolUse] = []
+        self._by_index: dict[int | None, _OpenToolUse] = {}
         self._tokens: dict[str, int] = {}
         self._model: str | None = None
 
@@ -105,7 +105,7 @@ class MessageAssembler:
         event = _decode(data)
         if event is None or kind == "error" or event.error is not None:
             raise _failure(event, data)
-        if isinstance(event.message, Body):
+        if isinstance(event.message, AnthropicMessage):
             self._take(event.message)
         match event.type:
             case "content_block_start" if event.content_block is not None:
@@ -154,14 +154,14 @@ class MessageAssembler:
         )
         yield Finish(reason=self.finish_reason, usage=usage, model=self._model)
 
-    def _begin(self, index: int | None, block: Block) -> str:
+    def _begin(self, index: int | None, block: ContentBlock) -> str:
         if block.type == "tool_use":
-            self._calls.append(_OpenCall(block))
+            self._calls.append(_OpenToolUse(block))
             self._by_index[index] = self._calls[-1]
         return block.text or ""
 
-    def _take(self, body: Body) -> None:
-        """Tokens are told at the beginning and, as they are then, at the end."""
+    def _take(self, body: AnthropicMessage) -> None:
+        """The server tells tokens at the beginning and, as they are then, at the end."""
         self._model = body.model or self._model
         if body.usage is not None:
             self._tokens |= {
@@ -171,14 +171,14 @@ class MessageAssembler:
             }
 
 
-def _decode(data: bytes | str) -> Event | None:
+def _decode(data: bytes | str) -> AnthropicEvent | None:
     try:
         return _DECODER.decode(data)
     except DECODE_ERRORS:
         return None
 
 
-def _failure(event: Event | None, data: str) -> ModelError:
+def _failure(event: AnthropicEvent | None, data: str) -> ModelError:
     if event is None:
         return ModelError(
             "malformed",

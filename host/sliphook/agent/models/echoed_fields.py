@@ -22,7 +22,7 @@ UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_valid
 """What Google takes for a call of which there is no signature: it was made by another model, or before the agent was started anew."""
 
 
-class Keepsake(msgspec.Struct, frozen=True, kw_only=True):
+class EchoedFields(msgspec.Struct, frozen=True, kw_only=True):
     """What belongs to one answer.
 
     Attributes:
@@ -36,17 +36,17 @@ class Keepsake(msgspec.Struct, frozen=True, kw_only=True):
     unsigned: Any = None
 
 
-NOTHING: Final = Keepsake()
+NOTHING: Final = EchoedFields()
 
 
-class Keepsakes:
+class EchoedFieldStore:
     """What has been kept of the answers of one server."""
 
     def __init__(self) -> None:
-        self._by_call: OrderedDict[str, Keepsake] = OrderedDict()
+        self._by_call: OrderedDict[str, EchoedFields] = OrderedDict()
         self._fill_in = NOTHING
 
-    def keep(self, call_ids: Iterable[str], keepsake: Keepsake) -> None:
+    def keep(self, call_ids: Iterable[str], keepsake: EchoedFields) -> None:
         """Keep what came with an answer."""
         if keepsake == NOTHING:
             return
@@ -55,7 +55,7 @@ class Keepsakes:
         while len(self._by_call) > MAX_KEPT:
             self._by_call.popitem(last=False)
 
-    def of(self, message: Message) -> Keepsake:
+    def of(self, message: Message) -> EchoedFields:
         """What is to be sent with a message that calls tools."""
         calls = message.tool_calls or []
         found = [self._by_call[call.call_id] for call in calls if call.call_id in self._by_call]
@@ -66,7 +66,7 @@ class Keepsakes:
         if self._fill_in != NOTHING:
             return False
         if "reasoning_content" in refusal:
-            self._fill_in = Keepsake(fields={"reasoning_content": ""})
+            self._fill_in = EchoedFields(fields={"reasoning_content": ""})
         elif "thought_signature" in refusal:
-            self._fill_in = Keepsake(unsigned=UNSIGNED)
+            self._fill_in = EchoedFields(unsigned=UNSIGNED)
         return self._fill_in != NOTHING

@@ -205,12 +205,12 @@ class ModelServer:
         )
 
 
-class _Named(msgspec.Struct):
+class _ListedModel(msgspec.Struct):
     id: str
 
 
 class _Models(msgspec.Struct):
-    data: list[_Named] = []
+    data: list[_ListedModel] = []
 
 
 async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncGenerator[Piece]:

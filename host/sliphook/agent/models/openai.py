@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from sliphook_sdk.protocol import Message, ModelTool
 
 from .base import ModelError, Piece
-from .echoed_fields import Keepsakes
+from .echoed_fields import EchoedFieldStore
 from .http import ModelServer, usable_key
 from .openai_stream import CompletionAssembler
 from .openai_wire import request_body
@@ -49,7 +49,7 @@ class OpenAIModel(ModelServer):
         address, question, query = base_url.strip().partition("?")
         self.base_url = f"{address.rstrip('/').removesuffix('/chat/completions')}{question}{query}"
         self._usage_asked = True
-        self._kept = Keepsakes()
+        self._kept = EchoedFieldStore()
         key = usable_key(api_key, KEY_NAMES)
         super().__init__(
             self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES

@@ -14,7 +14,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol import Usage
 
 from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece, ToolCall
-from .echoed_fields import Keepsake
+from .echoed_fields import EchoedFields
 from .openai_wire import CallPart, Chunk, Function, decode_chunk
 from .tool_arguments import read_call, read_calls
 
@@ -53,7 +53,7 @@ class CompletionAssembler:
         return [call.call_id for call in self._made]
 
     @property
-    def keepsake(self) -> Keepsake:
+    def keepsake(self) -> EchoedFields:
         """What the server may want back with the calls."""
         fields: dict[str, Any] = {
             "reasoning_content": "".join(self._reasoning),
@@ -65,7 +65,7 @@ class CompletionAssembler:
             for made, call in signed
             if call.extra_content is not None
         }
-        return Keepsake(
+        return EchoedFields(
             fields={name: value for name, value in fields.items() if value},
             extra_content=extra_content,
         )

@@ -10,7 +10,7 @@ import msgspec
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
-from .echoed_fields import Keepsake, Keepsakes
+from .echoed_fields import EchoedFields, EchoedFieldStore
 
 
 class ErrorDetail(msgspec.Struct):
@@ -43,7 +43,7 @@ class ContentPart(msgspec.Struct):
     text: str | None = None
 
 
-class Delta(msgspec.Struct):
+class ChoiceDelta(msgspec.Struct):
     """What is new in a chunk, or the message of an answer that was not streamed.
 
     Reasoning is not shown (see `keepsake`).
@@ -66,8 +66,8 @@ class Delta(msgspec.Struct):
 class Choice(msgspec.Struct):
     """One of the answers; only the first is asked for."""
 
-    delta: Delta | None = None
-    message: Delta | None = None
+    delta: ChoiceDelta | None = None
+    message: ChoiceDelta | None = None
     finish_reason: str | None = None
 
 
@@ -77,7 +77,7 @@ class PromptTokens(msgspec.Struct):
     cached_tokens: int | None = None
 
 
-class Tokens(msgspec.Struct):
+class CompletionUsage(msgspec.Struct):
     """The server's count."""
 
     prompt_tokens: int | None = None
@@ -105,7 +105,7 @@ class Chunk(msgspec.Struct):
 
     model: str | None = None
     choices: list[Choice] | None = None
-    usage: Tokens | None = None
+    usage: CompletionUsage | None = None
     object: str | None = None
     error: ErrorDetail | str | None = None
     message: Any = None
@@ -149,7 +149,7 @@ def request_body(
     model: str,
     messages: Sequence[Message],
     tools: Sequence[ModelTool],
-    kept: Keepsakes,
+    kept: EchoedFieldStore,
     *,
     usage: bool = True,
 ) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _wire_tool(tool: ModelTool) -> dict[str, Any]:
     }
 
 
-def _wire_call(call: ToolCallRequest, keepsake: Keepsake) -> dict[str, Any]:
+def _wire_call(call: ToolCallRequest, keepsake: EchoedFields) -> dict[str, Any]:
     arguments = msgspec.json.encode(call.arguments).decode()
     wire = {
         "id": call.call_id,
@@ -188,7 +188,7 @@ def _wire_call(call: ToolCallRequest, keepsake: Keepsake) -> dict[str, Any]:
     return wire if extra_content is None else wire | {"extra_content": extra_content}
 
 
-def _wire_message(message: Message, kept: Keepsakes) -> dict[str, Any]:
+def _wire_message(message: Message, kept: EchoedFieldStore) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         keepsake = kept.of(message)

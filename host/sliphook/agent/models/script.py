@@ -71,7 +71,7 @@ class ScriptedFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
         )
 
 
-class Reply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the model does in one attempt of one call: wait, speak, then fail, or call tools, or be done.
 
     Attributes:
@@ -94,10 +94,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class _Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    replies: list[Reply]
+    replies: list[ScriptedReply]
 
 
-def load_script(path: Path) -> list[Reply]:
+def load_script(path: Path) -> list[ScriptedReply]:
     """The replies in a script file.
 
     Raises:

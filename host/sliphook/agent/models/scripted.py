@@ -17,7 +17,7 @@ import trio
 from sliphook_sdk.protocol import Message, ModelTool
 
 from .base import Finish, ModelError, Piece, TextDelta, ToolCall
-from .script import Reply, ScriptedCall, load_script
+from .script import ScriptedCall, ScriptedReply, load_script
 from .tool_arguments import read_call
 
 
@@ -30,7 +30,9 @@ class ScriptedModel:
         attempts: how many answers were asked for.
     """
 
-    def __init__(self, replies: Sequence[Reply] | None = None, *, name: str = "scripted") -> None:
+    def __init__(
+        self, replies: Sequence[ScriptedReply] | None = None, *, name: str = "scripted"
+    ) -> None:
         """Take the replies in their order; None improvises."""
         self.name = name
         self.provider = "scripted"
@@ -59,7 +61,7 @@ class ScriptedModel:
     async def aclose(self) -> None:
         """Nothing is open."""
 
-    def _reply(self, replies: Sequence[Reply]) -> Reply:
+    def _reply(self, replies: Sequence[ScriptedReply]) -> ScriptedReply:
         if self.attempts > len(replies):
             raise ModelError(
                 "malformed",
@@ -68,7 +70,7 @@ class ScriptedModel:
         return replies[self.attempts - 1]
 
 
-async def _perform(reply: Reply, call_id: str, model: str) -> AsyncGenerator[Piece]:
+async def _perform(reply: ScriptedReply, call_id: str, model: str) -> AsyncGenerator[Piece]:
     """Do what `reply` says; calls that have no id get one that begins with `call_id`."""
     await trio.sleep(reply.wait_s or 0.0)
     text = reply.text or ""
@@ -96,7 +98,7 @@ def _call(call: ScriptedCall, call_id: str) -> ToolCall:
 _DIRECTIVE: Final = re.compile(r"\b(TOOL|[Cc]all) ([A-Za-z0-9_-]{1,64})")
 
 
-def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Reply:
+def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> ScriptedReply:
     """The answer of the model that has no script: it does what the prompt spells out, and says what it is.
 
     `TOOL name {json}` calls that tool, `call name {json}` calls it where it is on offer; several
@@ -108,15 +110,15 @@ def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Reply:
     wanted = list(_directives(prompt, {tool.name for tool in tools}))
     called = sum(len(message.tool_calls or ()) for message in since)
     if called < len(wanted):
-        return Reply(calls=[wanted[called]])
+        return ScriptedReply(calls=[wanted[called]])
     results = [message.content or "" for message in since if message.role == "tool"]
     if results:
-        return Reply(
+        return ScriptedReply(
             text="\n".join(
                 f"{call.name}: {result}" for call, result in zip(wanted, results, strict=False)
             )
         )
-    return Reply(text=_greeting(prompt, tools))
+    return ScriptedReply(text=_greeting(prompt, tools))
 
 
 def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:

@@ -12,7 +12,7 @@ from sliphook.trace.redact import REDACTED
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import ErrorCode
 
-from .script import Ending
+from .script import RequestEnd
 
 __all__ = [
     "ABSENT",
@@ -89,7 +89,7 @@ class Verdicts:
         self._requests: list[Compared] = []
         self._differences: list[Difference] = []
 
-    def compare(self, what: str, method: str, recorded: Ending | None, now: Ending) -> None:
+    def compare(self, what: str, method: str, recorded: RequestEnd | None, now: RequestEnd) -> None:
         """One request has ended again."""
         number = len(self._requests) + 1
         found = [] if recorded is None else list(differences(method, recorded, now))
@@ -124,7 +124,9 @@ class Verdicts:
         )
 
 
-def differences(method: str, recorded: Ending, now: Ending) -> Iterator[tuple[str, Any, Any]]:
+def differences(
+    method: str, recorded: RequestEnd, now: RequestEnd
+) -> Iterator[tuple[str, Any, Any]]:
     """The fields in which two endings of one request differ, each with both values.
 
     Times are not compared.
@@ -181,7 +183,7 @@ def _items(value: Any) -> list[Any]:
     return items if isinstance(value, list) else []
 
 
-def _said(ending: Ending) -> str:
+def _said(ending: RequestEnd) -> str:
     """The status, and what a person has to know about an error."""
     return (
         ending.status

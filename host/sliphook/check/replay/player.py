@@ -21,7 +21,16 @@ from sliphook_sdk.protocol import METHODS, ErrorCode
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
 from .differences import Verdicts, values_differ
-from .script import Ask, Ending, Expect, Fault, Life, Step, Tell, Wait
+from .script import (
+    ExpectStep,
+    Life,
+    NotifyStep,
+    RecordedError,
+    RequestEnd,
+    RequestStep,
+    ScriptStep,
+    WaitStep,
+)
 
 __all__ = ["Player"]
 
@@ -71,15 +80,15 @@ class Player:
         self._timeout_s = timeout_s
         self._log = log
         self._began_s = trio.current_time()
-        self._manifest: Ending | None = None
+        self._manifest: RequestEnd | None = None
         self._known = trio.Event()
         self._over = trio.Event()
         self._asked: dict[int, tuple[Call, trio.Event]] = {}
-        self._expected: dict[str, deque[Expect]] = {}
+        self._expected: dict[str, deque[ExpectStep]] = {}
         self._called: dict[int, trio.Event] = {}
         self._missed: set[str] = set()
         for step in life.steps:
-            if isinstance(step, Expect):
+            if isinstance(step, ExpectStep):
                 self._expected.setdefault(step.method, deque()).append(step)
                 self._called[id(step)] = trio.Event()
         self._unread = 0
@@ -91,7 +100,7 @@ class Player:
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """The plugin has declared itself, however it looks."""
         elapsed_ms = (trio.current_time() - self._began_s) * 1000
-        self._manifest = Ending(
+        self._manifest = RequestEnd(
             status="answered", result=msgspec.Raw(bytes(manifest)), elapsed_ms=elapsed_ms
         )
         self._known.set()
@@ -140,7 +149,7 @@ class Player:
         had_failed = before is not None and before.status != "answered"
         otherwise = before.status if before is not None and had_failed else "failed_to_start"
         self._verdicts.compare(
-            "initialize", "initialize", before, self._manifest or Ending(status=otherwise)
+            "initialize", "initialize", before, self._manifest or RequestEnd(status=otherwise)
         )
         if self._manifest is None:
             if not had_failed:
@@ -167,17 +176,17 @@ class Player:
         if (self._life.died is not None) != (instance.why is not None):
             self._verdicts.differs("the process", "death", self._life.died, instance.why)
 
-    async def _take(self, step: Step, connection: Connection) -> None:
+    async def _take(self, step: ScriptStep, connection: Connection) -> None:
         match step:
-            case Ask():
+            case RequestStep():
                 self._ask(step, connection)
                 await self._keep_pace(connection, step.params)
-            case Wait(ask):
+            case WaitStep(ask):
                 await self._ended(ask, connection)
-            case Tell(method, params):
+            case NotifyStep(method, params):
                 connection.notify(method, params)
                 await self._keep_pace(connection, params)
-            case Expect():
+            case ExpectStep():
                 # what was not asked for once is hardly asked for again, and is not waited for as
                 # long
                 with trio.move_on_after(
@@ -195,7 +204,7 @@ class Player:
             or COMMAND_TIMEOUT_S
         )
 
-    def _ask(self, ask: Ask, connection: Connection) -> None:
+    def _ask(self, ask: RequestStep, connection: Connection) -> None:
         ended = trio.Event()
 
         def settled(call: Call) -> None:
@@ -207,7 +216,7 @@ class Player:
         call.start_clock(self._deadlines)
         connection.call(call, ask.params)
 
-    async def _ended(self, ask: Ask, connection: Connection) -> None:
+    async def _ended(self, ask: RequestStep, connection: Connection) -> None:
         """Go on where the recording went on: when it has ended, or when the host withdrew it."""
         call, ended = self._asked[id(ask)]
         if ask.ending is not None and ask.ending.status == "cancelled":
@@ -249,10 +258,12 @@ def _ignore(params: bytes | msgspec.Raw) -> None:
     """A log line or how far it is: of no meaning for a comparison."""
 
 
-def _ending(call: Call) -> Ending:
-    fault = None if call.error is None else Fault(call.error.code, call.error.message)
+def _ending(call: Call) -> RequestEnd:
+    fault = None if call.error is None else RecordedError(call.error.code, call.error.message)
     result = msgspec.Raw(b"null" if call.result is None else bytes(call.result))
-    return Ending(status=str(call.status), result=result, fault=fault, elapsed_ms=call.elapsed_ms)
+    return RequestEnd(
+        status=str(call.status), result=result, fault=fault, elapsed_ms=call.elapsed_ms
+    )
 
 
 class _Timeout(msgspec.Struct, frozen=True):

@@ -11,21 +11,31 @@ from sliphook.trace.exchanges import Exchanges, Names
 from sliphook.trace.record import TraceRecord
 from sliphook.wire.decoding import DECODE_ERRORS
 
-__all__ = ["Ask", "Ending", "Expect", "Life", "Step", "Tell", "Wait", "plugins_of", "script_of"]
+__all__ = [
+    "ExpectStep",
+    "Life",
+    "NotifyStep",
+    "RequestEnd",
+    "RequestStep",
+    "ScriptStep",
+    "WaitStep",
+    "plugins_of",
+    "script_of",
+]
 
 _NO_PARAMS: Final = msgspec.Raw(b"{}")
 _OUR_OWN: Final = frozenset({"initialize", "shutdown", "exit", "ping"})
 """What is sent whenever a process begins, ends or seems to hang: it is no step, as whoever plays the script sends it too."""
 
 
-class Fault(msgspec.Struct, frozen=True):
+class RecordedError(msgspec.Struct, frozen=True):
     """An error object."""
 
     code: int = 0
     message: str = ""
 
 
-class Ending(msgspec.Struct, frozen=True, kw_only=True):
+class RequestEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a request ended.
 
     Attributes:
@@ -38,42 +48,42 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
 
     status: str
     result: msgspec.Raw = msgspec.Raw(b"null")
-    fault: Fault | None = None
+    fault: RecordedError | None = None
     elapsed_ms: float | None = None
 
 
-class Ask(msgspec.Struct, kw_only=True):
+class RequestStep(msgspec.Struct, kw_only=True):
     """The host sends a request. `ending` is None where the trace does not tell of one."""
 
     label: str
     method: str
     params: msgspec.Raw
     session_id: str | None = None
-    ending: Ending | None = None
+    ending: RequestEnd | None = None
 
 
-class Wait(msgspec.Struct, frozen=True):
+class WaitStep(msgspec.Struct, frozen=True):
     """This request had ended before the host went on; or the host had withdrawn it, as its `ending` says."""
 
-    ask: Ask
+    ask: RequestStep
 
 
-class Tell(msgspec.Struct, frozen=True):
+class NotifyStep(msgspec.Struct, frozen=True):
     """The host sends a notification."""
 
     method: str
     params: msgspec.Raw
 
 
-class Expect(msgspec.Struct, kw_only=True):
+class ExpectStep(msgspec.Struct, kw_only=True):
     """The plugin had sent a request of its own before the host went on; `ending` is what the host had answered."""
 
     method: str
     params: msgspec.Raw
-    ending: Ending | None = None
+    ending: RequestEnd | None = None
 
 
-Step = Ask | Wait | Tell | Expect
+ScriptStep = RequestStep | WaitStep | NotifyStep | ExpectStep
 
 
 class Life(msgspec.Struct, kw_only=True):
@@ -87,15 +97,15 @@ class Life(msgspec.Struct, kw_only=True):
     """
 
     initialize: msgspec.Raw | None = None
-    manifest: Ending | None = None
-    steps: list[Step] = []
+    manifest: RequestEnd | None = None
+    steps: list[ScriptStep] = []
     died: str | None = None
 
 
 class _Message(msgspec.Struct, frozen=True):
     params: msgspec.Raw = _NO_PARAMS
     result: msgspec.Raw = msgspec.Raw(b"null")
-    error: Fault | None = None
+    error: RecordedError | None = None
 
 
 def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRecord]]:
@@ -117,18 +127,18 @@ def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRec
 
 def script_of(records: Iterable[TraceRecord]) -> list[Life]:
     """The script of one plugin, a life a process."""
-    writer = _Writer()
+    writer = _ScriptWriter()
     for record in records:
         writer.take(record)
     return [life for life in writer.lives if life.steps or life.initialize is not None]
 
 
-class _Writer:
+class _ScriptWriter:
     def __init__(self) -> None:
         self.lives: list[Life] = []
         self._exchanges = Exchanges()
-        self._asked: dict[int, Ask] = {}  # by the identity of the request's record
-        self._called: dict[int, Expect] = {}
+        self._asked: dict[int, RequestStep] = {}  # by the identity of the request's record
+        self._called: dict[int, ExpectStep] = {}
 
     def take(self, record: TraceRecord) -> None:
         step = self._exchanges.take(record)
@@ -157,7 +167,7 @@ class _Writer:
     ) -> None:
         match part:
             case "asked":
-                ask = Ask(
+                ask = RequestStep(
                     label=label,
                     method=record.method or "",
                     params=message.params,
@@ -168,13 +178,13 @@ class _Writer:
             case "answered" | "given_up" if id(request) in self._asked:
                 ask = self._asked.pop(id(request))
                 ask.ending = _ending(record, message)
-                life.steps.append(Wait(ask))
+                life.steps.append(WaitStep(ask))
             case "told" if record.method == "$/cancelRequest":
                 pass  # that the request was given up is a record of its own
             case "told":
-                life.steps.append(Tell(record.method or "", message.params))
+                life.steps.append(NotifyStep(record.method or "", message.params))
             case "called":
-                expect = Expect(method=record.method or "", params=message.params)
+                expect = ExpectStep(method=record.method or "", params=message.params)
                 self._called[id(record)] = expect
                 life.steps.append(expect)
             case "returned" if id(request) in self._called:
@@ -194,10 +204,10 @@ def _message_of(record: TraceRecord) -> _Message:
         return _Message()
 
 
-def _ending(record: TraceRecord, message: _Message) -> Ending:
+def _ending(record: TraceRecord, message: _Message) -> RequestEnd:
     if record.kind == "settled":
-        return Ending(status=record.verdict or "settled", elapsed_ms=record.elapsed_ms)
+        return RequestEnd(status=record.verdict or "settled", elapsed_ms=record.elapsed_ms)
     status = "answered" if message.error is None else "error"
-    return Ending(
+    return RequestEnd(
         status=status, result=message.result, fault=message.error, elapsed_ms=record.elapsed_ms
     )

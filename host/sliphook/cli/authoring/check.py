@@ -13,7 +13,7 @@ from sliphook.cli.report import says
 from sliphook.cli.tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
-    from sliphook.check import Finding
+    from sliphook.check import CheckFinding
 
 _MARKS = {
     "passed": "ok",
@@ -49,7 +49,7 @@ def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> 
     from sliphook.cli.running import Interruptible, run_trio
 
     async def check(running: Interruptible) -> int:
-        show: Callable[[Finding], object] = _nothing if as_json else _show
+        show: Callable[[CheckFinding], object] = _nothing if as_json else _show
         with tracing.open() as sink:
             report = await check_plugin(path, on_finding=show, trace=sink)
         if junit is not None:
@@ -77,7 +77,7 @@ def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> 
     return run_trio(check)
 
 
-def _show(finding: Finding) -> None:
+def _show(finding: CheckFinding) -> None:
     took = "" if finding.elapsed_ms is None else f"{finding.elapsed_ms:9.1f} ms"
     click.echo(
         f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27} {says(finding.note)}".rstrip()
@@ -88,7 +88,7 @@ def _show(finding: Finding) -> None:
         click.echo(f"           do:   {says(finding.advice)}  [protocol.md, {finding.section}]")
 
 
-def _nothing(finding: Finding) -> None:
+def _nothing(finding: CheckFinding) -> None:
     pass
 
 

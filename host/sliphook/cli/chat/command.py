@@ -17,7 +17,7 @@ from sliphook.cli.run.model_options import model_options
 from sliphook.cli.tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
-    from .frontend import Face
+    from .frontend import ChatFrontend
 
 
 @click.command("chat")
@@ -93,7 +93,7 @@ def _unechoed() -> Generator[None]:
             termios.tcsetattr(terminal, termios.TCSANOW, modes)
 
 
-def _face() -> Face:
+def _face() -> ChatFrontend:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         from .pipe import Lines
 

@@ -13,7 +13,7 @@ import trio
 from sliphook.agent.chat.channel import Channel, stopped
 from sliphook.agent.chat.commands import COMMANDS, LEAVING, parse_slash
 from sliphook.agent.chat.gateway import Gateway
-from sliphook.agent.chat.replies import Pending
+from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.base import Model
 from sliphook.agent.models.choice import choose_model
@@ -25,7 +25,7 @@ from sliphook.cli.run.setup import PLATFORM, Setup, Told, here
 from sliphook.cli.running import Interruptible
 from sliphook.quoting import quote
 
-from .frontend import Face
+from .frontend import ChatFrontend
 
 if TYPE_CHECKING:
     from sliphook import PluginHost
@@ -42,7 +42,7 @@ HURRY_S: Final = 0.25
 """What plugins have to take in the end, where the person does not want to wait for them."""
 
 
-async def chat(setup: Setup, face: Face, memory: Memory, trace: TraceSink | None) -> int:
+async def chat(setup: Setup, face: ChatFrontend, memory: Memory, trace: TraceSink | None) -> int:
     """Talk until the person leaves.
 
     Returns:
@@ -62,7 +62,7 @@ async def chat(setup: Setup, face: Face, memory: Memory, trace: TraceSink | None
 class _Chat(Interruptible):
     """One run of the command. It is the `Listener` of its face."""
 
-    def __init__(self, setup: Setup, model: Model, face: Face, memory: Memory) -> None:
+    def __init__(self, setup: Setup, model: Model, face: ChatFrontend, memory: Memory) -> None:
         super().__init__()
         self._setup = setup
         self._model = model
@@ -139,7 +139,7 @@ class _Chat(Interruptible):
     # -- what the person does (see Listener)
     # -------------------------------------------------------------------------
 
-    def line(self, text: str) -> Pending | None:
+    def line(self, text: str) -> PendingMessage | None:
         """See `Listener`."""
         slash = parse_slash(text)
         if slash is not None and slash.name in LEAVING:
@@ -233,7 +233,7 @@ class _Chat(Interruptible):
     def _ask(self, _channel: Channel, question: Question | None) -> None:
         self._face.ask(question)
 
-    async def _reply(self, message: Pending) -> None:
+    async def _reply(self, message: PendingMessage) -> None:
         reply = await message.wait()
         if reply.text:
             self._face.say(reply.text)

@@ -6,17 +6,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from sliphook.agent.chat.replies import Pending
+    from sliphook.agent.chat.replies import PendingMessage
     from sliphook.agent.ui.display import LineDisplay
     from sliphook.agent.ui.questions import Question
 
-__all__ = ["Face", "Listener"]
+__all__ = ["ChatFrontend", "Listener"]
 
 
 class Listener(Protocol):
     """Who hears what the person does. Called in the loop; nothing here waits."""
 
-    def line(self, text: str) -> Pending | None:
+    def line(self, text: str) -> PendingMessage | None:
         """A line was typed; the message that it became, or None where it was for the program."""
         ...
 
@@ -37,7 +37,7 @@ class Listener(Protocol):
         ...
 
 
-class Face(Protocol):
+class ChatFrontend(Protocol):
     """Where the person is. Everything but `talk` is called in the loop and must not wait.
 
     Attributes:

@@ -11,7 +11,7 @@ from typing import Final
 
 import trio
 
-from sliphook.agent.chat.replies import Pending
+from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.ui.display import PlainDisplay
 from sliphook.agent.ui.questions import Question
 
@@ -25,7 +25,7 @@ _READ_BYTES: Final = 65_536
 
 
 class Lines:
-    """See `Face`.
+    """See `ChatFrontend`.
 
     Nobody is asked anything: who writes into a pipe does not read on the other side of it.
     """
@@ -63,7 +63,7 @@ class Lines:
                         self._busy = True
                         nursery.start_soon(self._answer, listener, self._next(listener))
 
-    async def _answer(self, listener: Listener, message: Pending | None) -> None:
+    async def _answer(self, listener: Listener, message: PendingMessage | None) -> None:
         while True:
             if message is not None:
                 await message.wait()
@@ -72,7 +72,7 @@ class Lines:
                 return
             message = self._next(listener)
 
-    def _next(self, listener: Listener) -> Pending | None:
+    def _next(self, listener: Listener) -> PendingMessage | None:
         self._room.release()
         return listener.line(self._ahead.popleft())
 
@@ -84,23 +84,23 @@ class Lines:
         return dropped
 
     def say(self, text: str) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self.display.text(f"{text}\n")
 
     def ask(self, question: Question | None) -> None:
-        """See `Face`; never called."""
+        """See `ChatFrontend`; never called."""
 
     def working(self, busy: bool) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
 
     def progress(self, line: str) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
 
     def offer(self, commands: Mapping[str, str]) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
 
     def forget_typed(self) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
 
 
 class _Output(PlainDisplay):

@@ -42,7 +42,7 @@ _WORKING: Final = "/stop or Ctrl+C interrupts"
 
 
 class Screen:
-    """See `Face`."""
+    """See `ChatFrontend`."""
 
     asks = True
 
@@ -80,45 +80,45 @@ class Screen:
         )
         self._prompt.default_buffer.accept_handler = self._accepted
 
-    # -- see Face
+    # -- see ChatFrontend
     # --------------------------------------------------------------------------------------------------
 
     def write(self, text: str) -> None:
-        """See `Face`: lines that are coloured already."""
+        """See `ChatFrontend`: lines that are coloured already."""
         self.above(to_formatted_text(ANSI(text)))
 
     def say(self, text: str) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self.above([("", without_controls(text) + "\n")])
 
     def ask(self, question: Question | None) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self._question = question
         if question is not None:
             self.above([("class:question", f"  {line}\n") for line in question.about()])
         self._wake()
 
     def working(self, busy: bool) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self._busy = busy
         self._progress = ""
         self._wake()
 
     def progress(self, line: str) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self._progress = quote(line, MAX_SHOWN_CHARS)
         self._wake()
 
     def offer(self, commands: Mapping[str, str]) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self._commands = commands
 
     def forget_typed(self) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self._in_the_thread(self._prompt.default_buffer.reset)
 
     async def talk(self, listener: Listener) -> None:
-        """See `Face`."""
+        """See `ChatFrontend`."""
         self._listener = listener
         self._token = trio.lowlevel.current_trio_token()
         try:

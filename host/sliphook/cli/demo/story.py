@@ -11,7 +11,7 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.agent.loop import Agent, AgentTool
-from sliphook.agent.models.script import Reply, ScriptedCall
+from sliphook.agent.models.script import ScriptedCall, ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.cli.running import Interruptible
 from sliphook.trace.record import Tee, TraceSink
@@ -19,7 +19,7 @@ from sliphook.trace.render import duration
 
 from .narrator import Narrator
 from .stage import PLUGINS, Stage
-from .timeline import Story
+from .timeline import DemoTimeline
 from .wire import Wire
 
 if TYPE_CHECKING:
@@ -43,30 +43,30 @@ FREE_MS: Final = 250.0
 _SPEAKS_S: Final = 0.4
 
 REPLIES: Final = (
-    Reply(
+    ScriptedReply(
         text="I will delete the build folder.",
         over_s=_SPEAKS_S,
         calls=[ScriptedCall(name="shell", arguments={"command": DANGEROUS})],
     ),
-    Reply(text="I was not allowed to, so nothing was deleted.", over_s=_SPEAKS_S),
-    Reply(
+    ScriptedReply(text="I was not allowed to, so nothing was deleted.", over_s=_SPEAKS_S),
+    ScriptedReply(
         text="Let me look.",
         over_s=_SPEAKS_S,
         calls=[ScriptedCall(name="weather", arguments={"city": "Oslo"})],
     ),
-    Reply(text="4 degrees and rain: take a coat.", over_s=_SPEAKS_S),
-    Reply(
+    ScriptedReply(text="4 degrees and rain: take a coat.", over_s=_SPEAKS_S),
+    ScriptedReply(
         text="Deploying it now.",
         over_s=_SPEAKS_S,
         calls=[ScriptedCall(name="deploy", arguments={"service": "web"})],
     ),
-    Reply(text="Still here: a plugin has crashed, and I have not.", over_s=_SPEAKS_S),
+    ScriptedReply(text="Still here: a plugin has crashed, and I have not.", over_s=_SPEAKS_S),
 )
 
 
 async def play(
     stage: Stage, trace: TraceSink | None, narrator: Narrator, running: Interruptible
-) -> Story:
+) -> DemoTimeline:
     """Play all four turns.
 
     Args:
@@ -78,7 +78,7 @@ async def play(
     Returns:
         What happened. What did not is missing there; nothing is raised for it.
     """
-    story = Story()
+    story = DemoTimeline()
     wire = Wire()
     sinks: list[TraceSink] = [wire] if trace is None else [wire, trace]
     ran: list[str] = []
@@ -141,7 +141,7 @@ def _is_alive(pid: int) -> bool:
 
 
 async def _denied(
-    agent: Agent, story: Story, narrator: Narrator, wire: Wire, ran: list[str]
+    agent: Agent, story: DemoTimeline, narrator: Narrator, wire: Wire, ran: list[str]
 ) -> None:
     narrator.user("Clean up the build folder.")
     story.tell("you: clean up the build folder")
@@ -158,7 +158,7 @@ async def _denied(
     )
 
 
-async def _answered(agent: Agent, story: Story, narrator: Narrator, wire: Wire) -> None:
+async def _answered(agent: Agent, story: DemoTimeline, narrator: Narrator, wire: Wire) -> None:
     narrator.user("How is the weather in Oslo?")
     story.tell("you: how is the weather?")
     outcome = await agent.run("How is the weather in Oslo?")
@@ -185,7 +185,7 @@ async def _answered(agent: Agent, story: Story, narrator: Narrator, wire: Wire) 
 
 
 async def _interrupted(
-    agent: Agent, session: Session, story: Story, narrator: Narrator, wire: Wire
+    agent: Agent, session: Session, story: DemoTimeline, narrator: Narrator, wire: Wire
 ) -> None:
     narrator.user("Deploy the web service.")
     story.tell("you: deploy the web service")
@@ -232,7 +232,7 @@ async def _interrupted(
     )
 
 
-async def _crashed(agent: Agent, story: Story, narrator: Narrator, wire: Wire) -> None:
+async def _crashed(agent: Agent, story: DemoTimeline, narrator: Narrator, wire: Wire) -> None:
     narrator.user("And the fragile one?")
     story.tell("you: and the fragile one?")
     before = len(wire.records)

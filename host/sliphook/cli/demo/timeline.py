@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import trio
 
-__all__ = ["Story", "failures", "summary"]
+__all__ = ["DemoTimeline", "failures", "summary"]
 
 
 class Moment(NamedTuple):
@@ -17,7 +17,7 @@ class Moment(NamedTuple):
     what: str
 
 
-class Check(NamedTuple):
+class Expectation(NamedTuple):
     """Something that had to happen, and whether it did."""
 
     what: str
@@ -25,12 +25,12 @@ class Check(NamedTuple):
 
 
 @dataclass
-class Story:
+class DemoTimeline:
     """All moments and all checks; times are of trio's clock."""
 
     began_s: float = field(default_factory=trio.current_time)
     moments: list[Moment] = field(default_factory=list[Moment])
-    checks: list[Check] = field(default_factory=list[Check])
+    checks: list[Expectation] = field(default_factory=list[Expectation])
 
     def now_s(self) -> float:
         """Seconds since the beginning."""
@@ -42,14 +42,14 @@ class Story:
 
     def check(self, what: str, held: bool) -> None:
         """Something had to happen."""
-        self.checks.append(Check(what, held))
+        self.checks.append(Expectation(what, held))
 
 
 CHECKS = 7
 """How many things have to happen: a story that broke off has fewer, and is no success."""
 
 
-def failures(story: Story) -> list[str]:
+def failures(story: DemoTimeline) -> list[str]:
     """What had to happen and did not; empty where all is well."""
     missing = [check.what for check in story.checks if not check.held]
     if len(story.checks) < CHECKS:
@@ -57,7 +57,7 @@ def failures(story: Story) -> list[str]:
     return missing
 
 
-def summary(story: Story) -> str:
+def summary(story: DemoTimeline) -> str:
     """The timeline and the checks, for people."""
     moments = sorted(story.moments)
     lines = ["", "What happened", *(f"  {moment.at_s:5.2f} s  {moment.what}" for moment in moments)]
