@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from sliphook.plugin.lifecycle import Happening, RestartPolicy, State, move
+from sliphook.plugin.lifecycle import RestartPolicy, State, Trigger, move
 
 MOVES = {
     "stopped": {"start": "starting", "disabled by the user": "disabled"},
@@ -30,17 +30,15 @@ MOVES = {
 """The table, written a second time."""
 
 
-@pytest.mark.parametrize("happening", Happening)
+@pytest.mark.parametrize("trigger", Trigger)
 @pytest.mark.parametrize("state", State)
-def test_each_move_is_the_table_s_and_no_other_can_happen(
-    state: State, happening: Happening
-) -> None:
-    target = MOVES[state.value].get(happening.value)
+def test_each_move_is_the_table_s_and_no_other_can_happen(state: State, trigger: Trigger) -> None:
+    target = MOVES[state.value].get(trigger.value)
     if target is None:
         with pytest.raises(KeyError):
-            move(state, happening)
+            move(state, trigger)
     else:
-        assert move(state, happening).value == target
+        assert move(state, trigger).value == target
 
 
 def test_every_state_is_reached_from_stopped_and_leads_back_to_it() -> None:
@@ -53,9 +51,9 @@ def _reach(start: State) -> set[State]:
     found, new = {start}, [start]
     while new:
         state = new.pop()
-        for happening in Happening:
+        for trigger in Trigger:
             try:
-                target = move(state, happening)
+                target = move(state, trigger)
             except KeyError:
                 continue
             if target not in found:
@@ -79,9 +77,9 @@ class Supervision(RuleBasedStateMachine):
         self.ready_at_s = 0.0
         self.deaths: list[float] = []
 
-    def happens(self, happening: Happening) -> None:
-        target = MOVES[self.state.value][happening.value]
-        self.state = move(self.state, happening)
+    def happens(self, trigger: Trigger) -> None:
+        target = MOVES[self.state.value][trigger.value]
+        self.state = move(self.state, trigger)
         assert self.state.value == target
 
     @rule(seconds=st.sampled_from([0.0, 0.5, 5.0, 14.0, 29.9, 30.0, 100.0]))
@@ -95,23 +93,23 @@ class Supervision(RuleBasedStateMachine):
     def start(self) -> None:
         self.policy.reset()
         self.deaths = []
-        self.happens(Happening.START)
+        self.happens(Trigger.START)
 
     @precondition(lambda self: self.state is State.STARTING)
     @rule(
-        happening=st.sampled_from(
-            [Happening.MANIFEST, Happening.CANNOT_START, Happening.REFUSE, Happening.DECLINE]
+        trigger=st.sampled_from(
+            [Trigger.MANIFEST, Trigger.CANNOT_START, Trigger.REFUSE, Trigger.DECLINE]
         )
     )
-    def handshake(self, happening: Happening) -> None:
-        self.happens(happening)
+    def handshake(self, trigger: Trigger) -> None:
+        self.happens(trigger)
         self.ready_at_s = self.now_s
 
     @precondition(lambda self: self.state in (State.STARTING, State.READY))
     @rule(jitter=st.floats(0, 1))
     def dies(self, jitter: float) -> None:
         ready_for_s = self.now_s - self.ready_at_s if self.state is State.READY else 0.0
-        self.happens(Happening.DIED)
+        self.happens(Trigger.DIED)
         if ready_for_s >= 30:
             self.deaths = []
         self.deaths.append(self.now_s)
@@ -119,7 +117,7 @@ class Supervision(RuleBasedStateMachine):
         delay_s = self.policy.died(self.now_s, ready_for_s, jitter)
         if in_a_minute >= 5:
             assert delay_s is None
-            self.happens(Happening.BROKE)
+            self.happens(Trigger.BROKE)
         else:
             assert delay_s is not None
             shortest_s = (
@@ -127,17 +125,17 @@ class Supervision(RuleBasedStateMachine):
             )
             assert shortest_s <= delay_s <= shortest_s * 1.2
             self.now_s += delay_s
-            self.happens(Happening.RETRY)
+            self.happens(Trigger.RETRY)
 
     @precondition(lambda self: self.state is not State.STOPPED and self.state is not State.STOPPING)
     @rule()
     def stop(self) -> None:
-        self.happens(Happening.STOP)
+        self.happens(Trigger.STOP)
 
     @precondition(lambda self: self.state is State.STOPPING)
     @rule()
     def ends(self) -> None:
-        self.happens(Happening.ENDED)
+        self.happens(Trigger.ENDED)
 
     @precondition(
         lambda self: (
@@ -147,7 +145,7 @@ class Supervision(RuleBasedStateMachine):
     )
     @rule()
     def toggled(self) -> None:
-        self.happens(Happening.ENABLE if self.state is State.DISABLED else Happening.DISABLE)
+        self.happens(Trigger.ENABLE if self.state is State.DISABLED else Trigger.DISABLE)
 
 
 TestSupervision = Supervision.TestCase

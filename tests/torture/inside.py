@@ -44,7 +44,7 @@ class Bounds:
     def look(self, host: PluginHost) -> None:
         """Measure all plugins now."""
         for plugin in host._plugins:
-            self._note("requests that wait for a start", len(plugin.waiting))
+            self._note("requests that wait for a start", len(plugin.pending))
             self._note("lines of stderr", len(plugin._stderr._kept))
             self._note("bytes of a line of stderr", len(plugin._stderr._rest))
             if plugin._instance is not None:
@@ -108,7 +108,7 @@ def owes_a_reply(host: PluginHost, name: str) -> bool:
 
 def keeper_pid(host: PluginHost) -> int:
     """The process that outlives a host that is killed."""
-    process = host._state.reaper._process
+    process = host._state.services.reaper._process
     assert process is not None
     return process.pid
 

@@ -157,7 +157,7 @@ class PluginHost:
     async def _start_reaper(self) -> None:
         if not self._has_reaper and any(plugin.spec.start is None for plugin in self._plugins):
             self._has_reaper = True
-            await trio.to_thread.run_sync(self._state.reaper.start)
+            await trio.to_thread.run_sync(self._state.services.reaper.start)
 
     @trio.lowlevel.enable_ki_protection
     async def _change_over(self, going: list[Plugin], coming: list[Plugin]) -> None:
@@ -194,7 +194,7 @@ class PluginHost:
         assert self._nursery is not None
         self._nursery.cancel_scope.shield = True
         self._supervision.cancel()
-        self._state.reaper.close()
+        self._state.services.reaper.close()
         self._state.logs.close()
         await self._open_nursery.__aexit__(None, None, None)
         if impatience is not None:

@@ -17,6 +17,7 @@ from sliphook.files.paths import plugin_data
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import PluginTool, ReadManifest
+from sliphook.plugin.supervisor import HostServices
 from sliphook.plugin.tools import ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder, safe_name
 from sliphook.process.reaper import OrphanReaper
@@ -88,14 +89,17 @@ class HostState:
         data_home: Path | None,
         log_dir: Path | None,
     ) -> None:
-        self.trace = trace
-        self.secrets = Redactor()
+        self.services = HostServices(
+            deadlines=Deadlines(),
+            reaper=OrphanReaper(),
+            redactor=Redactor(),
+            trace=trace,
+            timeout_cap_s=timeout_cap_s,
+        )
         self.recorder = (
             HookRecorder(trace, spans) if trace is not None or spans is not None else None
         )
-        self.timeout_cap_s = timeout_cap_s
-        self.deadlines = Deadlines()
-        self.reaper = OrphanReaper()
+        self.deadlines = self.services.deadlines
         self.logs = PluginLogs(log_dir or default_folder())
         self.sessions: dict[str, Session] = {}
         self._name = name
@@ -258,7 +262,7 @@ class HostState:
                 self._by_name,
             )
             for session in self.sessions.values():
-                first = plugin.waiting.first_of(session.session_id)
+                first = plugin.pending.first_of(session.session_id)
                 if (
                     first is None or first[0] != "hook/session_start"
                 ):  # else it is told of the session all the same
@@ -280,16 +284,16 @@ class HostState:
 
     def hide(self, secrets: Sequence[str]) -> None:
         """From now on traces and logs may not show these."""
-        self.secrets.add(secrets)
-        if self.trace is not None:
-            self.trace.hide(secrets)
+        self.services.redactor.add(secrets)
+        if self.services.trace is not None:
+            self.services.trace.hide(secrets)
 
     def problem(self, plugin: Plugin, message: str) -> None:
         """Something that the user should read.
 
         The log gets the last lines on stderr with it, whatever the rate limit left out before.
         """
-        message = self.secrets.text(message)
+        message = self.services.redactor.text(message)
         self._write_log(plugin, "error", message)
         for line in plugin.status().stderr_tail:
             self._write_log(plugin, "error", f"  its stderr before: {line}")
@@ -298,7 +302,7 @@ class HostState:
 
     def log_line(self, plugin: Plugin, level: str, message: str) -> None:
         """A line of the plugin's log or stderr."""
-        message = self.secrets.text(message)
+        message = self.services.redactor.text(message)
         self._write_log(plugin, level, message)
         if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
             levels = {
@@ -315,7 +319,7 @@ class HostState:
 
     def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
         """An alert for the user."""
-        message = self.secrets.text(message)
+        message = self.services.redactor.text(message)
         if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
             self.log_line(plugin, level, message)
 
@@ -323,7 +327,7 @@ class HostState:
         """How far a request has come."""
         if progress.message is not None:
             progress = msgspec.structs.replace(
-                progress, message=self.secrets.text(progress.message)
+                progress, message=self.services.redactor.text(progress.message)
             )
         self._callbacks.call(self._callbacks.on_progress, progress)
 

@@ -1,4 +1,4 @@
-"""Pure: the states of a plugin, what moves it from one to another, and when it is started again."""
+"""Pure: the states of a plugin as a table of moves, and the policy of restarts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class State(enum.Enum):
-    """Where a plugin is. The value is the word that people and programs read."""
+    """The state of a plugin. The value is the word that people and programs read."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -26,8 +26,16 @@ class State(enum.Enum):
         return self in (State.STARTING, State.RESTARTING)
 
 
-class Happening(enum.Enum):
-    """What happens to a plugin."""
+class Target(enum.Enum):
+    """The state that the host wants a plugin to reach."""
+
+    RUNNING = enum.auto()
+    DISABLED = enum.auto()
+    CLOSED = enum.auto()
+
+
+class Trigger(enum.Enum):
+    """What moves a plugin to another state."""
 
     START = "start"
     MANIFEST = "manifest read"
@@ -44,36 +52,36 @@ class Happening(enum.Enum):
 
 
 _S = State
-_H = Happening
+_T = Trigger
 
 TABLE: Final = MappingProxyType(
     {
-        (_S.STOPPED, _H.START): _S.STARTING,
-        (_S.STARTING, _H.MANIFEST): _S.READY,
-        (_S.STARTING, _H.CANNOT_START): _S.FAILED,
-        (_S.STARTING, _H.REFUSE): _S.REFUSED,
-        (_S.STARTING, _H.DECLINE): _S.SELF_DISABLED,
-        (_S.STARTING, _H.DIED): _S.RESTARTING,
-        (_S.READY, _H.DIED): _S.RESTARTING,
-        (_S.READY, _H.REFUSE): _S.REFUSED,
-        (_S.RESTARTING, _H.RETRY): _S.STARTING,
-        (_S.RESTARTING, _H.BROKE): _S.FAILED,
-        (_S.STARTING, _H.STOP): _S.STOPPING,
-        (_S.READY, _H.STOP): _S.STOPPING,
-        (_S.RESTARTING, _H.STOP): _S.STOPPED,
-        (_S.STOPPING, _H.ENDED): _S.STOPPED,
-        (_S.FAILED, _H.STOP): _S.STOPPED,
-        (_S.REFUSED, _H.STOP): _S.STOPPED,
-        (_S.SELF_DISABLED, _H.STOP): _S.STOPPED,
-        (_S.DISABLED, _H.STOP): _S.DISABLED,
-        (_S.FAILED, _H.START): _S.STARTING,
-        (_S.REFUSED, _H.START): _S.STARTING,
-        (_S.SELF_DISABLED, _H.START): _S.STARTING,
-        (_S.STOPPED, _H.DISABLE): _S.DISABLED,
-        (_S.FAILED, _H.DISABLE): _S.DISABLED,
-        (_S.REFUSED, _H.DISABLE): _S.DISABLED,
-        (_S.SELF_DISABLED, _H.DISABLE): _S.DISABLED,
-        (_S.DISABLED, _H.ENABLE): _S.STOPPED,
+        (_S.STOPPED, _T.START): _S.STARTING,
+        (_S.STARTING, _T.MANIFEST): _S.READY,
+        (_S.STARTING, _T.CANNOT_START): _S.FAILED,
+        (_S.STARTING, _T.REFUSE): _S.REFUSED,
+        (_S.STARTING, _T.DECLINE): _S.SELF_DISABLED,
+        (_S.STARTING, _T.DIED): _S.RESTARTING,
+        (_S.READY, _T.DIED): _S.RESTARTING,
+        (_S.READY, _T.REFUSE): _S.REFUSED,
+        (_S.RESTARTING, _T.RETRY): _S.STARTING,
+        (_S.RESTARTING, _T.BROKE): _S.FAILED,
+        (_S.STARTING, _T.STOP): _S.STOPPING,
+        (_S.READY, _T.STOP): _S.STOPPING,
+        (_S.RESTARTING, _T.STOP): _S.STOPPED,
+        (_S.STOPPING, _T.ENDED): _S.STOPPED,
+        (_S.FAILED, _T.STOP): _S.STOPPED,
+        (_S.REFUSED, _T.STOP): _S.STOPPED,
+        (_S.SELF_DISABLED, _T.STOP): _S.STOPPED,
+        (_S.DISABLED, _T.STOP): _S.DISABLED,
+        (_S.FAILED, _T.START): _S.STARTING,
+        (_S.REFUSED, _T.START): _S.STARTING,
+        (_S.SELF_DISABLED, _T.START): _S.STARTING,
+        (_S.STOPPED, _T.DISABLE): _S.DISABLED,
+        (_S.FAILED, _T.DISABLE): _S.DISABLED,
+        (_S.REFUSED, _T.DISABLE): _S.DISABLED,
+        (_S.SELF_DISABLED, _T.DISABLE): _S.DISABLED,
+        (_S.DISABLED, _T.ENABLE): _S.STOPPED,
     }
 )
 """Every move there is.
@@ -82,13 +90,13 @@ What is not in the table cannot happen, and asking for it is a fault of the host
 """
 
 
-def move(state: State, happening: Happening) -> State:
-    """The state after `happening`.
+def move(state: State, trigger: Trigger) -> State:
+    """The state after `trigger`.
 
     Raises:
         KeyError: the table has no such move; the host is at fault.
     """
-    return TABLE[state, happening]
+    return TABLE[state, trigger]
 
 
 FIRST_DELAYS_S: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)

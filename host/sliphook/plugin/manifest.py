@@ -135,6 +135,14 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
         """The plugin's own name."""
         return self.wire.name
 
+    def closed_routes(self) -> dict[str, tuple[Route, ...]]:
+        """The subscriptions that deny if the plugin does not answer."""
+        closed = {
+            name: tuple(route for route in routes if route.on_failure == "closed")
+            for name, routes in self.routes.items()
+        }
+        return {name: routes for name, routes in closed.items() if routes}
+
 
 def read_manifest(
     raw: bytes | msgspec.Raw, *, fires: Collection[str] = tuple(CATALOGUE)

@@ -1,15 +1,15 @@
-"""One plugin of the host, through all its processes: its state, its restarts, and what is asked of it while it is not there.
+"""One plugin across all its processes: its state, its restarts, and the requests that wait for it.
 
-Everything that goes wrong with a plugin ends here. Nothing in this module raises into the agent: a
-fault of our own marks the plugin `failed` and is logged with its traceback.
+Every failure of a plugin ends here. Nothing in this module raises into the agent: a fault of the
+host marks the plugin `failed` and is logged with its traceback.
 """
 
 from __future__ import annotations
 
-import enum
 import logging
 import random
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 import trio
@@ -23,7 +23,7 @@ from sliphook.transport.transport_recorder import TransportRecorder
 
 from .instance import Instance
 from .launch import launch, with_advice
-from .lifecycle import Happening, RestartPolicy, State, move
+from .lifecycle import RestartPolicy, State, Target, Trigger, move
 from .manifest import ManifestError, Route
 from .overrides import AsksForMore, read_declared, recorded_manifest
 from .pending import PendingRequests
@@ -34,44 +34,35 @@ from .supervisor import Supervisor
 _log = logging.getLogger(__name__)
 
 
-class _Order(enum.Enum):
-    """What the host wants of the plugin."""
-
-    RUN = enum.auto()
-    REST = enum.auto()
-    CLOSE = enum.auto()
-
-
 class Plugin:
     """One plugin.
 
     Args:
         spec: what to start.
         order: its place in the order of installation.
-        host: who supervises it.
+        host: the host, as the plugin sees it.
 
     Attributes:
-        name: its name; a plugin that is only tried says its own when it starts.
-        state: where it is.
-        why: what led there, or None.
+        name: its name; a plugin without a spec's name takes the one that it declares.
+        state: its present state.
+        why: the reason for the state, or None.
         recorded: the manifest that was approved at installation, or None.
-        manifest: the last one that was accepted, before the first the recorded one; it stays when
-            the process is gone.
-        waiting: requests that wait for it to become ready.
-        settled: set while it is known whether the plugin is there.
+        manifest: the last one that was accepted, at first the recorded one; it stays when the
+            process has ended.
+        pending: requests that wait for it to become ready.
+        settled: set while it is known whether the plugin can be used.
         has_worked: it has been ready before, in another process.
         gone: set when `run` has returned.
     """
 
-    def __init__(self, spec: PluginSpec, order: int, host: Supervisor) -> None:
+    def __init__(self, spec: PluginSpec, order: int, host: Supervisor[Plugin]) -> None:
+        services = host.services
         self.spec = spec
         self.order = order
-        self.recorded, self._broken_record = recorded_manifest(
-            spec, timeout_cap_s=host.timeout_cap_s
-        )
-        self.name = spec.name or (
-            self.recorded.name if self.recorded is not None else quote(spec.path.stem, 64)
-        )
+        cap_s = services.timeout_cap_s
+        self.recorded, self._broken_record = recorded_manifest(spec, timeout_cap_s=cap_s)
+        recorded_name = self.recorded.name if self.recorded is not None else None
+        self.name = spec.name or recorded_name or quote(spec.path.stem, 64)
         self.state = State.STOPPED
         self.why: str | None = None
         self.since = trio.current_time()
@@ -79,55 +70,50 @@ class Plugin:
         self.settled = trio.Event()
         self.gone = trio.Event()
         self._host = host
-        self._order = _Order.RUN
+        self._services = services
+        self._target = Target.RUNNING
         self._start_asked = True
-        self._hurry = False
-        self._nudge = trio.Event()
+        self._kill_asked = False
+        self._wake = trio.Event()
         self._policy = RestartPolicy()
         self._instance: Instance | None = None
-        self.waiting = PendingRequests()
-        self._stderr = StderrTail(host.secrets.data)
-        self._recorder = (
-            TransportRecorder(host.trace, self.name) if host.trace is not None else None
-        )
+        self.pending = PendingRequests()
+        self._stderr = StderrTail(services.redactor.data)
+        trace = services.trace
+        self._recorder = TransportRecorder(trace, self.name) if trace is not None else None
         self.has_worked = False
 
     # -- what the host asks of it
-    # ----------------------------------------------------------------------------------
 
     @property
     def ready(self) -> bool:
-        """It has declared itself and lives."""
+        """Its process runs and its manifest was accepted."""
         return self.state is State.READY
 
     @property
     def connection(self) -> Connection | None:
-        """The conversation with the living process, once its manifest has been accepted."""
-        return (
-            self._instance.connection
-            if self.state is State.READY and self._instance is not None
-            else None
-        )
+        """The connection to its process, or None while it is not ready."""
+        return self.open_connection if self.state is State.READY else None
 
     @property
     def open_connection(self) -> Connection | None:
-        """The conversation with its process, also with one that is being ended: what it owes may have to be withdrawn."""
+        """The connection to its process, also while that is being ended: calls may be withdrawn."""
         return self._instance.connection if self._instance is not None else None
 
     def routes(self) -> Mapping[str, tuple[Route, ...]]:
-        """Its subscriptions that count now; where it is not there its closed ones, which fail: only the user's `disable` lifts them."""
-        if self.manifest is None or self._order is _Order.REST or self.state is State.DISABLED:
+        """The subscriptions that count now.
+
+        If the plugin is not there, its closed ones count, and fail; only the user's `disable` lifts
+        them.
+        """
+        if self.manifest is None or self._target is Target.DISABLED or self.state is State.DISABLED:
             return {}
         if self.ready or self.state.waits:
             return self.manifest.routes
-        closed = {
-            name: tuple(route for route in routes if route.on_failure == "closed")
-            for name, routes in self.manifest.routes.items()
-        }
-        return {name: routes for name, routes in closed.items() if routes}
+        return self.manifest.closed_routes()
 
     def status(self) -> PluginStatus:
-        """What there is to know of it now."""
+        """A snapshot for people and programs."""
         return PluginStatus(
             name=self.name,
             path=self.spec.path,
@@ -141,80 +127,69 @@ class Plugin:
         )
 
     def ask(self, call: Call, params: msgspec.Raw) -> None:
-        """Send a request; while the plugin is starting it waits, with its timeout running.
-
-        Settled at once where that is hopeless.
-        """
-        call.start_clock(self._host.deadlines)
+        """Send a request. While the plugin starts, it waits, with its timeout running."""
+        call.start_clock(self._services.deadlines)
         if self.state.waits:
-            self.waiting.add(call, params)
+            self.pending.add(call, params)
         else:
             self._send(call, params)
 
     def cancel(self, call: Call) -> None:
-        """Withdraw one call, wherever it is."""
+        """Withdraw one call, sent or pending."""
         if call.connection is not None:
             call.connection.cancel(call)
         else:
-            self.waiting.cancel(call)
+            self.pending.cancel(call)
 
-    # -- orders; none of them waits
-    # ----------------------------------------------------------------------------------
+    # -- what the host wants of it; no method waits
 
     def start(self) -> None:
-        """Start it, or start it anew: by hand, so what it did before is forgotten.
-
-        `settled` is set when the outcome is known.
-        """
+        """Start or restart it by hand: earlier deaths do not count. Then see `settled`."""
         self._policy.reset()
         self._start_asked = True
-        self._give(_Order.RUN)
+        self._aim_at(Target.RUNNING)
 
     def disable(self) -> None:
-        """End it and lift its hooks. `settled` is set when it is gone."""
+        """End it and lift its hooks. `settled` is set when its process has ended."""
         self._start_asked = False
-        self._give(_Order.REST)
+        self._aim_at(Target.DISABLED)
 
     def stop(self) -> None:
         """End it for good, politely; `run` returns when that is done."""
-        self._give(_Order.CLOSE)
+        self._aim_at(Target.CLOSED)
 
     def kill(self) -> None:
-        """End it for good, now: the user is in a hurry."""
-        self._hurry = True
+        """End it for good, now, without asking."""
+        self._kill_asked = True
         if self._instance is not None:
             self._instance.kill()
-        self._give(_Order.CLOSE)
+        self._aim_at(Target.CLOSED)
 
     def refuse(self, why: str) -> None:
-        """The host will not have it any more: another plugin has its name, or a name of its."""
+        """Refuse the plugin: another one owns its name, or the name of one of its tools or commands."""
         if self._instance is not None and self.state is State.READY:
-            self._change(Happening.REFUSE, why)
+            self._change(Trigger.REFUSE, why)
             self._instance.condemn("crashed", why)
 
-    def _give(self, order: _Order) -> None:
-        if self._order is not _Order.CLOSE:
-            self._order = order
-        if self.settled.is_set():  # else somebody waits already, and this order answers them too
+    def _aim_at(self, target: Target) -> None:
+        if self._target is not Target.CLOSED:
+            self._target = target
+        if self.settled.is_set():  # else this target answers those that wait already, too
             self.settled = trio.Event()
         if self._instance is not None:
             if self.state in (State.READY, State.STARTING):
-                self._change(Happening.STOP)
+                self._change(Trigger.STOP)
             self._instance.stop()
-        self._nudge.set()
+        self._wake.set()
 
     # -- supervision
-    # -----------------------------------------------------------------------------------------------
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
-        """Obey orders and keep it alive until it is stopped for good.
-
-        Raises nothing but trio's Cancelled.
-        """
+        """Keep it at its target until it is closed. Raises nothing but trio's Cancelled."""
         try:
-            while not (self._order is _Order.CLOSE and not self.state.waits):
-                self._nudge = trio.Event()
+            while not (self._target is Target.CLOSED and not self.state.waits):
+                self._wake = trio.Event()
                 try:
                     await self._step()
                 except Exception as error:
@@ -222,59 +197,50 @@ class Plugin:
         finally:
             self.gone.set()
             self.settled.set()
-            self.waiting.fail(self._not_there())
+            self.pending.fail(self._not_there())
 
     def _have_failed(self, error: Exception) -> None:
-        """The host itself is at fault; the plugin alone bears it, until it is started by hand."""
+        """A fault of the host: only this plugin fails, until it is started by hand."""
         _log.exception("the supervision of the plugin %s failed", self.name)
         self._start_asked = False
         self.state, self.why = State.FAILED, f"a fault of the host: {error!r}"
-        self.waiting.fail(self._not_there())
+        self.pending.fail(self._not_there())
         self._host.state_changed(self)
         self._host.problem(self, f"{self.name}: supervision failed, a fault of the host: {error!r}")
 
     async def _step(self) -> None:
-        """One thing that is to be done now, or waiting for the next order."""
-        if self.state is State.RESTARTING and self._order is not _Order.RUN:
-            self._change(Happening.STOP)
-        elif self._order is _Order.REST and self.state is not State.DISABLED:
-            self._change(Happening.DISABLE)
-        elif self._order is _Order.RUN and self._start_asked:
+        """Do one thing that leads to the target, or wait for another target."""
+        if self.state is State.RESTARTING and self._target is not Target.RUNNING:
+            self._change(Trigger.STOP)
+        elif self._target is Target.DISABLED and self.state is not State.DISABLED:
+            self._change(Trigger.DISABLE)
+        elif self._target is Target.RUNNING and self._start_asked:
             if self.state is State.DISABLED:
-                self._change(Happening.ENABLE)
+                self._change(Trigger.ENABLE)
             self._start_asked = False
-            self._change(Happening.RETRY if self.state is State.RESTARTING else Happening.START)
+            self._change(Trigger.RETRY if self.state is State.RESTARTING else Trigger.START)
             await self._live()
         else:
             self.settled.set()
-            await self._nudge.wait()
+            await self._wake.wait()
 
     async def _live(self) -> None:
-        """One process, and what follows from its end."""
+        """Run one process, and decide what follows from its end."""
         try:
             process = await self._spawn()
         except CannotStart as error:
-            self._fail(
-                Happening.REFUSE if isinstance(error, Refused) else Happening.CANNOT_START,
-                str(error),
-            )
+            refused = isinstance(error, Refused)
+            self._fail(Trigger.REFUSE if refused else Trigger.CANNOT_START, str(error))
             return
-        if self._recorder is not None:
-            self._recorder.conceals_config = self.manifest is None
-        instance = Instance(
-            process,
-            self,
-            self._host.deadlines,
-            self._host.handlers(self),
-            self._stderr,
-            self._recorder,
-        )
+        handlers, deadlines = self._host.handlers(self), self._services.deadlines
+        instance = Instance(process, self, deadlines, handlers, self._stderr, self._recorder)
         self._instance = instance
         if self._recorder is not None:
+            self._recorder.conceals_config = self.manifest is None
             self._recorder.life("spawn", note=f"pid {process.pid}: {self.spec.path}")
-        if self._order is not _Order.RUN or self._start_asked:
-            self._change(Happening.STOP)
-            if self._hurry:
+        if self._target is not Target.RUNNING or self._start_asked:
+            self._change(Trigger.STOP)
+            if self._kill_asked:
                 instance.kill()
             else:
                 instance.stop()
@@ -283,60 +249,52 @@ class Plugin:
         finally:
             self._instance = None
         if self.state is State.STOPPING:
-            self._change(Happening.ENDED)
+            self._change(Trigger.ENDED)
         elif self.state in (State.READY, State.STARTING):
             await self._died(instance)
 
     async def _spawn(self) -> Process:
         if self._broken_record is not None:
             raise CannotStart(self._broken_record)
-        self._host.hide(
-            secret_values(self.spec, self.manifest.wire if self.manifest is not None else None)
-        )
-        return await launch(self.spec, self._host.data_dir(self), self._host.reaper)
+        declared = self.manifest.wire if self.manifest is not None else None
+        self._host.hide(secret_values(self.spec, declared))
+        return await launch(self.spec, self._host.data_dir(self), self._services.reaper)
 
     async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"
         if instance.ready_since is None and not self.has_worked:
-            # it has never worked: that is no crash to recover from, and trying again would only
-            # hide why
-            self._fail(Happening.CANNOT_START, why)
+            # it has never worked, so a restart would only hide the reason
+            self._fail(Trigger.CANNOT_START, why)
             return
-        self._change(Happening.DIED, why)
+        self._change(Trigger.DIED, why)
         now = trio.current_time()
-        delay_s = self._policy.died(
-            now,
-            0.0 if instance.ready_since is None else now - instance.ready_since,
-            random.random(),
-        )
+        ready_for_s = 0.0 if instance.ready_since is None else now - instance.ready_since
+        delay_s = self._policy.died(now, ready_for_s, random.random())
         if delay_s is None:
-            self._fail(Happening.BROKE, f"it died too often, the last time it {why}")
+            self._fail(Trigger.BROKE, f"it died too often, the last time it {why}")
             return
-        self._host.problem(
-            self,
-            f"{self.name} {why}; it is started again{f' in {delay_s:.1f} s' if delay_s else ''}",
-        )
+        when = f" in {delay_s:.1f} s" if delay_s else ""
+        self._host.problem(self, f"{self.name} {why}; it is started again{when}")
         with trio.move_on_after(delay_s):
-            await self._nudge.wait()
+            await self._wake.wait()
         self._start_asked = True
 
-    # -- what its process tells (see InstanceOwner)
-    # ------------------------------------------------------------------
+    # -- what its process reports (see InstanceOwner)
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
-        """The plugin has declared itself."""
+        """Check the manifest; False if the plugin cannot be used, and its process has to end."""
         try:
-            read = read_declared(bytes(manifest), self.spec, timeout_cap_s=self._host.timeout_cap_s)
+            read = read_declared(
+                bytes(manifest), self.spec, timeout_cap_s=self._services.timeout_cap_s
+            )
         except AsksForMore as error:
-            self._fail(Happening.REFUSE, with_advice(str(error), self.spec))
-            return False
+            return self._fail(Trigger.REFUSE, with_advice(str(error), self.spec))
         except ManifestError as error:
-            self._fail(Happening.CANNOT_START, str(error))
-            return False
+            return self._fail(Trigger.CANNOT_START, str(error))
         self._host.hide(secret_values(self.spec, read.wire))
         if read.wire.disabled:
             why = quote(read.wire.disabled, 300)
-            self._change(Happening.DECLINE, why)
+            self._change(Trigger.DECLINE, why)
             self._host.problem(self, f"{self.name} leaves itself out: {why}")
             return False
         if self.spec.name is None:
@@ -345,17 +303,16 @@ class Plugin:
                 self._recorder.plugin = self.name
         refusal = self._host.admit(self, read)
         if refusal is not None:
-            self._fail(Happening.REFUSE, refusal)
-            return False
+            return self._fail(Trigger.REFUSE, refusal)
         self.manifest = read
-        self._change(Happening.MANIFEST)
+        self._change(Trigger.MANIFEST)
         self.has_worked = True
-        for call, params in self.waiting.leave():
+        for call, params in self.pending.leave():
             self._send(call, params)
         return True
 
     def file_changed(self, why: str) -> None:
-        """What runs may not be what was approved."""
+        """The running program may not be the approved one."""
         self.refuse(with_advice(why, self.spec))
         self._host.problem(self, f"{self.name} is left out: {self.why}")
 
@@ -370,12 +327,13 @@ class Plugin:
         else:
             call.settle("failed_to_start", self._not_there())
 
-    def _fail(self, happening: Happening, why: str) -> None:
-        self._change(happening, why)
+    def _fail(self, trigger: Trigger, why: str) -> Literal[False]:
+        self._change(trigger, why)
         self._host.problem(self, f"{self.name} is left out: {why}")
+        return False
 
-    def _change(self, happening: Happening, why: str | None = None) -> None:
-        self.state = move(self.state, happening)
+    def _change(self, trigger: Trigger, why: str | None = None) -> None:
+        self.state = move(self.state, trigger)
         self.since = trio.current_time()
         self.why = why
         if self._recorder is not None:
@@ -384,7 +342,7 @@ class Plugin:
             if not self._start_asked or self.state is State.READY:
                 self.settled.set()
             if self.state is not State.READY:
-                self.waiting.fail(self._not_there())
+                self.pending.fail(self._not_there())
         self._host.state_changed(self)
 
     def _not_there(self) -> str:

@@ -1,10 +1,11 @@
-"""What a plugin needs of the host that supervises it."""
+"""What a plugin needs of the host that runs it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import msgspec
@@ -16,46 +17,62 @@ if TYPE_CHECKING:
     from sliphook.wire.rpc import Handler
 
     from .manifest import ReadManifest
-    from .supervision import Plugin
+
+P = TypeVar("P", contravariant=True)
 
 
-class Supervisor(Protocol):
-    """What a plugin needs of the host; none of these may raise."""
+@dataclass(frozen=True)
+class HostServices:
+    """What all plugins of one host share.
+
+    Attributes:
+        deadlines: the timeouts of all requests.
+        reaper: ends the process groups that outlive the host.
+        redactor: hides secrets in logs and on stderr.
+        trace: where messages are recorded, or None.
+        timeout_cap_s: the longest that an answer of any plugin may take, or None.
+    """
 
     deadlines: Deadlines
-    trace: TraceSink | None
-    secrets: Redactor
     reaper: OrphanReaper
+    redactor: Redactor
+    trace: TraceSink | None
     timeout_cap_s: float | None
 
-    def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
+
+class Supervisor(Protocol[P]):
+    """The host, as its plugins see it; `P` is the plugin. None of the methods may raise."""
+
+    services: HostServices
+
+    def initialize_params(self, plugin: P) -> msgspec.Raw:
         """The params of `initialize`."""
         ...
 
-    def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
-        """What the plugin may call."""
+    def handlers(self, plugin: P) -> Mapping[str, Handler]:
+        """What the plugin may call, by method."""
         ...
 
-    def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
-        """The manifest is good in itself; returns why the host refuses it all the same, or None: its hooks count from now on."""
+    def admit(self, plugin: P, manifest: ReadManifest) -> str | None:
+        """Take in the hooks, tools and commands of a valid manifest, or say why not."""
         ...
 
-    def data_dir(self, plugin: Plugin) -> Path:
-        """A folder that is the plugin's own."""
+    def data_dir(self, plugin: P) -> Path:
+        """The folder in which the plugin runs."""
         ...
 
-    def state_changed(self, plugin: Plugin) -> None:
-        """`plugin.state` is another."""
+    def state_changed(self, plugin: P) -> None:
+        """`plugin.state` has changed."""
         ...
 
-    def problem(self, plugin: Plugin, message: str) -> None:
-        """Something that the user should read, one line."""
+    def problem(self, plugin: P, message: str) -> None:
+        """Report a problem to the user, in one line."""
         ...
 
     def hide(self, secrets: Sequence[str]) -> None:
-        """From now on traces and logs may not show these."""
+        """Hide these values in traces and logs from now on."""
         ...
 
-    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
-        """A line for the plugin's log."""
+    def log_line(self, plugin: P, level: str, message: str) -> None:
+        """Write a line to the plugin's log."""
         ...

@@ -121,7 +121,7 @@ def close_turn(turn: Turn, outcome: TurnOutcome) -> None:
 
 def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
     """Settle the plugin's requests of these turns that are not written; returns those that are."""
-    plugin.waiting.withdraw(turn_ids)
+    plugin.pending.withdraw(turn_ids)
     connection = plugin.open_connection
     return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
 
