@@ -12,19 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sliphook.dispatch.answers import AnswerError, cut_context, read_answer
 from sliphook.dispatch.outcome import Context, Outcome, Reason, Status, cancelled_outcome
-from sliphook.dispatch.policy import (
-    AnswerError,
-    Ask,
-    Policy,
-    Result,
-    Round,
-    Subscriber,
-    cut_context,
-    dispatch,
-    merge_one,
-    read_answer,
-)
+from sliphook.dispatch.policy import Ask, Policy, Result, Round, Subscriber, dispatch, merge_one
 from sliphook.plugin.manifest import read_manifest
 from sliphook_sdk.protocol import CATALOGUE, Message, Payload, ToolResult
 from sliphook_sdk.protocol.describe import example_of

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from sliphook.dispatch.policy import AnswerError, check_answer, read_answer
+from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
 from sliphook.plugin.manifest import PluginTool, Route
 from sliphook.quoting import quote
 from sliphook.wire import envelope

@@ -9,20 +9,18 @@ request, its timeout and its end (`Call`, `Connection`). What makes it fast:
 - the task that asks reads the plugin's pipe itself, so the answer costs one pass of trio's
   scheduler, not two;
 - the reader's task is not woken for that, nor directly after it (see `PipeReader`);
-- the request goes past the JSON-RPC engine's future, which nobody would wait for (see `Rpc.ask`);
+- the request goes past the JSON-RPC engine's future, which would have no waiter (see `Rpc.ask`);
 - what was read is usually one whole message, and is not put into a buffer first (see
   `FrameReader.whole`).
 
-Who has to wait for anything but the answer gets a `Fire`: a plugin that starts, a replacer, a
-second subscriber, a budget, an entry whose content must not be lost. Where others ask the same
+A fire that waits for anything but this one answer is a `Fire`: a plugin that starts, a replacer, a
+second subscriber, a budget, an entry whose content must not be lost. If other tasks ask the same
 plugin at the same time, the reader's task reads for all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-import trio
 
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.call import Call
@@ -31,16 +29,16 @@ from sliphook.transport.deadlines import Deadlines
 from sliphook_sdk.protocol import Entry, Payload
 
 from .encoding import PayloadTooLarge, encode_params
-from .fire import result_of
 from .hook_recorder import HookRecord
-from .outcome import Outcome, cancelled_outcome
+from .outcome import Outcome
 from .policy import Audience, Result, Subscriber, first_match, merge_one
+from .waiting import PendingOutcome, result_of
 
 
 def asked_single(
     entry: Entry, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin]
 ) -> tuple[Subscriber, Connection] | None:
-    """Who is asked and over what, where a `SingleFire` can do it; else None."""
+    """The subscriber and its connection if a `SingleFire` can ask it, else None."""
     if entry.urgent or not isinstance(subscribers, Audience) or not subscribers.is_one_asked:
         return None
     subscriber = subscribers[0]
@@ -49,8 +47,10 @@ def asked_single(
     return (subscriber, connection) if connection is not None else None
 
 
-class SingleFire:
-    """A hook under way at one plugin, for one task: it calls `begin` and, where that gives no outcome yet, `wait`.
+class SingleFire(PendingOutcome):
+    """A hook under way at one plugin, for one task.
+
+    The task calls `begin` and, if there is no outcome yet, `wait`.
 
     Args:
         entry: the hook.
@@ -59,26 +59,9 @@ class SingleFire:
         connection: to that plugin.
         deadlines: the host's deadlines.
         record: what is recorded of it, or None.
-
-    Attributes:
-        seq: the payload's.
-        outcome: None while it is under way.
     """
 
-    __slots__ = (
-        "_call",
-        "_connection",
-        "_deadlines",
-        "_entry",
-        "_parked",
-        "_payload",
-        "_reads",
-        "_record",
-        "_route",
-        "_subscriber",
-        "outcome",
-        "seq"
-    )  # fmt: skip
+    __slots__ = ("_call", "_connection", "_deadlines", "_entry", "_route", "_subscriber")
 
     def __init__(
         self,
@@ -89,17 +72,12 @@ class SingleFire:
         deadlines: Deadlines,
         record: HookRecord | None,
     ) -> None:
-        self.seq = payload.seq
-        self.outcome: Outcome | None = None
+        super().__init__(payload, record)
         self._entry = entry
-        self._payload = payload
         self._subscriber = subscriber
         self._connection = connection
         self._deadlines = deadlines
-        self._record = record
         (self._route,) = subscriber.routes
-        self._reads = False
-        self._parked: trio.lowlevel.Task | None = None
 
     def begin(self) -> None:
         """Ask, if the subscription matches."""
@@ -110,10 +88,10 @@ class SingleFire:
         try:
             params = encode_params(self._entry, self._payload, route.include, route.timeout_s)
         except PayloadTooLarge as error:
-            self._answered(Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
+            result = Result(status="payload_too_large", error=str(error), elapsed_ms=0.0)
+            self._finish(merge_one(self._entry, self._payload, self._subscriber, route, result))
             return
-        # not before its bytes are there: the timeout is the plugin's, and a large payload takes its
-        # time
+        # only now: the timeout is the plugin's, and encoding a large payload takes time
         payload = self._payload
         self._call = call = Call(
             self._entry.method,
@@ -124,66 +102,23 @@ class SingleFire:
         )
         if self._record is not None:
             call.traceparent = self._record.asked(self._subscriber.plugin)
-        self._reads = self._connection.ask(call, params)
+        if self._connection.ask(call, params):
+            self._reading = self._connection
         if call.status is None:
-            call.start_clock(
-                self._deadlines
-            )  # it counts from the call's making; the plugin works meanwhile
+            # it counts from the call's making; the plugin works meanwhile
+            call.start_clock(self._deadlines)
 
-    async def wait(self) -> Outcome:
-        """Wait for the outcome.
+    async def _read_for_it(self) -> None:
+        if self._reading is not None:
+            await self._reading.read_for(self._call)
+            self._reading = None
 
-        Raises:
-            trio.Cancelled: the caller was cancelled, which withdraws the call, or its turn was
-            interrupted and it runs inside of it.
-        """
-        try:
-            if self._reads:
-                await self._connection.read_for(self._call)
-            if self.outcome is None:
-                await self._park()
-        except BaseException:  # cancelled, or Ctrl+C: nobody is left who wants the outcome
-            self.withdraw()
-            raise
-        assert self.outcome is not None
-        if self.outcome.cancelled:
-            await trio.lowlevel.checkpoint_if_cancelled()
-        return self.outcome
-
-    def abandon(self) -> None:
-        """The turn has ended: from now on the outcome is `cancelled`, whatever comes.
-
-        The call is the caller's to settle.
-        """
-        if self.outcome is None:
-            self._finish(cancelled_outcome(self._payload))
-
-    def withdraw(self) -> None:
-        """Give up: the call is cancelled at the plugin, the outcome is `cancelled`."""
-        self.abandon()
+    def _cancel_calls(self) -> None:
         self._connection.cancel(self._call)
 
     def _settled(self, call: Call) -> None:
         if self.outcome is None:
-            self._answered(result_of(call))
-
-    def _answered(self, result: Result) -> None:
-        self._finish(merge_one(self._entry, self._payload, self._subscriber, self._route, result))
-
-    def _finish(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-        if self._record is not None:
-            self._record.over(outcome)
-        if self._parked is not None:
-            trio.lowlevel.reschedule(self._parked)
-            self._parked = None
-        elif self._reads:
-            self._connection.nudge()
-
-    async def _park(self) -> None:
-        self._parked = trio.lowlevel.current_task()
-        await trio.lowlevel.wait_task_rescheduled(self._give_up)
-
-    def _give_up(self, _: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-        self._parked = None
-        return trio.lowlevel.Abort.SUCCEEDED
+            result = result_of(call)
+            self._finish(
+                merge_one(self._entry, self._payload, self._subscriber, self._route, result)
+            )

@@ -1,9 +1,7 @@
-"""One hook or event put to all who subscribed.
+"""One hook put to all its subscribers: drives the policy with calls and never waits itself.
 
-The policy is `dispatch`'s; this drives it with calls, and never waits itself.
-
-A `Fire` moves on whenever the last call of a round is settled, inside whatever settled it: an
-answer, a timeout, a death, an interrupt. A task that wants the outcome is merely woken.
+A `Fire` moves on when the last call of a round is settled, inside the code that settled it: an
+answer, a timeout, a death, an interrupt. A task that waits for the outcome is only woken.
 """
 
 from __future__ import annotations
@@ -14,39 +12,25 @@ from functools import partial
 import trio
 
 from sliphook.plugin.supervision import Plugin
-from sliphook.quoting import quote
-from sliphook.transport.call import Call, Carrier
+from sliphook.transport.call import Call
 from sliphook.transport.deadlines import Deadlines, Timer
 from sliphook_sdk.protocol import Entry, Payload
 
 from .broadcast import listeners_among, tell
 from .encoding import Delivery, PayloadTooLarge
 from .hook_recorder import HookRecord
-from .outcome import Outcome, cancelled_outcome
+from .outcome import Outcome, Status
 from .policy import Ask, Audience, Result, Round, Subscriber, dispatch
+from .waiting import PendingOutcome, result_of
 
 
-def result_of(call: Call) -> Result:
-    """What a settled hook call means to the policy."""
-    if call.status == "answered":
-        return Result(status="answered", raw=call.result, elapsed_ms=call.elapsed_ms)
-    if call.status is None or call.status == "error":
-        why = (
-            f"it answered an error: {quote(call.error.message, 300)} ({call.error.code})"
-            if call.error is not None
-            else call.why
-        )
-        return Result(status="refused_answer", error=why, elapsed_ms=call.elapsed_ms)
-    return Result(status=call.status, error=call.why, elapsed_ms=call.elapsed_ms)
-
-
-class Fire:
-    """A hook under way.
+class Fire(PendingOutcome):
+    """A hook under way at any number of plugins.
 
     Args:
         entry: the hook.
         payload: what it is about, heavy fields filled in.
-        subscribers: who may be asked; see `dispatch`.
+        subscribers: the plugins that may be asked; see `dispatch`.
         plugins: the plugins by name.
         deadlines: the host's deadlines.
         turn_id: the turn it belongs to, or None.
@@ -67,20 +51,15 @@ class Fire:
         budget_s: float | None = None,
         record: HookRecord | None = None,
     ) -> None:
+        super().__init__(payload, record)
         self.entry = entry
-        self.seq = payload.seq
-        self.outcome: Outcome | None = None
-        self._payload = payload
         self._subscribers = subscribers
         self._heard: set[str] = set()
         self._plugins = plugins
         self._deadlines = deadlines
         self._turn_id = turn_id
-        self._record = record
         self._policy = dispatch(entry, payload, subscribers)
         self._delivery = Delivery(entry)
-        self._waiters: list[trio.lowlevel.Task] = []
-        self._reading: Carrier | None = None
         self._calls: dict[int, tuple[Plugin, Call]] = {}
         self._results: list[Result | None] = []
         self._missing = 0
@@ -100,48 +79,17 @@ class Fire:
         self._advance(None)
 
     def abandon(self) -> None:
-        """The turn has ended: from now on the outcome is `cancelled`, whatever comes.
-
-        The calls are the caller's to settle.
-        """
-        if self.outcome is None:
-            self._finish(cancelled_outcome(self._payload))
-            if self.entry.urgent:
-                # what it says may not be lost: those whose turn to be asked had not come are told
-                rest = [
-                    subscriber
-                    for subscriber in self._subscribers
-                    if subscriber.plugin not in self._heard
-                ]
-                self._tell(rest, self._payload)
-
-    async def wait(self, *, owned: bool = True) -> Outcome:
-        """Wait for the outcome.
-
-        Args:
-            owned: the caller's cancellation withdraws the calls; False where others wait too.
-
-        Raises:
-            trio.Cancelled: the caller was cancelled, or its turn was interrupted and the caller
-            runs inside of it.
-        """
-        try:
-            await self._read_for_it()
-            if self.outcome is None:
-                await self._park()
-        except BaseException:  # cancelled, or Ctrl+C: nobody is left who wants the outcome
-            if owned:
-                self.withdraw()
-            raise
-        assert self.outcome is not None
-        if self.outcome.cancelled:
-            await trio.lowlevel.checkpoint_if_cancelled()
-        return self.outcome
+        """The turn has ended; the content of an urgent hook still reaches those not yet asked."""
+        if self.outcome is not None:
+            return
+        super().abandon()
+        if self.entry.urgent:
+            rest = [one for one in self._subscribers if one.plugin not in self._heard]
+            self._tell(rest, self._payload)
 
     async def _read_for_it(self) -> None:
-        """Where one answer is all that is missing, read that plugin's pipe in this task."""
         if self._reading is not None:
-            return  # another one who waits does so
+            return  # another waiter reads
         while (
             self.outcome is None
             and (call := self._only_call()) is not None
@@ -153,7 +101,7 @@ class Fire:
             finally:
                 self._reading = None
             if call.status is None:
-                return  # somebody else reads
+                return  # another task reads
 
     def _only_call(self) -> Call | None:
         if len(self._calls) != 1:
@@ -161,19 +109,7 @@ class Fire:
         ((_, call),) = self._calls.values()
         return call if call.written else None
 
-    async def _park(self) -> None:
-        task = trio.lowlevel.current_task()
-        self._waiters.append(task)
-
-        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._waiters.remove(task)
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(give_up)
-
-    def withdraw(self) -> None:
-        """Give up: the calls under way are cancelled at the plugins, the outcome is `cancelled`."""
-        self.abandon()
+    def _cancel_calls(self) -> None:
         for plugin, call in list(self._calls.values()):
             plugin.cancel(call)
 
@@ -207,6 +143,10 @@ class Fire:
         self._results[index] = result
         self._missing -= 1
 
+    def _fail(self, index: int, status: Status, error: str) -> None:
+        """Note an ask that failed before anything was sent."""
+        self._note(index, Result(status=status, error=error, elapsed_ms=0.0))
+
     def _ask(self, index: int, ask: Ask) -> None:
         self._heard.add(ask.subscriber.plugin)
         timeout_s = ask.route.timeout_s
@@ -215,22 +155,16 @@ class Fire:
             if timeout_s <= 0:
                 if self.entry.urgent:
                     self._tell((ask.subscriber,), ask.payload)
-                self._note(
-                    index,
-                    Result(status="timed_out", error="no time was left to ask it", elapsed_ms=0.0),
-                )
+                self._fail(index, "timed_out", "no time was left to ask it")
                 return
         try:
             params = self._delivery.params(ask.payload, ask.route.include, timeout_s)
         except PayloadTooLarge as error:
-            self._note(index, Result(status="payload_too_large", error=str(error), elapsed_ms=0.0))
+            self._fail(index, "payload_too_large", str(error))
             return
         plugin = self._plugins.get(ask.subscriber.plugin)
         if plugin is None:
-            self._note(
-                index,
-                Result(status="failed_to_start", error="it was left out meanwhile", elapsed_ms=0.0),
-            )
+            self._fail(index, "failed_to_start", "it was left out meanwhile")
             return
         call = Call(
             f"hook/{self.entry.name}",
@@ -246,7 +180,7 @@ class Fire:
         plugin.ask(call, params)
 
     def _tell(self, subscribers: Sequence[Subscriber], payload: Payload) -> None:
-        """Tell those of one round, who all see the same payload."""
+        """Tell the subscribers of one round; all see the same payload."""
         self._heard.update(one.plugin for one in subscribers)
         span = self._record.traceparent if self._record is not None else None
         tell(self.entry, payload, listeners_among(subscribers, self._plugins), traceparent=span)
@@ -266,13 +200,6 @@ class Fire:
             call.expired(0.0)
 
     def _finish(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-        if self._record is not None:
-            self._record.over(outcome)
         if self._timer is not None:
             self._deadlines.remove(self._timer, self._budget_s)
-        waiters, self._waiters = self._waiters, []
-        for task in waiters:
-            trio.lowlevel.reschedule(task)
-        if self._reading is not None:
-            self._reading.nudge()
+        super()._finish(outcome)

@@ -1,6 +1,6 @@
-"""What looks on while hooks are fired.
+"""Records what hooks come to, in the trace and as spans.
 
-Where nobody does, the host has None instead of an `HookRecorder` and pays nothing.
+Without a trace and without spans the host has None instead of a `HookRecorder`, and pays nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import msgspec
 import trio
 
 from sliphook.trace.bodies import OutcomeBody, PartBody
-from sliphook.trace.record import TraceRecord, TraceSink
+from sliphook.trace.record import Kind, TraceRecord, TraceSink
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, Payload
 
@@ -22,19 +22,19 @@ _encoder = msgspec.json.Encoder()
 
 
 class HookSpans(Protocol):
-    """The spans of one hook; no method may wait or raise."""
+    """The spans of one hook. No method may wait or raise."""
 
     @property
     def traceparent(self) -> str | None:
-        """The hook's own span, for those plugins that are only told."""
+        """The hook's own span, for plugins that are only told."""
         ...
 
     def asked(self, plugin: str) -> str | None:
-        """A plugin is about to be asked; returns the span of its part."""
+        """A plugin is about to be asked: return the span of its part."""
         ...
 
     def over(self, outcome: Outcome) -> None:
-        """All answers are there, or nobody waits for them any more."""
+        """The outcome is known, or is not wanted any more."""
         ...
 
 
@@ -49,16 +49,16 @@ class Spans(Protocol):
         ...
 
     def told(self, name: str, payload: Payload) -> str | None:
-        """An event, or a hook that nobody may answer any more, is about to be told; returns the span that it belongs to."""
+        """An event, or a hook without an answer, is about to be told: return its span."""
         ...
 
     def span_of(self, payload: Payload) -> str | None:
-        """The span that a tool call or a command belongs to."""
+        """The span of the tool call or command of this payload."""
         ...
 
 
 class HookRecord:
-    """Looks on while one hook is put to the plugins.
+    """Records one hook.
 
     Args:
         name: the hook.
@@ -80,15 +80,15 @@ class HookRecord:
 
     @property
     def traceparent(self) -> str | None:
-        """The span that plugins which are only told may continue."""
+        """The span that a plugin may continue if it is only told."""
         return self._spans.traceparent if self._spans is not None else None
 
     def asked(self, plugin: str) -> str | None:
-        """A plugin is about to be asked; returns the span that it may continue."""
+        """A plugin is about to be asked: return the span that it may continue."""
         return self._spans.asked(plugin) if self._spans is not None else None
 
     def over(self, outcome: Outcome) -> None:
-        """All answers are there, or nobody waits for them any more."""
+        """The outcome is known, or is not wanted any more."""
         if self._spans is not None:
             self._spans.over(outcome)
         if self._trace is None:
@@ -100,7 +100,7 @@ class HookRecord:
 
 
 class HookRecorder:
-    """Makes a `HookRecord` for each hook, and hears of all that is told.
+    """Makes a `HookRecord` for each hook, and records what reached no plugin.
 
     Args:
         trace: where outcomes are recorded, or None.
@@ -121,11 +121,11 @@ class HookRecorder:
         )
 
     def told(self, name: str, payload: Payload) -> str | None:
-        """An event, or a hook that nobody may answer any more, is about to be told; returns the span that it belongs to."""
+        """An event, or a hook without an answer, is about to be told: return its span."""
         return self._spans.told(name, payload) if self._spans is not None else None
 
     def span_of(self, payload: Payload) -> str | None:
-        """The span that a tool call or a command belongs to."""
+        """The span of the tool call or command of this payload."""
         return self._spans.span_of(payload) if self._spans is not None else None
 
     def unheard(self, name: str, payload: Payload) -> None:
@@ -135,7 +135,7 @@ class HookRecorder:
 
 
 def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
-    """Without it a trace would not tell of a turn that no plugin was told of."""
+    """Without this, a trace would not show a turn that no plugin was told of."""
     entry = CATALOGUE[name]
     method = f"{entry.kind}/{name}"
     try:
@@ -146,36 +146,39 @@ def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
                 "params": msgspec.structs.replace(payload, **dict.fromkeys(entry.heavy)),
             }
         )
-    except TypeError:  # what the agent put in has no form in JSON
+    except TypeError:  # the agent's own values have no JSON form
         body = None
-    trace.record(
-        TraceRecord(
-            kind="unheard",
-            wall_s=time.time(),
-            mono_s=trio.current_time(),
-            plugin="",
-            method=method,
-            body=body,
-            session_id=payload.session_id,
-            turn_id=payload.turn_id,
-            seq=payload.seq,
-        )
-    )
+    _record(trace, "unheard", method, payload, body)
 
 
 def _record_outcome(
     trace: TraceSink, name: str, payload: Payload, outcome: Outcome, began_s: float
 ) -> None:
+    elapsed_ms = (time.perf_counter() - began_s) * 1000
+    verdict = "cancelled" if outcome.cancelled else outcome.decision
+    body = _encoder.encode(_body(outcome))
+    _record(trace, "outcome", f"hook/{name}", payload, body, elapsed_ms, verdict)
+
+
+def _record(
+    trace: TraceSink,
+    kind: Kind,
+    method: str,
+    payload: Payload,
+    body: bytes | None,
+    elapsed_ms: float | None = None,
+    verdict: str | None = None,
+) -> None:
     trace.record(
         TraceRecord(
-            kind="outcome",
+            kind=kind,
             wall_s=time.time(),
             mono_s=trio.current_time(),
             plugin="",
-            method=f"hook/{name}",
-            elapsed_ms=(time.perf_counter() - began_s) * 1000,
-            verdict="cancelled" if outcome.cancelled else outcome.decision,
-            body=_encoder.encode(_body(outcome)),
+            method=method,
+            elapsed_ms=elapsed_ms,
+            verdict=verdict,
+            body=body,
             session_id=payload.session_id,
             turn_id=payload.turn_id,
             seq=payload.seq,

@@ -1,0 +1,147 @@
+"""Pure: one answer, read strictly and checked against the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from sliphook.errors import SliphookError
+from sliphook.quoting import quote
+from sliphook.wire.decoding import DECODE_ERRORS
+from sliphook_sdk.protocol import SUBSTITUTES, Answer, Entry, ToolResult, nearest
+from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS
+
+from .outcome import Context
+
+
+class AnswerError(SliphookError):
+    """The answer is not acceptable here. The plugin's author is at fault; str() is one line."""
+
+
+_ANSWER = msgspec.json.Decoder(Answer | None)
+ABSTAINED = Answer()
+
+
+def read_answer(raw: bytes | msgspec.Raw) -> Answer:
+    """Decode one answer strictly; null and `{}` abstain.
+
+    Raises:
+        AnswerError: it is no answer; an unknown field is named with the nearest right one.
+    """
+    try:
+        return _ANSWER.decode(raw) or ABSTAINED
+    except DECODE_ERRORS as error:
+        raise AnswerError(_explain(raw, str(error))) from None
+
+
+def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
+    known = [field.encode_name for field in msgspec.structs.fields(Answer)]
+    try:
+        fields = msgspec.json.decode(raw)
+    except DECODE_ERRORS:
+        return f"the answer cannot be read: {quote(error, 200)}"
+    if not isinstance(fields, dict):
+        return f"the answer must be an object or null, not {type(fields).__name__}"
+    for name in fields:  # pyright: ignore[reportUnknownVariableType]
+        if name not in known:
+            close = nearest(str(name), known)  # pyright: ignore[reportUnknownArgumentType]
+            hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
+            return f"the answer has an unknown field '{quote(str(name), 40)}'; {hint}"  # pyright: ignore[reportUnknownArgumentType]
+    return f"the answer does not fit: {quote(error, 200)}"
+
+
+def check_answer(
+    entry: Entry, answer: Answer, *, replacing: bool
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Check that the catalogue allows the answer here; returns what it replaces and what it substitutes, typed.
+
+    Args:
+        entry: the hook.
+        answer: what the plugin sent.
+        replacing: it was asked in the first phase, where answers may replace and substitute.
+
+    Raises:
+        AnswerError: a field, a decision or a value is not allowed; the message names those that
+            are.
+    """
+    if answer.decision is not None and answer.decision not in entry.decisions:
+        raise AnswerError(f"{entry.name} takes no decision '{answer.decision}'; {_allowed(entry)}")
+    if answer.context and not entry.context:
+        raise AnswerError(f"{entry.name} takes no context; {_allowed(entry)}")
+    if answer.continue_with is not None and not entry.continues:
+        raise AnswerError(f"{entry.name} takes no continue_with; {_allowed(entry)}")
+    return (
+        _check_values(entry, "replace", answer.replace, entry.replace, replacing=replacing),
+        _check_values(
+            entry, "substitute", answer.substitute, entry.substitute, replacing=replacing
+        ),
+    )
+
+
+def _check_values(
+    entry: Entry,
+    word: Literal["replace", "substitute"],
+    values: dict[str, Any] | None,
+    names: tuple[str, ...],
+    *,
+    replacing: bool,
+) -> dict[str, Any]:
+    if not values:
+        return {}
+    if not names:
+        raise AnswerError(f"{entry.name} takes no {word}; {_allowed(entry)}")
+    for name in values:
+        if name not in names:
+            raise AnswerError(
+                f"{word}.{quote(name, 40)} is not allowed in {entry.name}; there is {', '.join(names)}"
+            )
+    if not replacing:
+        raise AnswerError(
+            f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before"
+        )
+    return {
+        name: _typed(entry, word, name, value)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, value: Any) -> Any:
+    if word == "substitute":
+        shape: Any = SUBSTITUTES[name]
+        if shape is ToolResult and isinstance(value, str):
+            return ToolResult(content=value)
+    else:
+        shape = next(
+            field.type for field in msgspec.structs.fields(entry.payload) if field.name == name
+        )
+    try:
+        return msgspec.convert(value, shape)
+    except msgspec.ValidationError as error:
+        raise AnswerError(f"{word}.{name} does not fit: {quote(str(error), 200)}") from None
+
+
+def _allowed(entry: Entry) -> str:
+    fields = [
+        f"decision ({', '.join(entry.decisions)})" if name == "decision" else name
+        for name in entry.answer_fields
+    ]
+    return f"allowed are {', '.join(fields)}" if fields else "nothing is"
+
+
+def cut_context(plugin: str, texts: Sequence[str]) -> list[Context]:
+    """The texts of one answer, cut to the protocol's size together; what was cut is said at the end."""
+    total = sum(map(len, texts))
+    left = MAX_CONTEXT_CHARS
+    kept: list[Context] = []
+    for text in texts:
+        if text[:left]:
+            kept.append(Context(plugin, text[:left]))
+        left = max(0, left - len(text))
+    if total > MAX_CONTEXT_CHARS:
+        kept[-1] = Context(
+            plugin, f"{kept[-1].text} [cut: {total - MAX_CONTEXT_CHARS:,} of {total:,} characters]"
+        )
+    return kept
