@@ -96,6 +96,10 @@ def test_every_key(tmp_path: Path) -> None:
             ", line 2: plugins.guard.timeout_cap_s: 601 is no timeout: give 0.05 to 600 seconds",
         ),
         (
+            "[plugins.guard]\ntimeout = 1",
+            ", line 2: plugins.guard.timeout: there is no such key; did you mean timeout_cap_s?",
+        ),
+        (
             "[plugins.guard.hooks.stop]\npriorty = 1",
             ", line 2: plugins.guard.hooks.stop.priorty: there is no such key; did you mean priority?",
         ),

@@ -41,7 +41,7 @@ class SettingsError(TomlError):
     """`config.toml` breaks a rule, cannot be read, or could be changed by others. The user's."""
 
 
-class PluginSettings(msgspec.Struct, frozen=True, kw_only=True):
+class PluginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the user has decided about one plugin, over what stands in the plugin's own file."""
 
     timeout_cap_s: Annotated[
@@ -52,7 +52,7 @@ class PluginSettings(msgspec.Struct, frozen=True, kw_only=True):
     )
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file.
 
     A key that is not there leaves the default, or what an option of the command line says.

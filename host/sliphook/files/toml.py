@@ -13,9 +13,9 @@ import re
 import stat
 import tomllib
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Final, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
 
@@ -23,18 +23,20 @@ from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import nearest
 
-from .atomic import write_atomically
-
 T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
 _MAX_INTEGER: Final = 2**63
-_SCALARS: Final[Mapping[object, str]] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text in quotes",
+_WORDS: Final[Mapping[str, str]] = {
+    "bool": "true or false",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text in quotes",
+    "array": "a list, in [ ]",
+    "object": "a table",
+    "datetime": "a date and time",
 }
+"""msgspec's words for types in those of TOML."""
 
 
 class TomlError(SliphookError):
@@ -91,56 +93,21 @@ def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None]
     shown = quote(str(path), 200)
     try:
         data = tomllib.loads(text)
+        try:
+            read = msgspec.convert(data, shape)
+        except msgspec.ValidationError:
+            _refuse(data, shape, ())
+        check(read)
     except tomllib.TOMLDecodeError as error:
         raise TomlError(f"{shown}, {_where_it_breaks(str(error))}") from None
     except RecursionError:
         raise TomlError(f"{shown} is nested too deeply") from None
-    try:
-        _check_table(data, shape, ())
-        read = msgspec.convert(data, shape)
-        check(read)
     except BadKey as error:
         line = line_of(text, error.keys)
         where = f", line {line}" if line is not None else ""
         key = quote(".".join(error.keys), 80)
         raise TomlError(f"{shown}{where}: {f'{key}: ' if key else ''}{error.why}") from None
-    except msgspec.ValidationError as error:
-        raise TomlError(f"{shown}: {quote(str(error), 200)}") from None
     return read
-
-
-def change_toml(
-    path: Path, old: str | None, wanted: Mapping[str, Any], *, heading: str = ""
-) -> None:
-    """Write `wanted` to the file.
-
-    What was there already and stays keeps its place, its looks and its comments.
-
-    Args:
-        path: the file.
-        old: its text until now; None where it is new.
-        wanted: all of its keys.
-        heading: comment lines at the top of a new file.
-
-    Raises:
-        OSError: it cannot be written; the old one is as it was.
-        TomlError: the old text is no TOML, or laid out so that it cannot be changed by a program.
-    """
-    import tomlkit
-    import tomlkit.exceptions
-
-    try:
-        document = tomlkit.parse(heading if old is None else old)
-        _merge(document, wanted)
-        text = document.as_string()
-        same = tomllib.loads(text) == wanted
-    except (tomlkit.exceptions.TOMLKitError, tomllib.TOMLDecodeError):
-        same, text = False, ""
-    if not same:
-        raise TomlError(
-            f"{quote(str(path), 200)} is laid out so that a program cannot change it; change it by hand"
-        )
-    write_atomically(path, text)
 
 
 def text_of(path: Path) -> str:
@@ -218,60 +185,82 @@ def _find(body: Iterable[tuple[Any, Any]], keys: tuple[str, ...]) -> Any:
     return None
 
 
-# -- what may stand where
-# ------------------------------------------------------------------------------------------
+def check_json(value: object, keys: tuple[str, ...]) -> None:
+    """Refuse what TOML has and JSON has not: it could not be sent.
 
-
-def _check_table(
-    table: Mapping[str, Any], shape: type[msgspec.Struct], above: tuple[str, ...]
-) -> None:
-    fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
-    for key, value in table.items():
-        field = fields.get(key)
-        if field is None:
-            raise BadKey((*above, key), f"there is no such key; {_hint(key, list(fields))}")
-        _check_value(value, field.type, (*above, key))
-    for name, field in fields.items():
-        if field.required and name not in table:
-            raise BadKey(above, f"the key {name} is missing")
-
-
-def _check_value(value: Any, kind: Any, keys: tuple[str, ...]) -> None:
-    kind = _plain(kind)
-    if kind is Any:
-        _check_free(value, keys)
-    elif isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        _check_table(_table(value, keys), kind, keys)
-    elif get_origin(kind) is dict:
-        for key, inner in _table(value, keys).items():
-            _check_value(inner, get_args(kind)[1], (*keys, key))
-    elif get_origin(kind) is list:
-        if not isinstance(value, list):
-            raise BadKey(keys, f"it must be a list, in [ ], and is {_words(value)}")
+    Raises:
+        BadKey: `value`, or something in it, is a date, no finite number or too large a one.
+    """
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, object]", value).items():
+            check_json(inner, (*keys, key))
+    elif isinstance(value, list):
         for inner in cast("list[object]", value):
-            _check_value(inner, get_args(kind)[0], keys)
-    elif get_origin(kind) is Literal:
-        allowed = list(get_args(kind))
-        if value not in allowed:
-            raise BadKey(keys, f"{_words(value)} does not go there; {_hint(value, allowed)}")
-    else:
-        _check_scalar(value, kind, keys)
+            check_json(inner, keys)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise BadKey(keys, f"{value} is no number that JSON has")
+    elif isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
+        raise BadKey(keys, "the number is too large")
+    elif not isinstance(value, str | int | float):
+        raise BadKey(keys, f"JSON has no dates; write it in quotes: '{quote(str(value), 40)}'")
 
 
-def _check_scalar(value: Any, kind: Any, keys: tuple[str, ...]) -> None:
+# -- msgspec's errors in the words of TOML
+
+
+def _refuse(value: object, kind: Any, keys: tuple[str, ...]) -> NoReturn:
+    """Name the innermost key whose value msgspec refuses.
+
+    msgspec's own path has `[...]` in place of the key of a dict, so the parts are tried one by one.
+
+    Raises:
+        BadKey: always.
+    """
+    kind = _plain(kind)
+    for where, inner, inner_kind in _parts(value, kind, keys):
+        if _refusal(inner, inner_kind) is not None:
+            _refuse(inner, inner_kind, where)
+    if get_origin(kind) is Literal:
+        raise BadKey(keys, f"{_shown(value)} does not go there; {_hint(value, get_args(kind))}")
+    why = _refusal(value, kind) or "it does not go there"
+    if expected := re.match(r"Expected `(bool|int|float|str|array|object|datetime)", why):
+        raise BadKey(keys, f"it must be {_WORDS[expected[1]]}, and is {_shown(value)}")
+    if missing := re.fullmatch(r"Object missing required field `(.*)`", why):
+        raise BadKey(keys, f"the key {missing[1]} is missing")
+    raise BadKey(keys, quote(why, 200))
+
+
+def _parts(
+    value: object, kind: Any, keys: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], object, Any]]:
+    """What a table or a list holds: the keys that lead there, the value, and its type.
+
+    Raises:
+        BadKey: a key of the table is unknown.
+    """
+    if isinstance(value, dict):
+        table = cast("dict[str, object]", value)
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            known = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+            for key, inner in table.items():
+                if key not in known:
+                    raise BadKey((*keys, key), f"there is no such key; {_hint(key, [*known])}")
+                yield (*keys, key), inner, known[key]
+        elif get_origin(kind) is dict:
+            for key, inner in table.items():
+                yield (*keys, key), inner, get_args(kind)[1]
+    elif isinstance(value, list) and get_origin(kind) in (list, tuple, frozenset):
+        for inner in cast("list[object]", value):
+            yield keys, inner, get_args(kind)[0]
+
+
+def _refusal(value: object, kind: Any) -> str | None:
+    """Why msgspec refuses the value for this type; None if it does not."""
     try:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        wanted = _SCALARS.get(kind)
-        raise BadKey(
-            keys,
-            f"it must be {wanted}, and is {_words(value)}" if wanted else quote(str(error), 200),
-        ) from None
-
-
-def _hint(given: Any, right: list[str]) -> str:
-    close = nearest(given, right) if isinstance(given, str) else None
-    return f"did you mean {close}?" if close else f"there are {', '.join(right)}"
+        return str(error)
+    return None
 
 
 def _plain(kind: Any) -> Any:
@@ -285,29 +274,12 @@ def _plain(kind: Any) -> Any:
             return kind
 
 
-def _table(value: Any, keys: tuple[str, ...]) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise BadKey(keys, f"it must be a table, and is {_words(value)}")
-    return cast("Mapping[str, Any]", value)
+def _hint(given: object, right: list[str] | tuple[str, ...]) -> str:
+    close = nearest(given, right) if isinstance(given, str) else None
+    return f"did you mean {close}?" if close else f"there are {', '.join(right)}"
 
 
-def _check_free(value: Any, keys: tuple[str, ...]) -> None:
-    """A value of any kind; what JSON does not have could not be sent."""
-    if isinstance(value, dict):
-        for key, inner in cast("dict[str, Any]", value).items():
-            _check_free(inner, (*keys, key))
-    elif isinstance(value, list):
-        for inner in cast("list[object]", value):
-            _check_free(inner, keys)
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise BadKey(keys, f"{value} is no number that JSON has")
-    elif isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
-        raise BadKey(keys, "the number is too large")
-    elif not isinstance(value, str | int | float):
-        raise BadKey(keys, f"JSON has no dates; write it in quotes: '{quote(str(value), 40)}'")
-
-
-def _words(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
@@ -315,44 +287,3 @@ def _words(value: Any) -> str:
     if isinstance(value, list):
         return "a list"
     return f"the text '{quote(value, 40)}'" if isinstance(value, str) else quote(str(value), 40)
-
-
-def _merge(table: Any, wanted: Mapping[str, Any]) -> None:
-    for key in [key for key in table if key not in wanted]:
-        del table[key]
-    for key, value in wanted.items():
-        old: Any = table.get(key)
-        if _is_table(value) and _is_table(old):
-            _merge(old, value)
-        elif not same_json(_bare(old), value):
-            table[key] = _item(value)
-
-
-def _item(value: Any) -> Any:
-    """A text with quotes in it, as JSON is, stands without escapes where it can."""
-    import tomlkit
-
-    if _is_table(value):
-        return {key: _item(inner) for key, inner in value.items()}
-    if (
-        isinstance(value, str)
-        and '"' in value
-        and value.isprintable()
-        and "'''" not in value
-        and not value.endswith("'")
-    ):
-        return tomlkit.string(value, literal=True, multiline="'" in value)
-    return value
-
-
-def same_json(one: object, other: object) -> bool:
-    """Both are the same in JSON too, where 1, 1.0 and true are not."""
-    return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
-
-
-def _is_table(value: object) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _bare(item: Any) -> Any:
-    return item.unwrap() if hasattr(item, "unwrap") else item

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sliphook.files.toml import BadKey
+from sliphook.files.toml import BadKey, check_json
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
@@ -22,7 +22,9 @@ from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
-class HookKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HookKeys(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What the user has decided about a plugin's subscriptions to one hook or event; a key that is not there leaves the plugin's own."""
 
     priority: Annotated[int | None, doc("high is asked first", 10)] = None
@@ -33,7 +35,9 @@ class HookKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     off: Annotated[bool, doc("true: the plugin is neither asked nor told", True)] = False
 
 
-class RecordedKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RecordedKeys(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """What was approved; `sliphook install` and `sliphook trust` write it."""
 
     path: Annotated[str, doc("the executable, symbolic links resolved", "/home/ada/bin/guard")]
@@ -48,7 +52,9 @@ class RecordedKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     ]
 
 
-class PluginKeys(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PluginKeys(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
     """An installed plugin's file, `NAME.toml`."""
 
     enabled: Annotated[bool, doc("false: it is not started, and guards nothing", True)] = True
@@ -84,6 +90,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
     Raises:
         BadKey: something cannot be; the user is at fault.
     """
+    check_json(keys.config, ("config",))
     for name in keys.env:
         why = why_not_granted(name)
         if why is not None:

@@ -16,7 +16,8 @@ from typing import Final
 from sliphook.files import paths
 from sliphook.files.atomic import Busy, locked
 from sliphook.files.ownership import why_unsafe
-from sliphook.files.toml import TomlError, change_toml, parse_toml, same_json, text_of
+from sliphook.files.toml import TomlError, parse_toml, text_of
+from sliphook.files.toml_edit import change_toml, same_json
 from sliphook.plugin.spec import PluginSpec
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS, nearest

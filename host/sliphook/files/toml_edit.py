@@ -1,0 +1,90 @@
+"""TOML files changed by a program: what stays keeps its place, its looks and its comments."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sliphook.quoting import quote
+
+from .atomic import write_atomically
+from .toml import TomlError
+
+
+def change_toml(
+    path: Path, old: str | None, wanted: Mapping[str, Any], *, heading: str = ""
+) -> None:
+    """Write `wanted` to the file.
+
+    What was there already and stays keeps its place, its looks and its comments.
+
+    Args:
+        path: the file.
+        old: its text until now; None where it is new.
+        wanted: all of its keys.
+        heading: comment lines at the top of a new file.
+
+    Raises:
+        OSError: it cannot be written; the old one is as it was.
+        TomlError: the old text is no TOML, or laid out so that it cannot be changed by a program.
+    """
+    import tomlkit
+    import tomlkit.exceptions
+
+    try:
+        document = tomlkit.parse(heading if old is None else old)
+        _merge(document, wanted)
+        text = document.as_string()
+        same = tomllib.loads(text) == wanted
+    except (tomlkit.exceptions.TOMLKitError, tomllib.TOMLDecodeError):
+        same, text = False, ""
+    if not same:
+        raise TomlError(
+            f"{quote(str(path), 200)} is laid out so that a program cannot change it; change it by hand"
+        )
+    write_atomically(path, text)
+
+
+def _merge(table: Any, wanted: Mapping[str, Any]) -> None:
+    for key in [key for key in table if key not in wanted]:
+        del table[key]
+    for key, value in wanted.items():
+        old: Any = table.get(key)
+        if _is_table(value) and _is_table(old):
+            _merge(old, value)
+        elif not same_json(_bare(old), value):
+            table[key] = _item(value)
+
+
+def _item(value: Any) -> Any:
+    """A text with quotes in it, as JSON is, stands without escapes where it can."""
+    import tomlkit
+
+    if _is_table(value):
+        return {key: _item(inner) for key, inner in value.items()}
+    if (
+        isinstance(value, str)
+        and '"' in value
+        and value.isprintable()
+        and "'''" not in value
+        and not value.endswith("'")
+    ):
+        return tomlkit.string(value, literal=True, multiline="'" in value)
+    return value
+
+
+def same_json(one: object, other: object) -> bool:
+    """Both are the same in JSON too, where 1, 1.0 and true are not."""
+    return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
+
+
+def _is_table(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _bare(item: Any) -> Any:
+    return item.unwrap() if hasattr(item, "unwrap") else item
