@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.plugin.manifest import ManifestError, ReadManifest, Route, read_manifest, read_tools
+from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.manifest import ReadManifest, Route, read_manifest
+from sliphook.plugin.tools import read_tools
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolSpec, string_fields
 from sliphook_sdk.protocol.describe import example_of
 

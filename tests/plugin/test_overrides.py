@@ -11,7 +11,8 @@ import pytest
 
 from sliphook.dispatch.outcome import Outcome
 from sliphook.dispatch.policy import Result, Round, Subscriber, dispatch
-from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.overrides import apply_overrides, recorded_manifest
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook_sdk.protocol import CATALOGUE, Manifest, Payload, Subscription

@@ -15,7 +15,8 @@ import pytest
 import trio
 
 from sliphook import PluginHost, PluginStatus
-from sliphook.process import child
+from sliphook.process import spawn as spawning
+from sliphook.process.child import ChildProcess
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S, Workshop, case_of, until
 
@@ -158,7 +159,7 @@ async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(
         )
         return child
 
-    spawn = child.spawn
+    spawn = spawning.spawn
     monkeypatch.setattr("sliphook.plugin.launch.spawn", spawn_and_block)
     subscription = {"event": "pre_tool_call", "timeout_s": 0.1}
     guard = shop.program(
@@ -300,10 +301,10 @@ async def test_a_fault_of_the_host_costs_the_plugin_alone_and_is_no_dead_end(
     probe, other = shop.program(), shop.program("other", tools=["look"])
     faults = [probe]
 
-    async def faulty(path: Path, **settings: Any) -> child.ChildProcess:
+    async def faulty(path: Path, **settings: Any) -> ChildProcess:
         if path == probe.path and faults:
             raise RuntimeError("boom")
-        return await child.spawn(path, **settings)
+        return await spawning.spawn(path, **settings)
 
     monkeypatch.setattr("sliphook.plugin.launch.spawn", faulty)
     with trio.fail_after(WAIT_S):

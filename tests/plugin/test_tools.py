@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sliphook.plugin.manifest import PluginTool
-from sliphook.plugin.tools import ToolTable
+from sliphook.plugin.tools import PluginTool, ToolTable
 
 
 def tool(name: str, description: str = "") -> PluginTool:

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from sliphook import PluginHost
-from sliphook.process import child
+from sliphook.process import spawn as spawning
 from tests.programs import EVERYTHING, WAIT_S, Workshop, group_lives, stop, until
 
 GRACE_S = 0.3
@@ -132,7 +132,7 @@ async def test_in_a_hurry(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> No
             host.kill()
             return await spawn(*args, **options)
 
-        spawn = child.spawn
+        spawn = spawning.spawn
         monkeypatch.setattr("sliphook.plugin.launch.spawn", kill_and_spawn)
         host = PluginHost([probe.path])
         async with host:

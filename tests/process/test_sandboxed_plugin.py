@@ -11,9 +11,10 @@ import pytest
 import trio
 
 from sliphook import PluginHost, PluginSpec
-from sliphook.process.child import ChildProcess, spawn
+from sliphook.process.child import ChildProcess
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.sandbox import why_no_sandbox
+from sliphook.process.spawn import spawn
 
 WAIT_S = 20
 

@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
-from sliphook.plugin.manifest import PluginTool, Route
+from sliphook.plugin.manifest import Route
+from sliphook.plugin.tools import PluginTool
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import (

@@ -9,7 +9,8 @@ from typing import Any
 
 import trio
 
-from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.quoting import quote
 from sliphook.trace.record import TraceSink
 from sliphook.wire import envelope

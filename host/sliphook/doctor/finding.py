@@ -8,7 +8,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.spec import PluginStatus
 from sliphook.registry import Broken, Registered
 from sliphook.settings import Settings

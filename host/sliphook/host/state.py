@@ -16,9 +16,9 @@ from sliphook.dispatch.policy import Audience, Subscriber
 from sliphook.files.paths import plugin_data
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.lifecycle import State
-from sliphook.plugin.manifest import PluginTool, ReadManifest
+from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.supervisor import HostServices
-from sliphook.plugin.tools import ToolTable
+from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder, safe_name
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.plugin_calls import PluginCalls

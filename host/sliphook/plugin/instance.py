@@ -16,7 +16,7 @@ import trio
 
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for
-from sliphook.process.shutdown import NO_PARAMS, bury, drain, terminate
+from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
 from sliphook.process.stderr import LINES_PER_SECOND, StderrTail
 from sliphook.quoting import quote
 from sliphook.transport.call import Call, CallStatus
@@ -97,7 +97,6 @@ class Instance:
         self._warnings = RateLimit(MAX_LOG_PER_SECOND, 1.0)
 
     # -- its end
-    # -------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Begin to end it politely."""
@@ -117,7 +116,6 @@ class Instance:
         self._over.set()
 
     # -- its life
-    # ------------------------------------------------------------------------------------------------
 
     async def run(self, initialize: msgspec.Raw) -> None:
         """Shake hands, then live until something ends it.
@@ -149,7 +147,7 @@ class Instance:
                 nursery.cancel_scope.cancel()
         finally:
             with trio.CancelScope(shield=True):
-                await self._bury()
+                await self._clean_up()
 
     def _initialized(self, call: Call) -> None:
         if self.stopped or self.why is not None:
@@ -218,10 +216,10 @@ class Instance:
                 self._recorder.life("stderr", body=line.encode())
         return len(data)
 
-    async def _bury(self) -> None:
+    async def _clean_up(self) -> None:
         """It has ended or has to: its group is killed, it is reaped, and what it left in the pipes is read."""
         by_itself = self.why is None and not self.stopped
-        returncode = await bury(
+        returncode = await reap(
             self._process, self._owner.name, grace_s=DYING_S if by_itself else 0.0
         )
         self.connection.read_rest()
@@ -266,7 +264,6 @@ class Instance:
             self._owner.log_line("warning", message)
 
     # -- what its connection tells (see ConnectionOwner)
-    # -----------------------------------------------------------
 
     def heard(self) -> None:
         """A message came."""

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from sliphook.process.child import Changed, Process, Refused, spawn
+from sliphook.process.child import Process
 from sliphook.process.environment import plugin_environment
 from sliphook.process.reaper import OrphanReaper
+from sliphook.process.spawn import Changed, Refused, spawn
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginInfo, SessionInfo
 from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS

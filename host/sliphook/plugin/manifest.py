@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any, Final, Literal, get_args
+from collections.abc import Collection
+from typing import Final, get_args
 
 import msgspec
 
-from sliphook.errors import SliphookError
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import (
     CATALOGUE,
-    NAME_PATTERNS,
     RESERVED_COMMANDS,
     CommandSpec,
     Entry,
@@ -26,7 +23,6 @@ from sliphook_sdk.protocol import (
     OnFailure,
     Payload,
     Subscription,
-    ToolSpec,
     Uses,
     nearest,
     string_fields,
@@ -35,22 +31,13 @@ from sliphook_sdk.protocol.limits import (
     HOOK_TIMEOUT_S,
     MAX_PATTERN_CHARS,
     MAX_PATTERNS,
-    MAX_SCHEMA_BYTES,
     MAX_SUBSCRIPTIONS,
-    MAX_TIMEOUT_S,
-    MAX_TOOLS,
     MAX_VARIABLES,
-    MIN_TIMEOUT_S,
     PROTOCOL_VERSIONS,
-    TOOL_TIMEOUT_S,
 )
 
-
-class ManifestError(SliphookError):
-    """The manifest is not acceptable.
-
-    The plugin's author is at fault; str() is one line that says what and where.
-    """
+from .checks import ManifestError, check_name, check_timeout, refuse_doubles
+from .tools import PluginTool, read_tools
 
 
 class _Version(msgspec.Struct):
@@ -103,15 +90,6 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
             if not isinstance(value, str) or not pattern.globs.fits(value):
                 return False
         return True
-
-
-class PluginTool(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool of a plugin with every default filled in."""
-
-    name: str
-    description: str
-    input_schema: dict[str, Any]
-    timeout_s: float
 
 
 class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,7 +159,7 @@ def read_manifest(
             raise ManifestError(
                 f"the command /{command.name} is the agent's own; give it another name"
             )
-    _refuse_doubles("command", (command.name for command in commands))
+    refuse_doubles("command", (command.name for command in commands))
     if len(wire.env or ()) > MAX_VARIABLES:
         raise ManifestError(
             f"it wants {len(wire.env or ()):,} environment variables; at most {MAX_VARIABLES} are allowed"
@@ -189,7 +167,7 @@ def read_manifest(
     for want in wire.env or ():
         if (why := why_not_granted(want.name)) is not None:
             raise ManifestError(f"env: {why}")
-    _refuse_doubles("variable", (want.name for want in wire.env or ()))
+    refuse_doubles("variable", (want.name for want in wire.env or ()))
     return ReadManifest(
         wire=wire,
         routes={name: tuple(found) for name, found in routes.items()},
@@ -198,62 +176,6 @@ def read_manifest(
         uses=frozenset(wire.uses or ()),
         env=tuple(wire.env or ()),
     )
-
-
-def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
-    """Check a set of tools, from the manifest or `host/tools`.
-
-    Raises:
-        ManifestError: a name, a schema or a timeout is not acceptable, or a name stands twice.
-    """
-    if len(specs) > MAX_TOOLS:
-        raise ManifestError(f"it offers {len(specs):,} tools; at most {MAX_TOOLS} are allowed")
-    for spec in specs:
-        check_name("tool", spec.name)
-        if spec.input_schema is not None and spec.input_schema.get("type", "object") != "object":
-            raise ManifestError(f"the input_schema of the tool {spec.name} must describe an object")
-        size = len(msgspec.json.encode(spec.input_schema))
-        if size > MAX_SCHEMA_BYTES:
-            raise ManifestError(
-                f"the input_schema of the tool {spec.name} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}"
-            )
-    _refuse_doubles("tool", (spec.name for spec in specs))
-    return tuple(
-        PluginTool(
-            name=spec.name,
-            description=spec.description or "",
-            input_schema={"type": "object", **(spec.input_schema or {})},
-            timeout_s=TOOL_TIMEOUT_S
-            if spec.timeout_s is None
-            else check_timeout(spec.timeout_s, f"the tool {spec.name}"),
-        )
-        for spec in specs
-    )
-
-
-def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
-    """Refuse a name that does not fit the protocol's pattern.
-
-    Raises:
-        ManifestError: it does not.
-    """
-    if re.fullmatch(NAME_PATTERNS[what], name) is None:
-        raise ManifestError(
-            f"the {what}'s name '{quote(name, 40)}' does not fit {NAME_PATTERNS[what]}"
-        )
-
-
-def check_timeout(timeout_s: float, where: str, *, field: str = "timeout_s") -> float:
-    """Refuse a timeout that is out of range; nothing is clamped silently.
-
-    Raises:
-        ManifestError: zero, negative, no number, too short or too long.
-    """
-    if math.isnan(timeout_s) or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
-        raise ManifestError(
-            f"{field} of {where} is {timeout_s}; it must be {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g}"
-        )
-    return timeout_s
 
 
 def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> Route | None:
@@ -347,14 +269,6 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
             f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern"
         )
     return Pattern(field, Globs(alternatives), frozenset(alternatives))
-
-
-def _refuse_doubles(what: str, names: Iterable[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ManifestError(f"the {what} {name} is declared twice")
-        seen.add(name)
 
 
 _WORDS: Final = {"mode": get_args(Kind), "on_failure": get_args(OnFailure), "uses": get_args(Uses)}

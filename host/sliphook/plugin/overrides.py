@@ -11,7 +11,8 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, nearest
 
 from .approval import asks_for_more
-from .manifest import ManifestError, ReadManifest, Route, check_timeout, read_manifest
+from .checks import ManifestError, check_timeout
+from .manifest import ReadManifest, Route, read_manifest
 from .spec import Override, PluginSpec
 
 

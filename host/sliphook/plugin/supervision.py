@@ -14,17 +14,19 @@ from typing import Literal
 import msgspec
 import trio
 
-from sliphook.process.child import CannotStart, Process, Refused
+from sliphook.process.child import Process
+from sliphook.process.spawn import CannotStart, Refused
 from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
 from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
 from sliphook.transport.transport_recorder import TransportRecorder
 
+from .checks import ManifestError
 from .instance import Instance
 from .launch import launch, with_advice
 from .lifecycle import RestartPolicy, State, Target, Trigger, move
-from .manifest import ManifestError, Route
+from .manifest import Route
 from .overrides import AsksForMore, read_declared, recorded_manifest
 from .pending import PendingRequests
 from .secrets import secret_values

@@ -1,4 +1,4 @@
-"""Pure: which tool belongs to which plugin, for all sessions or for one, and who may have a name."""
+"""Pure: the tools and commands of plugins: how they are declared, and which plugin has which name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from typing import Any
 
 import msgspec
 
-from .manifest import PluginTool
+from sliphook_sdk.protocol import ToolSpec
+from sliphook_sdk.protocol.limits import MAX_SCHEMA_BYTES, MAX_TOOLS, TOOL_TIMEOUT_S
+
+from .checks import ManifestError, check_name, check_timeout, refuse_doubles
 
 
-class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool that the model may be offered."""
+class PluginTool(msgspec.Struct, frozen=True, kw_only=True):
+    """One tool of a plugin with every default filled in."""
 
     name: str
     description: str
     input_schema: dict[str, Any]
-    plugin: str
     timeout_s: float
+
+
+class ToolOffer(PluginTool, frozen=True, kw_only=True):
+    """One tool that the model may be offered, with the plugin that has it."""
+
+    plugin: str
 
     def openai(self) -> dict[str, Any]:
         """The tool in the shape of OpenAI's chat completions."""
@@ -45,20 +53,53 @@ class CommandOffer(msgspec.Struct, frozen=True, kw_only=True):
     plugin: str
 
 
+def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
+    """Check a set of tools, from the manifest or `host/tools`.
+
+    Raises:
+        ManifestError: a name, a schema or a timeout is not acceptable, or a name stands twice.
+    """
+    if len(specs) > MAX_TOOLS:
+        raise ManifestError(f"it offers {len(specs):,} tools; at most {MAX_TOOLS} are allowed")
+    for spec in specs:
+        check_name("tool", spec.name)
+        if spec.input_schema is not None and spec.input_schema.get("type", "object") != "object":
+            raise ManifestError(f"the input_schema of the tool {spec.name} must describe an object")
+        size = len(msgspec.json.encode(spec.input_schema))
+        if size > MAX_SCHEMA_BYTES:
+            raise ManifestError(
+                f"the input_schema of the tool {spec.name} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}"
+            )
+    refuse_doubles("tool", (spec.name for spec in specs))
+    return tuple(
+        PluginTool(
+            name=spec.name,
+            description=spec.description or "",
+            input_schema={"type": "object", **(spec.input_schema or {})},
+            timeout_s=TOOL_TIMEOUT_S
+            if spec.timeout_s is None
+            else check_timeout(spec.timeout_s, f"the tool {spec.name}"),
+        )
+        for spec in specs
+    )
+
+
 class ToolTable:
     """The tools of all plugins, by plugin and scope; the scope None is every session."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._reserved = frozenset(reserved)
-        self._tools: dict[str, dict[str | None, tuple[PluginTool, ...]]] = {}
+        self._tools: dict[str, dict[str | None, tuple[ToolOffer, ...]]] = {}
 
     def is_reserved(self, name: str) -> bool:
-        """The agent has the name."""
+        """The name belongs to the agent."""
         return name in self._reserved
 
     def replace(self, plugin: str, session_id: str | None, tools: Sequence[PluginTool]) -> None:
         """Put `tools` in the place of the plugin's tools of that scope."""
-        self._tools.setdefault(plugin, {})[session_id] = tuple(tools)
+        self._tools.setdefault(plugin, {})[session_id] = tuple(
+            ToolOffer(**msgspec.structs.asdict(tool), plugin=plugin) for tool in tools
+        )
 
     def remove(self, plugin: str) -> None:
         """Forget the plugin's tools of every scope."""
@@ -70,7 +111,7 @@ class ToolTable:
             scopes.pop(session_id, None)
 
     def holder(self, name: str, *, besides: str) -> str | None:
-        """Who else has the name: a plugin, `the agent`, or None."""
+        """The other owner of the name: a plugin, `the agent`, or None."""
         if name in self._reserved:
             return "the agent"
         for plugin, scopes in self._tools.items():
@@ -81,23 +122,18 @@ class ToolTable:
         return None
 
     def offers(self, session_id: str | None) -> list[ToolOffer]:
-        """The tools of a session: its own and those of every session.
-
-        Of one name the session's own counts.
-        """
+        """The tools of a session: a session's tool hides a global one of the same name."""
         found: dict[str, ToolOffer] = {}
-        for plugin, scopes in self._tools.items():
+        for scopes in self._tools.values():
             for scope in dict.fromkeys((None, session_id)):
-                for tool in scopes.get(scope, ()):
-                    found[tool.name] = ToolOffer(
-                        name=tool.name,
-                        description=tool.description,
-                        input_schema=tool.input_schema,
-                        plugin=plugin,
-                        timeout_s=tool.timeout_s,
-                    )
+                found.update((offer.name, offer) for offer in scopes.get(scope, ()))
         return list(found.values())
 
     def find(self, name: str, session_id: str | None) -> ToolOffer | None:
         """The tool of that name in the session, or None."""
-        return next((offer for offer in self.offers(session_id) if offer.name == name), None)
+        for scope in dict.fromkeys((session_id, None)):
+            for scopes in self._tools.values():
+                for offer in scopes.get(scope, ()):
+                    if offer.name == name:
+                        return offer
+        return None

@@ -84,7 +84,7 @@ async def _until_first(*waits: Callable[[], Awaitable[object]]) -> None:
             nursery.start_soon(one, wait, nursery.cancel_scope)
 
 
-async def bury(process: Process, name: str, *, grace_s: float) -> int | None:
+async def reap(process: Process, name: str, *, grace_s: float) -> int | None:
     """Kill what is left of the group and reap the leader; what it wrote stays readable.
 
     Args:

@@ -8,12 +8,13 @@ import msgspec
 import trio
 
 from sliphook.errors import SliphookError
+from sliphook.plugin.checks import ManifestError
 from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction, launch
-from sliphook.plugin.manifest import ManifestError, ReadManifest, read_manifest
+from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.spec import PluginSpec
-from sliphook.process.child import CannotStart
 from sliphook.process.reaper import OrphanReaper
+from sliphook.process.spawn import CannotStart
 from sliphook.process.stderr import StderrTail
 from sliphook.transport.deadlines import Deadlines
 from sliphook_sdk.protocol import PluginInfo

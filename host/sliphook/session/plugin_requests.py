@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from sliphook.dispatch.outcome import Context
-from sliphook.plugin.manifest import ManifestError, PluginTool, read_tools
+from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.tools import PluginTool, read_tools
 from sliphook.quoting import quote
 from sliphook.transport.rate_limit import RateLimit
 from sliphook.wire.decoding import DECODE_ERRORS

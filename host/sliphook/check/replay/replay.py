@@ -13,9 +13,9 @@ import trio
 
 from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction
-from sliphook.process.child import CannotStart, spawn
 from sliphook.process.environment import plugin_environment
 from sliphook.process.reaper import OrphanReaper
+from sliphook.process.spawn import CannotStart, spawn
 from sliphook.process.stderr import StderrTail
 from sliphook.trace.record import TraceSink
 from sliphook.trace.redact import REDACTED

@@ -106,7 +106,8 @@ def command(
 
 def _more(old: Registered, manifest: ReadManifest) -> list[str]:
     from sliphook.plugin.approval import asks_for_more
-    from sliphook.plugin.manifest import ManifestError, read_manifest
+    from sliphook.plugin.checks import ManifestError
+    from sliphook.plugin.manifest import read_manifest
     from sliphook.wire import envelope
 
     try:

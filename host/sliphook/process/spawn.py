@@ -1,0 +1,239 @@
+"""Start a child process: in a thread, as the leader of a session, checked against its approved hash.
+
+The thread hands the child over to the task that asked for it. If that task was cancelled meanwhile,
+the child is killed at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import trio
+
+from sliphook.errors import SliphookError
+from sliphook.files.held_file import Abandoned, HeldFile, Seal, Unreadable
+from sliphook.files.ownership import why_unsafe
+from sliphook.quoting import quote
+
+from .child import CHANGED_MEANWHILE, ChildProcess
+from .diagnosis import explain_spawn_error, why_not_startable
+from .reaper import OrphanReaper
+from .sandbox import command_for, why_no_sandbox
+
+TEXT_BUSY_S = 2.0
+"""How long a file that is still being written (ETXTBSY) is tried again."""
+_spawns = trio.CapacityLimiter(8)
+
+
+class CannotStart(SliphookError):
+    """The program could not be started; trying again will not help. str() is one line that says what to do."""
+
+
+class Refused(CannotStart):
+    """The program is not to be started as things are."""
+
+
+class Changed(Refused):
+    """The program is not the one that was approved.
+
+    Args:
+        what: what is wrong.
+        hashes: more about it, long, to stand behind everything else.
+    """
+
+    def __init__(self, what: str, hashes: str = "") -> None:
+        super().__init__(what)
+        self.hashes = hashes
+
+
+class _Handover:
+    """A child on its way from the thread that started it to a task that may have been cancelled meanwhile."""
+
+    def __init__(self, reaper: OrphanReaper, sandboxed: bool) -> None:
+        self._reaper = reaper
+        self._sandboxed = sandboxed
+        self._lock = threading.Lock()
+        self._popen: subprocess.Popen[bytes] | None = None
+        self._abandoned = False
+        self.approved: tuple[Path, Seal] | None = None
+
+    @property
+    def abandoned(self) -> bool:
+        return self._abandoned
+
+    def deliver(self, popen: subprocess.Popen[bytes]) -> None:
+        self._reaper.add(popen.pid)
+        with self._lock:
+            if not self._abandoned:
+                self._popen = popen
+                return
+        _destroy(popen, self._reaper)
+
+    def abandon(self) -> None:
+        with self._lock:
+            self._abandoned = True
+            popen, self._popen = self._popen, None
+        if popen is not None:
+            _destroy(popen, self._reaper)
+
+    def take(self) -> ChildProcess:
+        assert self._popen is not None
+        return ChildProcess(
+            self._popen, self._reaper, sandboxed=self._sandboxed, approved=self.approved
+        )
+
+
+def _destroy(popen: subprocess.Popen[bytes], reaper: OrphanReaper) -> None:
+    os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the id is still its own
+    reaper.remove(popen.pid)
+    popen.wait()
+    for pipe in (popen.stdin, popen.stdout, popen.stderr):
+        if pipe is not None:
+            pipe.close()
+
+
+async def spawn(
+    path: Path,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    reaper: OrphanReaper,
+    sandbox: bool = False,
+    sha256: str | None = None,
+) -> ChildProcess:
+    """Start `path` without arguments and without a shell.
+
+    Runs in a thread; if the caller is cancelled, what was started is killed.
+
+    Args:
+        path: the executable.
+        cwd: its folder; it is made where it is missing.
+        env: its whole environment.
+        reaper: is told of its process group.
+        sandbox: start it without a network and with `cwd` alone to write to (see `sandbox`), or not
+            at all.
+        sha256: of the file that was approved; None: whatever is there is started.
+
+    Raises:
+        Changed: it is another file than the approved one, or became another while it was started.
+        Refused: it cannot have the sandbox that it is to be in; others than the user could change
+            the file that was approved.
+        CannotStart: with the reason; a file that is being written is waited for, at most
+            `TEXT_BUSY_S`.
+    """
+    handover = _Handover(reaper, sandbox)
+    try:
+        await trio.to_thread.run_sync(
+            partial(_spawn, path, cwd, dict(env), handover, sandbox, sha256),
+            abandon_on_cancel=True,
+            limiter=_spawns,
+        )
+    except BaseException:
+        handover.abandon()
+        raise
+    try:
+        return handover.take()
+    except OSError as error:
+        handover.abandon()
+        raise CannotStart(explain_spawn_error(path, error)) from None
+
+
+def _spawn(
+    path: Path,
+    cwd: Path,
+    env: dict[str, str],
+    handover: _Handover,
+    sandbox: bool,
+    sha256: str | None,
+) -> None:
+    why = why_not_startable(path)
+    if why is not None:
+        raise CannotStart(why)
+    try:
+        cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise CannotStart(
+            f"its data folder {quote(str(cwd))} cannot be made: {error.strerror}"
+        ) from None
+    if sandbox and (why := why_no_sandbox(cwd)) is not None:
+        raise Refused(f"it is to run in a sandbox: {why}")
+    command = command_for(path, cwd) if sandbox else [str(path.absolute())]
+    if sha256 is None:
+        _popen(path, command, None, cwd, env, handover)
+        return
+    if cwd.is_symlink():
+        raise Refused(
+            f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere; put a folder there"
+        )
+    held = _held(path, sha256, handover)
+    try:
+        handover.approved = path, held.seal
+        _popen(path, command, None if sandbox else held.by_descriptor, cwd, env, handover)
+        if not held.is_as_it_was():  # whoever waits for the handover ends what was started
+            raise Changed(CHANGED_MEANWHILE.format(path=quote(str(path))))
+    finally:
+        held.close()
+
+
+def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
+    """The approved file, held open; nobody else could have written to it."""
+    why = why_unsafe(path)
+    if why is not None:
+        raise Refused(why)
+    try:
+        held = HeldFile(path, lambda: handover.abandoned)
+    except Unreadable as error:
+        raise Refused(
+            f"{error}; what cannot be read cannot be compared with what was approved"
+        ) from None
+    except Abandoned:
+        raise CannotStart("it is not wanted any more") from None
+    if held.sha256 != sha256:
+        held.close()
+        raise Changed(
+            f"its file {quote(str(path))} has changed",
+            f" (approved was sha256 {sha256}, now it is {held.sha256})",
+        )
+    return held
+
+
+def _popen(
+    path: Path,
+    command: list[str],
+    executable: str | None,
+    cwd: Path,
+    env: dict[str, str],
+    handover: _Handover,
+) -> None:
+    give_up = time.monotonic() + TEXT_BUSY_S
+    while not handover.abandoned:
+        try:
+            popen = subprocess.Popen(
+                command,
+                executable=executable,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=cwd,
+                env=env,
+                bufsize=0,
+                close_fds=True,
+                start_new_session=True,
+            )
+        except OSError as error:
+            if error.errno == errno.ETXTBSY and time.monotonic() < give_up:
+                time.sleep(0.02)
+                continue
+            raise CannotStart(explain_spawn_error(path, error)) from None
+        except ValueError as error:
+            raise CannotStart(f"{quote(str(path))} cannot be started: {error}") from None
+        handover.deliver(popen)
+        return
