@@ -265,12 +265,7 @@ class Connection:
             self._unsent_replies -= 1
             self._rpc.answered(item.reply_to)
         if self._recorder is not None:
-            self._recorder.sent(
-                body_of(item.frame),
-                item.method,
-                item.call.id if item.call is not None else item.reply_to,
-                item.call,
-            )
+            self._recorder.sent(body_of(item.frame), item.method, item.reply_to, item.call)
 
     def lost(self, item: Item) -> None:
         """An event had to go, the queue is full."""

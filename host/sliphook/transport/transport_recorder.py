@@ -1,6 +1,6 @@
-"""What the trace is told of one plugin.
+"""The trace records of one plugin's wire and process.
 
-Where there is no trace, the caller has None instead of a `TransportRecorder` and pays nothing.
+Without a trace, the caller holds None instead of a `TransportRecorder` and pays nothing.
 """
 
 from __future__ import annotations
@@ -21,122 +21,105 @@ from .call import Call
 _V = TypeVar("_V")
 
 MAX_REMEMBERED: Final = 1_000
-"""Requests of which something may still come, remembered for each plugin; the oldest is forgotten first."""
+"""Requests remembered for each plugin because an answer may still come; the oldest goes first."""
 
 
 class TransportRecorder:
     """Makes the records of one plugin.
 
     Attributes:
-        plugin: its name; it may change once, when the plugin says its own.
-        conceals_config: what of its settings is secret is not known yet, so its `initialize` is
-            recorded without them.
+        plugin: its name; it may change once, when the manifest gives another.
+        conceals_config: True until the host knows which settings are secret; `initialize` is then
+            recorded without settings.
     """
 
     def __init__(self, sink: TraceSink, plugin: str) -> None:
-        self._sink = sink
+        self._take = sink.record
         self.plugin = plugin
         self.conceals_config = False
-        self._now = (
-            trio.lowlevel.current_clock().current_time
-        )  # `trio.current_time` finds it anew each time
+        # `trio.current_time` looks the clock up at every call
+        self._now = trio.lowlevel.current_clock().current_time
         self._given_up: dict[int | str, Call] = {}
         self._asked_s: dict[int | str, float] = {}
 
     def sent(
         self, body: bytes, method: str, request_id: int | str | None, call: Call | None
     ) -> None:
-        """The host wrote a message; a `request_id` without a call is that of the plugin's request that it answers."""
-        if method == "initialize" and self.conceals_config:
+        """The host wrote a message.
+
+        Args:
+            body: the JSON.
+            method: the method; for a reply that of the request.
+            request_id: the plugin's request that the message answers; None for a notification.
+            call: the host's request, if the message is one; `request_id` does not count then.
+        """
+        if self.conceals_config and method == "initialize":
             body = _without_config(body)
         now_s = self._now()
-        asked_s = (
-            self._asked_s.pop(request_id, None) if call is None and request_id is not None else None
-        )
-        self._sink.record(
-            TraceRecord(
-                kind="message",
-                wall_s=time.time(),
-                mono_s=now_s,
-                plugin=self.plugin,
-                direction="to_plugin",
-                method=method,
-                id=request_id,
-                size=len(body),
-                elapsed_ms=None if asked_s is None else (now_s - asked_s) * 1000,
-                body=body,
-                session_id=None if call is None else call.session_id,
-                turn_id=None if call is None else call.turn_id,
-            )
-        )
+        if call is not None:
+            self._record("message", now_s, "to_plugin", body, call)
+            return
+        asked_s = self._asked_s.pop(request_id, None) if request_id is not None else None
+        elapsed_ms = None if asked_s is None else (now_s - asked_s) * 1000
+        self._record("message", now_s, "to_plugin", body, None, method, request_id, elapsed_ms)
 
     def received(self, body: bytes, message: envelope.Message, call: Call | None) -> None:
-        """The plugin wrote a valid message; `call` is what a reply answers."""
+        """The plugin wrote a valid message; `call` is the request that a reply answers."""
         now_s = self._now()
         if isinstance(message, envelope.Reply):
-            verdict = f"error {message.error.code}" if message.error is not None else None
-            self._answer("message", now_s, body, message.id, call, verdict=verdict)
+            elapsed_ms = None if call is None else call.so_far_ms(now_s)
+            verdict = None if message.error is None else f"error {message.error.code}"
+            self._record(
+                "message", now_s, "from_plugin", body, call, None, message.id, elapsed_ms, verdict
+            )
             return
         request_id = message.id if isinstance(message, envelope.Request) else None
         if request_id is not None:
             _remember(self._asked_s, request_id, now_s)
-        self._sink.record(
-            TraceRecord(
-                kind="message",
-                wall_s=time.time(),
-                mono_s=now_s,
-                plugin=self.plugin,
-                direction="from_plugin",
-                method=message.method,
-                id=request_id,
-                size=len(body),
-                body=body,
-            )
-        )
+        self._record("message", now_s, "from_plugin", body, None, message.method, request_id)
 
     def settled(self, call: Call) -> None:
         """The host ended a call without a reply: timed out, cancelled, crashed."""
         if call.written:
             _remember(self._given_up, call.id, call)
-        self._sink.record(
-            TraceRecord(
-                kind="settled",
-                wall_s=time.time(),
-                mono_s=self._now(),
-                plugin=self.plugin,
-                method=call.method,
-                id=call.id,
-                verdict=call.status,
-                note=call.why if call.why != call.status else None,
-                elapsed_ms=call.so_far_ms(),
-                session_id=call.session_id,
-                turn_id=call.turn_id,
-            )
+        now_s = self._now()
+        self._record(
+            "settled",
+            now_s,
+            call=call,
+            elapsed_ms=call.so_far_ms(now_s),
+            verdict=call.status,
+            note=call.why if call.why != call.status else None,
         )
 
     def late(self, body: bytes, reply: envelope.Reply) -> None:
-        """An answer to a request that has ended already; one error is what the plugin has to answer to `$/cancelRequest`."""
+        """The plugin answered a request that had ended already.
+
+        The protocol wants one such answer: the error REQUEST_CANCELLED after `$/cancelRequest`.
+        """
+        now_s = self._now()
         call = self._given_up.pop(reply.id, None)
-        if (
-            call is not None
-            and reply.error is not None
-            and reply.error.code == int(ErrorCode.REQUEST_CANCELLED)
-        ):
-            self._answer(
-                "late", self._now(), body, reply.id, call, verdict="cancelled", note="as asked"
-            )
-        else:
-            self._answer(
-                "late", self._now(), body, reply.id, call, note="the request has ended already"
-            )
+        code = None if reply.error is None else reply.error.code
+        as_asked = call is not None and code == int(ErrorCode.REQUEST_CANCELLED)
+        self._record(
+            "late",
+            now_s,
+            "from_plugin",
+            body,
+            call,
+            request_id=reply.id,
+            elapsed_ms=None if call is None else call.so_far_ms(now_s),
+            verdict="cancelled" if as_asked else None,
+            note="as asked" if as_asked else "the request has ended already",
+        )
 
     def dropped(self, body: bytes, method: str, why: str) -> None:
         """A message was given up before it was written."""
-        self._oddity("drop", "to_plugin", body, method, why)
+        self._record("drop", self._now(), "to_plugin", body, method=method, note=why)
 
     def oddity(self, kind: Kind, body: bytes, note: str) -> None:
-        """Something that the plugin wrote was stray or was refused."""
-        self._oddity(kind, "from_plugin", body, None, note)
+        """The plugin wrote something stray, or something that was refused."""
+        self._record(kind, self._now(), "from_plugin", body, note=note)
 
     def life(
         self,
@@ -147,68 +130,64 @@ class TransportRecorder:
         body: bytes | None = None,
     ) -> None:
         """The process or its state changed, or it wrote to stderr."""
-        self._sink.record(
-            TraceRecord(
-                kind=kind,
-                wall_s=time.time(),
-                mono_s=self._now(),
-                plugin=self.plugin,
-                verdict=verdict,
-                note=note,
-                body=body,
-            )
-        )
+        self._record(kind, self._now(), None, body, verdict=verdict, note=note)
 
-    def _answer(
+    def _record(
         self,
         kind: Kind,
         now_s: float,
-        body: bytes,
-        request_id: int | str,
-        call: Call | None,
-        *,
+        direction: Direction | None = None,
+        body: bytes | None = None,
+        call: Call | None = None,
+        method: str | None = None,
+        request_id: int | str | None = None,
+        elapsed_ms: float | None = None,
         verdict: str | None = None,
         note: str | None = None,
     ) -> None:
-        self._sink.record(
+        """Hand one record to the sink.
+
+        Runs for every message, so it takes no `**fields`: a Struct made of them costs ten times as
+        much.
+
+        Args:
+            kind: what happened.
+            now_s: the host's clock.
+            direction: None if nothing went over the wire; the record then has no size.
+            body: the bytes.
+            call: the host's request; it gives method, id, session and turn.
+            method: the method, without a call.
+            request_id: the id, without a call.
+            elapsed_ms: on what ends a request.
+            verdict: what came of it.
+            note: a sentence for people.
+        """
+        session_id = turn_id = None
+        if call is not None:
+            method, request_id = call.method, call.id
+            session_id, turn_id = call.session_id, call.turn_id
+        self._take(
             TraceRecord(
                 kind=kind,
                 wall_s=time.time(),
                 mono_s=now_s,
                 plugin=self.plugin,
-                direction="from_plugin",
-                method=None if call is None else call.method,
+                direction=direction,
+                method=method,
                 id=request_id,
-                size=len(body),
-                elapsed_ms=None if call is None else call.so_far_ms(now_s),
+                size=None if direction is None or body is None else len(body),
+                elapsed_ms=elapsed_ms,
                 verdict=verdict,
                 body=body,
                 note=note,
-                session_id=None if call is None else call.session_id,
-                turn_id=None if call is None else call.turn_id,
-            )
-        )
-
-    def _oddity(
-        self, kind: Kind, direction: Direction, body: bytes, method: str | None, note: str
-    ) -> None:
-        self._sink.record(
-            TraceRecord(
-                kind=kind,
-                wall_s=time.time(),
-                mono_s=self._now(),
-                plugin=self.plugin,
-                direction=direction,
-                method=method,
-                size=len(body),
-                body=body,
-                note=note,
+                session_id=session_id,
+                turn_id=turn_id,
             )
         )
 
 
 def body_of(frame: bytes) -> bytes:
-    """What a frame carries, without its header and the line end behind it."""
+    """The body of a frame, without its header and the line end after it."""
     return frame[frame.index(b"\r\n\r\n") + 4 : -1]
 
 
