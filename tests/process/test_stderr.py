@@ -8,20 +8,30 @@ from hypothesis import strategies as st
 from sliphook.process.stderr import StderrTail
 
 
+def err(*texts: str) -> list[tuple[str, str]]:
+    """What is logged for lines of stderr."""
+    return [("stderr", text) for text in texts]
+
+
+def left_out(count: str) -> list[tuple[str, str]]:
+    """What is logged about lines that are not."""
+    return [("warning", f"{count} lines on stderr were left out: more than 100 in 1 s")]
+
+
 def test_a_line_is_given_when_it_is_whole() -> None:
     tail = StderrTail()
-    assert tail.feed(b"one\ntw", 0.0) == ["one"]
-    assert tail.feed(b"o\r\n\nthree", 0.0) == ["two", ""]
-    assert tail.close(0.0) == ["three"]
+    assert tail.feed(b"one\ntw", 0.0) == err("one")
+    assert tail.feed(b"o\r\n\nthree", 0.0) == err("two", "")
+    assert tail.close(0.0) == err("three")
     assert tail.close(0.0) == []
     assert tail.lines == ("one", "two", "", "three")
 
 
 def test_no_line_can_steer_a_terminal_or_forge_another_line() -> None:
     tail = StderrTail()
-    assert tail.feed(b"\x1b[2Jgone\rERROR host: forged\x85\xc2\x85\xe2\x80\xaen\n", 0.0) == [
-        "\\x1b[2Jgone\\rERROR host: forged\\x85\\x85\\u202en",
-    ]
+    assert tail.feed(b"\x1b[2Jgone\rERROR host: forged\x85\xc2\x85\xe2\x80\xaen\n", 0.0) == err(
+        "\\x1b[2Jgone\\rERROR host: forged\\x85\\x85\\u202en"
+    )
 
 
 def test_the_last_twenty_lines_are_kept() -> None:
@@ -32,37 +42,48 @@ def test_the_last_twenty_lines_are_kept() -> None:
 
 def test_above_a_hundred_lines_a_second_lines_are_counted_and_not_logged() -> None:
     tail = StderrTail()
-    assert len(tail.feed(b"x\n" * 90, 5.0)) == 90
-    assert len(tail.feed(b"y\n" * 30, 5.9)) == 10
-    assert tail.suppressed == 20
+    assert tail.feed(b"x\n" * 90, 5.0) == err("x") * 90
+    assert tail.feed(b"y\n" * 30, 5.9) == err("y") * 10
     assert tail.feed(b"z\n", 5.99) == []
-    assert tail.feed(b"next second\n", 6.0) == ["next second"]
-    assert tail.suppressed == 21
+    assert tail.feed(b"next second\n", 6.0) == left_out("21") + err("next second")
     assert tail.lines[-2:] == ("z", "next second")
+    assert tail.close(6.0) == []
+
+
+def test_in_no_second_are_more_than_a_hundred_lines_logged() -> None:
+    tail = StderrTail()
+    assert len(tail.feed(b"x\n" * 100, 5.9)) == 100
+    assert tail.feed(b"x\n" * 100, 6.0) == []
+    assert tail.feed(b"x\n", 6.9) == left_out("100") + err("x")
 
 
 def test_a_flood_in_one_piece_is_counted_whole_and_its_end_is_kept() -> None:
     tail = StderrTail()
-    assert len(tail.feed(b"x\n" * 31_999 + b"last words\n", 1.0)) == 100
-    assert tail.suppressed == 31_900
+    assert tail.feed(b"x\n" * 31_999 + b"last words\n", 1.0) == err("x") * 100
     assert tail.lines[-1] == "last words"
+    assert tail.close(1.0) == left_out("31,900")
+
+
+def test_the_end_says_how_many_were_left_out_the_last_line_included() -> None:
+    tail = StderrTail()
+    assert tail.feed(b"x\n" * 110 + b"rest", 1.0) == err("x") * 100
+    assert tail.close(1.5) == left_out("11")
+    assert tail.close(1.5) == []
 
 
 def test_a_line_without_end_is_cut_and_not_kept_in_memory() -> None:
     tail = StderrTail()
-    (line,) = tail.feed(b"a" * 60_000, 0.0)
-    assert line == "a" * 999 + "…"
+    assert tail.feed(b"a" * 60_000, 0.0) == err("a" * 999 + "…")
     assert tail.feed(b"still of that line", 0.0) == []
-    assert tail.feed(b" and its end\nb\n", 0.0) == [
-        "b"
-    ]  # what is left of a secret that was cut would not be known as one
+    # what is left of a secret that was cut would not be known as one
+    assert tail.feed(b" and its end\nb\n", 0.0) == err("b")
 
 
 def test_a_line_of_a_thousand_wide_characters_is_one_line_in_however_many_pieces() -> None:
     tail = StderrTail()
     data = "語".encode() * 1_000
     assert tail.feed(data[:2_999], 0.0) == []
-    assert tail.feed(data[2_999:] + b"\n", 0.0) == ["語" * 1_000]
+    assert tail.feed(data[2_999:] + b"\n", 0.0) == err("語" * 1_000)
 
 
 @given(st.lists(st.binary(max_size=40)), st.data())

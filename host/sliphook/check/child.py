@@ -231,11 +231,12 @@ class Child:
                 self._say(self._tail.feed(bytes(data), trio.current_time()))
         self._say(self._tail.close(trio.current_time()))
 
-    def _say(self, lines: Sequence[str]) -> None:
+    def _say(self, lines: Sequence[tuple[str, str]]) -> None:
         if self._watched is None:
             return
-        for line in lines:
-            self._watched.recorder.life("stderr", body=line.encode())
+        for level, line in lines:
+            if level == "stderr":
+                self._watched.recorder.life("stderr", body=line.encode())
 
     async def _read(self) -> None:
         reader = FrameReader()

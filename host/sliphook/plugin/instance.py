@@ -17,7 +17,7 @@ import trio
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for
 from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
-from sliphook.process.stderr import LINES_PER_SECOND, StderrTail
+from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
 from sliphook.transport.call import Call, CallStatus
 from sliphook.transport.connection import Connection
@@ -93,7 +93,6 @@ class Instance:
         self._accepted = trio.Event()
         self._status: CallStatus = "crashed"
         self._last_words: str | None = None
-        self._unlogged = 0
         self._warnings = RateLimit(MAX_LOG_PER_SECOND, 1.0)
 
     # -- its end
@@ -201,18 +200,12 @@ class Instance:
         except OSError:
             return 0
         now_s = trio.current_time()
-        before = self._stderr.suppressed
         lines = self._stderr.feed(data, now_s) if data else self._stderr.close(now_s)
-        if self._unlogged and (lines or not data):
-            left_out = f"{self._unlogged:,} lines on stderr were left out: it wrote more than {LINES_PER_SECOND} in a second"
-            self._owner.log_line("warning", left_out)
-            self._unlogged = 0
-        self._unlogged += self._stderr.suppressed - before
         if data or lines:
             self._last_words = next(reversed(self._stderr.lines), None)
-        for line in lines:
-            self._owner.log_line("stderr", line)
-            if self._recorder is not None:
+        for level, line in lines:
+            self._owner.log_line(level, line)
+            if self._recorder is not None and level == "stderr":
                 self._recorder.life("stderr", body=line.encode())
         return len(data)
 
@@ -254,13 +247,10 @@ class Instance:
         )
 
     def _say_warning(self, message: str) -> None:
-        if self._warnings.allows():
-            left_out = self._warnings.take_left_out()
-            if left_out:
-                self._owner.log_line(
-                    "warning",
-                    f"{left_out:,} warnings were left out: more than {MAX_LOG_PER_SECOND} in a second",
-                )
+        if self._warnings.allows(trio.current_time()):
+            left_out = self._warnings.take_left_out("warnings")
+            if left_out is not None:
+                self._owner.log_line("warning", left_out)
             self._owner.log_line("warning", message)
 
     # -- what its connection tells (see ConnectionOwner)

@@ -6,14 +6,17 @@ from collections import deque
 from collections.abc import Callable
 
 from sliphook.quoting import quote
+from sliphook.transport.rate_limit import RateLimit
 
 TAIL_LINES = 20
 LINE_CHARS = 1_000
 LINES_PER_SECOND = 100
+LINES_OF_A_PIECE = 200
+"""Of a piece with more lines, only the last ones are looked at; the others count as left out."""
 
 
 class StderrTail:
-    """Takes whatever comes and never keeps much of it.
+    """Takes any bytes and keeps little of them.
 
     Args:
         clean: takes secrets out of a line; None: there are none.
@@ -22,23 +25,22 @@ class StderrTail:
     def __init__(self, clean: Callable[[bytes], bytes] | None = None) -> None:
         self._clean = clean
         self._rest = b""
-        self._skipping = (
-            False  # the rest of a line that was cut: a secret could have been cut in two
-        )
+        # A line was cut, and what follows up to its end is dropped: a secret that the cut has
+        # parted would no longer be found in it.
+        self._skipping = False
         self._kept: deque[str] = deque(maxlen=TAIL_LINES)
-        self._second = 0.0
-        self._in_second = 0
-        self.suppressed = 0
+        self._limit = RateLimit(LINES_PER_SECOND, 1.0)
 
     @property
     def lines(self) -> tuple[str, ...]:
         """The last lines, oldest first, every control character escaped."""
         return tuple(self._kept)
 
-    def feed(self, data: bytes, now_s: float) -> list[str]:
-        """Take a piece; returns the lines to log.
+    def feed(self, data: bytes, now_s: float) -> list[tuple[str, str]]:
+        """Take a piece; returns what to log, each as a level and a text.
 
-        Above `LINES_PER_SECOND` they are counted in `suppressed` instead.
+        The level of a line is "stderr". At most `LINES_PER_SECOND` lines are given; a "warning" in
+        front of the next one, or at the end, says how many were left out.
         """
         if self._skipping:
             _, ended, data = data.partition(b"\n")
@@ -50,24 +52,26 @@ class StderrTail:
             self._skipping = True
         return self._take(complete, now_s)
 
-    def close(self, now_s: float) -> list[str]:
-        """The stream has ended: the last line counts without its end."""
+    def close(self, now_s: float) -> list[tuple[str, str]]:
+        """The stream has ended: the last line counts without its end. Returns what `feed` does."""
         rest, self._rest = self._rest, b""
-        return self._take([rest] if rest else [], now_s)
+        said = self._take([rest] if rest else [], now_s)
+        self._say_left_out(said)
+        return said
 
-    def _take(self, lines: list[bytes], now_s: float) -> list[str]:
-        if now_s - self._second >= 1.0:
-            self._second = now_s
-            self._in_second = 0
-        shown: list[str] = []
-        for line in lines[-TAIL_LINES * 10 :]:
+    def _take(self, lines: list[bytes], now_s: float) -> list[tuple[str, str]]:
+        said: list[tuple[str, str]] = []
+        for line in lines[-LINES_OF_A_PIECE:]:
             line = line.rstrip(b"\r")
             text = quote(line if self._clean is None else self._clean(line), LINE_CHARS)
             self._kept.append(text)
-            if self._in_second < LINES_PER_SECOND:
-                self._in_second += 1
-                shown.append(text)
-            else:
-                self.suppressed += 1
-        self.suppressed += max(0, len(lines) - TAIL_LINES * 10)
-        return shown
+            if self._limit.allows(now_s):
+                self._say_left_out(said)
+                said.append(("stderr", text))
+        self._limit.leave_out(max(0, len(lines) - LINES_OF_A_PIECE))
+        return said
+
+    def _say_left_out(self, said: list[tuple[str, str]]) -> None:
+        left_out = self._limit.take_left_out("lines on stderr")
+        if left_out is not None:
+            said.append(("warning", left_out))

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
+import trio
 
 from sliphook.dispatch.outcome import Context
 from sliphook.plugin.checks import ManifestError
@@ -158,11 +159,10 @@ class PluginRequests:
             )
 
     def _log(self, params: LogParams) -> None:
-        if self._logs.allows():
-            left_out = self._logs.take_left_out()
-            if left_out:
-                said = f"{left_out} of its log and progress messages were left out: it sent more than {MAX_LOG_PER_SECOND} in a second"
-                self._host.log_line(self._plugin, "warning", said)
+        if self._logs.allows(trio.current_time()):
+            left_out = self._logs.take_left_out("of its log and progress messages")
+            if left_out is not None:
+                self._host.log_line(self._plugin, "warning", left_out)
             self._host.log_line(
                 self._plugin,
                 params.level,
@@ -174,7 +174,7 @@ class PluginRequests:
     def _progress(self, params: ProgressParams) -> None:
         connection = self._plugin.connection
         call = connection.call_by_id(params.id) if connection is not None else None
-        if call is None or not self._logs.allows():
+        if call is None or not self._logs.allows(trio.current_time()):
             return
         message = quote(params.message, 200) if params.message is not None else None
         fraction = min(1.0, max(0.0, params.fraction)) if params.fraction is not None else None
@@ -185,7 +185,7 @@ class PluginRequests:
         )
 
     def _notify(self, params: NotifyParams) -> Empty:
-        if not self._notices.allows():
+        if not self._notices.allows(trio.current_time()):
             raise Refusal(ErrorCode.BUSY, f"more than {MAX_NOTIFY_PER_MINUTE} alerts in a minute")
         self._host.show_notice(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS))
         return Empty()

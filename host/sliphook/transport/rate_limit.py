@@ -1,41 +1,47 @@
-"""At most so many in a span of time, and how many there were beyond."""
+"""Pure: at most so many things in any span of time, and how many were left out."""
 
 from __future__ import annotations
 
 from collections import deque
 
-import trio
-
 
 class RateLimit:
-    """Counts what is let through and what is not.
+    """A sliding window: lets `count` things through in any `span_s` seconds and counts the others.
+
+    Times are seconds of one clock, which the caller reads; they never go back.
 
     Args:
-        count: so many are let through,
-        span_s: in so many seconds.
-
-    Attributes:
-        left_out: how many were not let through since `take_left_out`.
+        count: things in a window.
+        span_s: the length of a window.
     """
 
     def __init__(self, count: int, span_s: float) -> None:
         self._count = count
         self._span_s = span_s
         self._moments: deque[float] = deque()
-        self.left_out = 0
+        self._left_out = 0
 
-    def allows(self) -> bool:
+    def allows(self, now_s: float) -> bool:
         """Whether one more is let through now; it is counted either way."""
-        now = trio.current_time()
-        while self._moments and now - self._moments[0] >= self._span_s:
+        while self._moments and now_s - self._moments[0] >= self._span_s:
             self._moments.popleft()
         if len(self._moments) >= self._count:
-            self.left_out += 1
+            self._left_out += 1
             return False
-        self._moments.append(now)
+        self._moments.append(now_s)
         return True
 
-    def take_left_out(self) -> int:
-        """How many were left out; they are forgotten then."""
-        left_out, self.left_out = self.left_out, 0
-        return left_out
+    def leave_out(self, count: int) -> None:
+        """Count `count` things that are left out without being asked for."""
+        self._left_out += count
+
+    def take_left_out(self, things: str) -> str | None:
+        """Say how many were left out since this was last asked; None if none were.
+
+        Args:
+            things: what they are, in the plural: "warnings".
+        """
+        if not self._left_out:
+            return None
+        count, self._left_out = self._left_out, 0
+        return f"{count:,} {things} were left out: more than {self._count:,} in {self._span_s:g} s"
