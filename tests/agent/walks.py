@@ -11,7 +11,7 @@ import trio
 from sliphook import ApprovalRequest, PluginHost, Session
 from sliphook.agent.loop import RESERVED_TOOLS, Agent, AgentTool
 from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
-from sliphook.agent.ui.person import Person
+from sliphook.agent.ui.questions import Person
 from sliphook.testing import HANGS, FakePlugin, Received, run
 from sliphook_sdk.protocol import CATALOGUE, Answer, Usage
 from sliphook_sdk.protocol.payloads import PreToolCall, Stop

@@ -1,9 +1,9 @@
-"""The reference agent: a small loop that is real, and the example that other agents copy from.
+"""The reference agent: a small but real loop, and the example that other agents copy from.
 
 `loop` is the agent, made of `model_call`, `tool_calls`, `delegate` and `loop_detection`;
-`conversation` is what its model reads. `models` has the model clients, `ui` what a person sees and
-is asked, `chat` many conversations at once, `transcripts` what is kept of them. Public are the
-names below and `sliphook.agent.loop`.
+`conversation` holds the messages. `models` has the model clients, `ui` shows things to the user and
+asks, `chat` runs many conversations at once, `transcripts` records them. Public are the names below
+and `sliphook.agent.loop`.
 """
 
 from __future__ import annotations

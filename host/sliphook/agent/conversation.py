@@ -1,4 +1,4 @@
-"""The conversation as the model reads it: who said what, and where the texts of plugins go."""
+"""The conversation as the model reads it, with the texts of plugins in their places."""
 
 from __future__ import annotations
 
@@ -13,30 +13,27 @@ if TYPE_CHECKING:
     from sliphook.dispatch.outcome import Context
 
 INTERRUPTED: Final = "interrupted before it had finished"
-"""What the model reads in the place of a result that never came: every call must be answered, or servers refuse the conversation."""
+"""The result of a call that was interrupted: servers refuse a conversation with open calls."""
 NOT_RUN: Final = "not run: interrupted before it had begun"
-"""The same, of a call that waited for a plugin or a person: nothing of it has happened."""
+"""The same for a call that still waited for a plugin or the user, so that it had no effect."""
 
 MessageState = Literal["whole", "interrupted", "abandoned"]
-"""How a message ended: an abandoned one is not in the conversation, for the attempt that began it has failed."""
+"""How a message ended. An abandoned one is not in the conversation: its attempt failed."""
 
 
 class Recorder(Protocol):
-    """Takes what is said as it is said, so that a conversation can be gone on with later.
-
-    It never raises.
-    """
+    """Records a conversation as it happens, so that it can be continued later. It never raises."""
 
     def message(self, message: Message, state: MessageState = "whole") -> None:
-        """A message; an assistant's takes the place of the text that came before."""
+        """Record a message; an assistant's replaces the text recorded since the last message."""
         ...
 
     async def text(self, delta: str) -> None:
-        """More of the answer that is under way; it is safe when this returns."""
+        """Record the next piece of the current answer; awaited before the user sees it."""
         ...
 
     def abandoned(self) -> None:
-        """The text so far counts no more."""
+        """Mark the text so far as void."""
         ...
 
 
@@ -45,7 +42,7 @@ class Conversation:
 
     Attributes:
         system: the agent's own system text, or None.
-        messages: everything since, in order.
+        messages: the messages, in order.
     """
 
     def __init__(
@@ -54,54 +51,51 @@ class Conversation:
         recorder: Recorder | None = None,
         messages: Iterable[Message] = (),
     ) -> None:
-        """Begin.
+        """Begin or continue a conversation.
 
         Args:
             system: the agent's own system text.
-            recorder: told of everything that is said from now on.
-            messages: what was said before, where a conversation goes on (see `restored`).
+            recorder: gets every new message.
+            messages: the earlier messages of a conversation that continues (see `restored`).
         """
         self.system = system
         self.messages = list(messages)
         self._recorder = recorder
 
     def add_user(self, text: str, context: Iterable[Context] = ()) -> None:
-        """A user's message, the texts of plugins beside it.
+        """Add a user's message with texts of plugins.
 
-        Two in a row become one: not every model takes them apart.
+        Two messages of the user in a row become one: not every model accepts two.
         """
         message = Message(role="user", content=_joined(text, context))
         self._record(message)
         _append(self.messages, message)
 
     def add_injected(self, injected: Sequence[Context]) -> None:
-        """Texts that plugins have injected, in the user's role."""
+        """Add texts that plugins have injected, in the user's role."""
         if injected:
             self.add_user("\n\n".join(context.labelled() for context in injected))
 
     async def say(self, delta: str) -> None:
-        """The model says `delta`; the answer is under way until `add_answer` or `abandon_answer`.
+        """Take the next piece of an answer, which goes on until `add_answer` or `abandon_answer`.
 
-        Await it before the user is shown it.
+        Await this before the user sees the piece.
         """
         if self._recorder is not None:
             await self._recorder.text(delta)
 
     def abandon_answer(self) -> None:
-        """The attempt failed; what it had said is no part of the conversation."""
+        """Drop the current answer: its attempt failed."""
         if self._recorder is not None:
             self._recorder.abandoned()
 
     def add_answer(self, answer: Message, *, interrupted: bool = False) -> None:
-        """What the model said, whole or as far as it came."""
+        """Add the model's answer, whole or up to an interrupt."""
         self._record(answer, "interrupted" if interrupted else "whole")
         self.messages.append(answer)
 
     def add_result(self, call: ToolCallRequest, text: str) -> None:
-        """What a call of the last answer came to.
-
-        They stand in the calls' order, whichever ends first.
-        """
+        """Add the result of a call of the last answer, in the order of the calls."""
         result = Message(role="tool", content=text, call_id=call.call_id)
         self._record(result)
         calls, results = _open_block(self.messages)
@@ -109,13 +103,17 @@ class Conversation:
         self.messages += _in_order(calls, [*results, result])
 
     def close_calls(self, begun: Container[str]) -> None:
-        """Every call of the last answer that has no result was interrupted; `begun` are the ids of those that may have done something."""
+        """Add a result for every call of the last answer that has none: it was interrupted.
+
+        Args:
+            begun: the ids of the calls that may have had an effect.
+        """
         calls, results = _open_block(self.messages)
         for call in _unanswered(calls, results):
             self.add_result(call, INTERRUPTED if call.call_id in begun else NOT_RUN)
 
     def for_model(self, session_context: Sequence[Context]) -> list[Message]:
-        """The whole conversation, begun by the system text: the agent's, and the plugins' from the start of the session."""
+        """The messages, with the system text first: the agent's, then that of the plugins."""
         system = _joined(self.system or "", session_context)
         return (
             [Message(role="system", content=system), *self.messages]
@@ -129,7 +127,7 @@ class Conversation:
 
 
 def with_context(messages: Sequence[Message], context: Sequence[Context]) -> list[Message]:
-    """`messages` with texts of plugins at the last user's message, for one call only."""
+    """`messages` with texts of plugins added to the user's last message, for one call only."""
     messages = list(messages)
     if not context:
         return messages
@@ -143,10 +141,10 @@ def with_context(messages: Sequence[Message], context: Sequence[Context]) -> lis
 
 
 def restored(said: Iterable[Message]) -> list[Message]:
-    """A recorded conversation as a model takes it, wherever it was broken off.
+    """A recorded conversation in the form that models accept, wherever the recording stopped.
 
-    Calls without a result were interrupted, results stand in the order of their calls, a result
-    without a call is left out, and users' messages in a row are one.
+    Calls without a result get one that says they were interrupted. Results stand in the order of
+    their calls; a result without a call is dropped. The user's messages in a row become one.
     """
     messages: list[Message] = []
     waiting: list[Message] = []
@@ -177,7 +175,7 @@ def _append(messages: list[Message], message: Message) -> None:
 
 
 def _open_block(messages: Sequence[Message]) -> tuple[Sequence[ToolCallRequest], Sequence[Message]]:
-    """The calls of the last answer, and the results there are of them."""
+    """The calls of the last answer, and their results so far."""
     at = len(messages)
     while at and messages[at - 1].role == "tool":
         at -= 1

@@ -1,4 +1,4 @@
-"""The built-in tool `delegate`: a child agent with a conversation of its own takes one goal to its end."""
+"""The built-in tool `delegate`: a child agent with its own conversation works towards one goal."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ CHILD_SYSTEM: Final = (
     "Another agent has given you this one goal. Nobody answers questions. "
     "Your last message is all that it will read of you."
 )
-"""What a child's system text adds to the agent's own."""
+"""Added to the agent's own system text for a child."""
 
 
 def delegate_tool(run: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> AgentTool:
     """The tool as the model sees it.
 
     Args:
-        run: has a child agent do it.
+        run: runs a child agent on the arguments.
     """
     return AgentTool(
         name=DELEGATE,
-        description="Have another agent with the same tools work towards a goal, and get its report. Several may work at the same time.",
+        description="Have another agent with the same tools work towards a goal, and get its report."
+        " Several may work at the same time.",
         input_schema=_SCHEMA,
         run=run,
     )
@@ -58,17 +59,17 @@ async def delegate(
     display: Display,
     work: Callable[[AgentTurn], Awaitable[Ending | None]],
 ) -> ToolResult:
-    """Have a child agent work towards `goal`, in a turn that is interrupted with its parent's.
+    """Run a child agent on `goal`, in a turn that is interrupted with its parent's.
 
     Args:
         parent: the agent that delegates.
-        goal: what the child is told; all that it knows.
+        goal: the child's prompt, and all that it knows.
         system: the agent's own system text.
-        display: the child's.
+        display: shows the child.
         work: the loop.
 
     Returns:
-        The child's last message; an error where it did not come to an end.
+        The child's last message; an error if the child did not finish.
     """
     ending: Ending | None = None
     async with parent.turn.subagent(goal) as turn:
@@ -85,9 +86,8 @@ async def delegate(
         )
         turn.summary = turn.last_assistant_message
     said = turn.summary
-    await (
-        trio.lowlevel.checkpoint_if_cancelled()
-    )  # an interrupt stops at the child's block, and is the parent's too
+    # the child's block swallows an interrupt, but it is the parent's interrupt too
+    await trio.lowlevel.checkpoint_if_cancelled()
     if turn.interrupted:
         return ToolResult(content="the child agent was interrupted", is_error=True)
     if ending is not None:

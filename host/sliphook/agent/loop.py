@@ -1,7 +1,8 @@
-"""The loop of an agent: a user's message in, model calls and tool calls until the model is done, plugins' hooks around all of it.
+"""The loop of an agent: it takes a user's message and calls the model and its tools to the end.
 
-This is all that an agent needs in order to host plugins; copy from it. `model_call` is one model
-call, `tool_calls` the tools of one answer, `delegate` a child agent.
+Plugins' hooks run around every step. This is all that an agent needs to host plugins: copy from it.
+`model_call` makes one model call, `tool_calls` calls the tools of one answer, `delegate` runs a
+child agent.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .tool_calls import call_tools
 from .turn import AgentTool, AgentTurn, Ending
 
 if TYPE_CHECKING:
-    from sliphook.agent.ui.person import Person
+    from sliphook.agent.ui.questions import Person
     from sliphook.host.host import PluginHost
     from sliphook.session.session import Session
     from sliphook.session.turn import Turn, TurnOutcome
@@ -36,21 +37,21 @@ __all__ = ["MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS", "Agent", "AgentTool
 _log = logging.getLogger("sliphook.agent")
 
 MAX_MODEL_CALLS: Final = 50
-"""Model calls in one turn, unless the agent says otherwise."""
+"""The default for the model calls in one turn."""
 
 MAX_DEPTH: Final = 2
-"""A child agent may have children, those may not."""
+"""How deep child agents go: a child may have children, but those may not."""
 
 RESERVED_TOOLS: Final = (DELEGATE,)
-"""Names of the tools that every agent has; `PluginHost(..., reserved_tools=...)` keeps plugins from taking them."""
+"""Names of the tools that every agent has; give them to the host as `reserved_tools`."""
 
 
 class Agent:
-    """One conversation: a session of the host, a model, and what was said.
+    """One conversation: a session of the host, a model, and the messages.
 
     Attributes:
         session: the host's session.
-        conversation: what was said; lives as long as the agent.
+        conversation: the messages; they live as long as the agent.
     """
 
     def __init__(
@@ -67,23 +68,22 @@ class Agent:
         max_depth: int = MAX_DEPTH,
         person: Person | None = None,
     ) -> None:
-        """Bring the parts together; nothing begins yet.
+        """Connect the parts; nothing begins yet.
 
         Args:
-            host: whose plugins' tools are offered; give it `reserved_tools` with `RESERVED_TOOLS`
-                and the names of `tools`.
-            session: where the turns are opened.
-            model: asked with the whole conversation each time.
-            display: where things are shown as they happen; None is stdout and stderr.
-            tools: the agent's own.
-            system: the agent's own system text, for a conversation that begins here.
-            conversation: one that is recorded, or goes on.
-            max_model_calls: at least 1: in one turn, before `person` is asked whether to go on; a
-                child agent ends there.
-            max_depth: how deep child agents may have children; 0 is an agent without the tool
-                `delegate`.
-            person: who sits in front of the agent; None is nobody. Their `approve` is for the
-                host's `approver`.
+            host: its plugins' tools are offered to the model. Its `reserved_tools` must hold
+                `RESERVED_TOOLS` and the names of `tools`.
+            session: the turns are opened in it.
+            model: gets the whole conversation with every call.
+            display: shows things as they happen; None is stdout and stderr.
+            tools: the agent's own tools.
+            system: the agent's own system text, for a new conversation.
+            conversation: a conversation that is recorded or continued; None begins a new one.
+            max_model_calls: at least 1. After so many in one turn, `person` is asked whether to go
+                on; a child agent ends.
+            max_depth: how deep child agents may have children; 0 leaves out the tool `delegate`.
+            person: the user in front of the agent; None if no user can be asked. Give their
+                `approve` to the host as `approver`.
         """
         self.session = session
         self.conversation = conversation or Conversation(system)
@@ -103,16 +103,16 @@ class Agent:
         source: Literal["user", "command", "queued"] = "user",
         ready: Callable[[], Awaitable[object]] | None = None,
     ) -> TurnOutcome:
-        """Take one message of the user to its end.
+        """Run one turn on a message of the user.
 
         Args:
             text: what the user wrote.
-            source: how it came; `queued` where it had to wait for the turn before.
-            ready: what the turn waits for before the plugins get the prompt; an interrupt ends it.
+            source: where the message comes from; `queued` if it waited for the turn before.
+            ready: awaited before the plugins get the prompt; an interrupt ends it.
 
         Returns:
-            How the turn ended, in the words of `turn_end.outcome`; `interrupted` where
-            `session.interrupt()` was called meanwhile.
+            How the turn ended, a value of `turn_end.outcome`; `interrupted` if
+            `session.interrupt()` was called.
         """
         async with self.session.turn(text, source=source) as turn:
             if ready is not None:
@@ -140,7 +140,7 @@ class Agent:
         )
 
     async def _work(self, now: AgentTurn) -> Ending | None:
-        """The loop, also of a child agent: until the model is done (None), or why it ended before."""
+        """Loop until the model is done (None) or the turn ends before; for child agents too."""
         now = self._with_delegate(now)
         repeats = Repeats()
         made = 0
@@ -159,7 +159,10 @@ class Agent:
                 circle = repeats.add(answer.message.tool_calls, results)
                 if circle:
                     calls = quote(", ".join(circle), MAX_QUOTED_CHARS)
-                    happened = f"the model goes in circles: it has called {calls} {TIMES} times in a row, with the same results"
+                    happened = (
+                        f"the model goes in circles: it has called {calls} {TIMES} times in a row,"
+                        " with the same results"
+                    )
                     if not await self._may_go_on(now, "question", happened):
                         return _end(now, Ending("loop_detected", happened))
                 continue
@@ -171,7 +174,7 @@ class Agent:
     async def _may_go_on(
         self, now: AgentTurn, kind: Literal["max_iterations", "question"], happened: str
     ) -> bool:
-        """Pause: something happened that a person should decide about.
+        """Pause and ask the user whether to go on.
 
         A child agent ends without a question: its parent decides.
         """
@@ -184,13 +187,12 @@ class Agent:
             now.turn.user_input_received(kind, "deny", "none")
             now.tell("warning", f"{happened}; the turn ends, for nobody can be asked")
             return False
-        now.turn.session.notification(
-            "warning", happened
-        )  # what the user sees of it is the question
+        # plugins are told; the user sees the question instead
+        now.turn.session.notification("warning", happened)
         now.turn.user_input_required(kind, prompt)
         try:
             go_on = await self._person.go_on(prompt)
-        except Exception:  # the agent's own, and no reason to lose the turn's end: whatever a person's face raises is a no
+        except Exception:  # a bug in `person` counts as no: the turn must still end in order
             _log.exception("the person could not be asked whether to go on")
             now.turn.user_input_received(kind, "deny", "none")
             now.tell("error", f"{happened}; the turn ends, for the question failed")
@@ -199,7 +201,10 @@ class Agent:
         return go_on
 
     def _with_delegate(self, now: AgentTurn) -> AgentTurn:
-        """The agent with the tool `delegate`, unless it is too deep down; a tool of the agent's own with that name takes its place."""
+        """The agent with the tool `delegate`, unless it is too deep.
+
+        If the agent's own tools have that name, they replace it.
+        """
         if now.turn.agent_depth >= self._max_depth:
             return msgspec.structs.replace(now, tools=self._tools)
 

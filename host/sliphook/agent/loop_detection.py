@@ -1,4 +1,4 @@
-"""Pure: whether the model goes in circles, told from the tool calls of one turn and what came of them."""
+"""Pure: detects a model that goes in circles, by the tool calls of one turn and their results."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Final
 from sliphook_sdk.protocol import ToolCallRequest
 
 TIMES: Final = 4
-"""So often in a row is a circle."""
+"""A round that repeats so often in a row is a circle."""
 LONGEST_CIRCLE: Final = 3
-"""Answers in one round: A A A A, and A B A B A B A B, and A B C four times over."""
+"""Answers in one round: A A A A is a circle, and so are A B and A B C four times over."""
 
 _Step = tuple[tuple[str, str, str | None], ...]
 
 
 class Repeats:
-    """Watches one turn.
+    """The answers of one turn.
 
-    Two answers are the same if they call the same tools with the same arguments (whatever the order
-    of their keys) and get the same results; what the model says beside them does not count. So a
-    model that polls until a result changes is no circle once it does, and one that writes, tests,
-    and writes something else never is.
+    Two answers are the same if they call the same tools with the same arguments and get the same
+    results. The order of keys and the model's text do not count. So a model that polls is out of
+    the circle when the result changes, and a model that writes, tests, and writes something else
+    is never in one.
     """
 
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=TIMES * LONGEST_CIRCLE)
 
     def add(self, calls: Sequence[ToolCallRequest], results: Sequence[str | None]) -> list[str]:
-        """Take the calls of one answer and what the model reads for each.
+        """Add the calls of one answer and the text that the model reads for each.
 
         Returns:
-            The tools of one round where the model goes in circles, otherwise nothing. After that
-            the count begins anew.
+            The tools of one round if the model goes in circles, and the count restarts; else an
+            empty list.
         """
         self._steps.append(
             tuple(

@@ -1,4 +1,4 @@
-"""One model call with its hooks: put to the plugins, asked as often as it helps, shown as it comes."""
+"""One model call: the plugins are asked, the model is asked until it answers, text is shown."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 MAX_ATTEMPTS: Final = 3
 FIRST_RETRY_S: Final = 0.5
-"""The wait before the second attempt where the server names none; it doubles."""
+"""The wait before the second attempt, if the server names none; it doubles each time."""
 MAX_RETRY_AFTER_S: Final = 60.0
-"""The longest wait that a server can ask for."""
+"""The longest wait that is granted to a server."""
 
 _CUT_SHORT: Final[dict[str | None, str]] = {
     "length": "it reached its limit of tokens",
@@ -29,17 +29,17 @@ _CUT_SHORT: Final[dict[str | None, str]] = {
     "content_filter": "the provider's filter ended it",
     "refusal": "the provider's filter ended it",
 }
-"""Reasons to finish that the user should hear of, in the words of either provider."""
+"""Reasons to finish that the user is told, in the words of both providers."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """A model's whole answer.
 
     Attributes:
-        message: what goes into the conversation.
-        finish: how it ended.
-        unreadable: by `call_id`, what the model wrote where arguments should be.
-        on_offer: the tools that this answer may call: a plugin may have taken some away.
+        message: the message for the conversation.
+        finish: how the answer ended.
+        unreadable: by `call_id`, the text that the model wrote instead of arguments.
+        on_offer: the tools that this answer may call; plugins may have removed some.
     """
 
     message: Message
@@ -49,7 +49,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def next_answer(now: AgentTurn) -> Answer | Ending:
-    """The model's next answer, or why there is none; the user has been told then."""
+    """The model's next answer, or why there is none; the user has then been told."""
     if now.turn.agent_depth == 0:
         now.conversation.add_injected(now.turn.session.take_injected())
     gate = await now.turn.pre_llm_call(
@@ -67,7 +67,7 @@ async def next_answer(now: AgentTurn) -> Answer | Ending:
 
 
 async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
-    """Ask the model, more than once where that may help."""
+    """Ask the model, again after failures that may pass."""
     attempt = 1
     while True:
         began_s = trio.current_time()
@@ -107,7 +107,7 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
 async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
     """Ask the model once, and show the text as it comes.
 
-    What an interrupted answer had said so far stays in the conversation.
+    If the answer is interrupted, its text so far stays in the conversation.
     """
     text: list[str] = []
     calls: list[ToolCall] = []
@@ -154,7 +154,7 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
 
 
 def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answer:
-    """A plugin answers in the model's place."""
+    """The answer of a plugin that replaces the model's."""
     if message.content:
         now.display.text(message.content)
         now.display.text_end()

@@ -1,4 +1,4 @@
-"""The tool calls of one answer: side by side, shown as they go, each answered for the model."""
+"""Calls the tools of one answer side by side, shows them, and gives the model their results."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from .turn import AgentTurn
 async def call_tools(
     now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]
 ) -> list[str | None]:
-    """Call all tools of one answer at the same time; their results go to the model in the order of the calls.
+    """Call all tools of one answer at the same time.
+
+    The results enter the conversation in the order of the calls.
 
     Returns:
-        What the model reads for each call; None for one that was interrupted.
+        The text that the model reads for each call; None for one that was interrupted.
     """
     texts: list[str | None] = [None] * len(calls)
 
@@ -33,7 +35,7 @@ async def call_tools(
         async with trio.open_nursery() as nursery:
             for at, call in enumerate(calls):
                 nursery.start_soon(call_one, at, call)
-                # else trio begins them in any order; users and plugins see them in the model's
+                # trio starts tasks in any order; users and plugins must see the model's order
                 await trio.lowlevel.checkpoint()
     finally:
         now.conversation.close_calls(now.turn.tools_begun)
@@ -41,7 +43,10 @@ async def call_tools(
 
 
 async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> str | None:
-    """Call one tool and give the text for the model, None if it was interrupted; what the model got wrong is told to the model."""
+    """Call one tool and return the text for the model; None if it was interrupted.
+
+    A mistake of the model in the call is told to the model.
+    """
     now.display.tool_started(call)
     wrong = _mistake(call, answer)
     if wrong is not None:
@@ -65,7 +70,7 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
 
 
 def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:
-    """What is wrong with a tool call before anybody needs to be asked, or None."""
+    """The mistake in a call that can be found before any plugin is asked, or None."""
     names = answer.on_offer
     if call.name not in names:
         near = nearest(call.name, names)
@@ -78,5 +83,6 @@ def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:
         )
         return f"there is no tool {call.name!r}; {hint}"
     if call.call_id in answer.unreadable:
-        return f"the arguments of {call.name} are no JSON object: {quote(answer.unreadable[call.call_id], MAX_QUOTED_CHARS)}"
+        written = quote(answer.unreadable[call.call_id], MAX_QUOTED_CHARS)
+        return f"the arguments of {call.name} are no JSON object: {written}"
     return None

@@ -1,4 +1,4 @@
-"""One agent's turn, with all that the loop needs in it; and the tools that are the agent's own."""
+"""`AgentTurn`: all that the loop needs in one turn. `AgentTool`: a tool of the agent's own."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of the agent's own; plugins guard it like any other.
+    """A tool of the agent's own; plugins guard it like any other tool.
 
     Attributes:
-        name: as the model calls it.
-        description: what the model reads.
+        name: the name by which the model calls it.
+        description: the description for the model.
         input_schema: JSON Schema of the arguments.
-        run: the tool: takes the arguments, gives the result or its text.
+        run: takes the arguments and returns the result, or its text.
     """
 
     name: str
@@ -39,8 +39,8 @@ class Ending(msgspec.Struct, frozen=True):
     """Why a turn ends before the model is done.
 
     Attributes:
-        outcome: in the words of `turn_end.outcome`.
-        why: one line for people, and for the parent of a child agent.
+        outcome: a value of `turn_end.outcome`.
+        why: one line for the user, and for the parent of a child agent.
     """
 
     outcome: Literal["failed", "denied", "max_iterations", "loop_detected"]
@@ -48,16 +48,16 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 class AgentTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn of the host, and the agent that works in it: the user's, or a child of it.
+    """A turn of the host and the agent that works in it: the user's agent, or a child.
 
     Attributes:
-        host: whose plugins' tools are on offer.
+        host: its plugins' tools are on offer.
         turn: the host's turn.
-        model: who is asked.
-        conversation: what the model reads.
+        model: the model that answers.
+        conversation: the messages that the model reads.
         system: texts of plugins for the system text.
-        display: where it is shown.
-        tools: the agent's own, by name.
+        display: shows things as they happen.
+        tools: the agent's own tools, by name.
     """
 
     host: PluginHost
@@ -69,7 +69,10 @@ class AgentTurn(msgspec.Struct, frozen=True, kw_only=True):
     tools: Mapping[str, AgentTool]
 
     def on_offer(self) -> list[ModelTool]:
-        """The tools that the model may call now: the plugins', then the agent's own, which keep their names."""
+        """The tools that the model may call now: the plugins', then the agent's own.
+
+        A tool of a plugin is left out if the agent has one of that name.
+        """
         own = [
             ModelTool(name=tool.name, description=tool.description, input_schema=tool.input_schema)
             for tool in self.tools.values()
@@ -87,6 +90,6 @@ class AgentTurn(msgspec.Struct, frozen=True, kw_only=True):
         ] + own
 
     def tell(self, level: AlertLevel, message: str) -> None:
-        """Show an error or a warning to the user, and tell the plugins that the user was shown it."""
+        """Show an error or a warning to the user, and tell the plugins about it."""
         self.display.notice(level, message)
         self.turn.session.notification(level, message)

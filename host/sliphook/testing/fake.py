@@ -149,7 +149,6 @@ class FakePlugin(PluginSpec):
         return id(self)
 
     # -- what it was sent
-    # -----------------------------------------------------------------------------------------
 
     def names(self, session_id: str | None = None) -> list[str]:
         """The hooks and events that it was sent, in order; those of one session only, where one is given."""
@@ -182,7 +181,6 @@ class FakePlugin(PluginSpec):
             await self._news.wait()
 
     # -- what it does of itself
-    # -------------------------------------------------------------------------------------
 
     async def ask(self, method: str, **params: Any) -> Any:
         """Send a request to the host, such as `host/inject`, and wait for its result.
@@ -230,7 +228,6 @@ class FakePlugin(PluginSpec):
         return self._stream
 
     # -- its process
-    # --------------------------------------------------------------------------------------------------
 
     async def _start(self) -> FakeProcess:
         process = FakeProcess()

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from sliphook.agent.ui.display import PlainDisplay
-from sliphook.agent.ui.rich_display import TerminalDisplay
+from sliphook.agent.ui.terminal import TerminalDisplay
 from sliphook_sdk.protocol import ToolCallRequest
 
 

@@ -1,4 +1,4 @@
-"""One conversation of a gateway: messages come in at any time, and nothing that they ask for waits for a plugin."""
+"""One conversation of a gateway: it takes messages at any time and never waits for a plugin."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _log = logging.getLogger("sliphook.agent.channel")
 
 MAX_WAITING: Final = 16
-"""Messages that wait for their turn, and as many commands at once; what comes beyond that is refused."""
+"""Messages that may wait for their turn, and commands at once; more are refused."""
 
 NewMessage = Literal["queue", "interrupt"]
-"""What a message does to the turn that is open when it comes: wait for its end, or end it."""
+"""What a message does to an open turn: it waits for the end, or interrupts the turn."""
 
 
 class _Work:
-    """What an agent has to do, from one `session_start` to the next."""
+    """The agent and its messages from one `session_start` to the next."""
 
     def __init__(self) -> None:
         self.agent: Agent | None = None
@@ -43,7 +43,7 @@ class _Work:
         self.taken_up.set()
 
     async def ready(self) -> None:
-        """Wait until the plugins that it begins with are there, as at the opening of the host."""
+        """Wait for the plugins of the new session, as long as the host waits when it opens."""
         with trio.move_on_after(INITIALIZE_TIMEOUT_S):
             await self.taken_up.wait()
         self.taken_up.set()
@@ -52,16 +52,16 @@ class _Work:
 class Channel:
     """One conversation: a session, its agent, and the messages that wait.
 
-    Made by `Gateway.channel`. Its functions never wait, and are called in the loop; from a thread
-    use `trio.from_thread.run_sync`.
+    `Gateway.channel` makes it. Its functions never wait. They must run in the loop; a thread calls
+    them with `trio.from_thread.run_sync`.
 
     Attributes:
         platform: where its messages come from.
-        session_key: which of the conversations there it is.
+        session_key: which conversation of the platform it is.
         host: the plugins.
-        session: the host's session; the same object after `/new`, under another id.
-        person: who is asked where a plugin or the loop wants a person to decide; None where nobody
-            can be.
+        session: the host's session; after `/new` the same object with another id.
+        person: asks the users if a plugin or the loop wants a decision; None if they cannot be
+            asked.
     """
 
     def __init__(
@@ -92,32 +92,30 @@ class Channel:
         self._closed = trio.Event()
         self._begin()
 
-    # -- what the agent's maker needs
-    # ----------------------------------------------------------------------------------
+    # -- for the function that makes the agent
 
     @property
     def display(self) -> ReplyDisplay:
-        """A display for the agent that is being made: what it collects are the replies."""
+        """The display for a new agent; it collects the replies."""
         return self._work.display
 
     @property
     def busy(self) -> bool:
-        """A turn or a command is under way, or waits."""
+        """A turn or a command runs, or a message waits."""
         return bool(self._work.under_way or self._commands or self._early)
 
     @property
     def closed(self) -> bool:
-        """It is over; another one may have its name."""
+        """The conversation is over; a new one may have its name."""
         return self._closed.is_set()
 
-    # -- what users want
-    # -----------------------------------------------------------------------------------------------
+    # -- for the users
 
     def submit(self, text: str) -> PendingMessage:
-        """Take a message: a slash command, the answer to a question, or what the model is to read.
+        """Take a message: a slash command, the answer to a question, or a text for the model.
 
-        Commands and interrupts are done when this returns. A message that cannot be taken has its
-        reply at once.
+        `/stop`, `/new` and interrupts have had their effect when this returns. A message that
+        cannot be accepted has its reply at once.
         """
         message = PendingMessage(text)
         if self._closed.is_set():
@@ -135,10 +133,10 @@ class Channel:
         reason: InterruptReason = "user_stop",
         invalidation_reason: str = "stop_command_handler",
     ) -> int | None:
-        """Interrupt the turn, end the commands of plugins, drop what waits; for a button, a key, a signal.
+        """Interrupt the turn, end the commands of plugins, and drop the messages that wait.
 
         Returns:
-            How many waiting messages were dropped; None where there was nothing to stop.
+            How many messages were dropped; None if there was nothing to stop.
         """
         dropped = self._drop_waiting()
         commands = self._end_commands()
@@ -146,20 +144,20 @@ class Channel:
         return dropped if interrupted or commands or dropped else None
 
     def stop_command(self, dropped: int = 0) -> str:
-        """Do what `/stop` does; for a program that keeps messages back itself.
+        """The command `/stop`, for a program that has its own queue of messages.
 
         Args:
-            dropped: how many of those it has dropped.
+            dropped: how many messages of its own queue the program has dropped.
 
         Returns:
-            What the user reads.
+            The text for the user.
         """
         pending = dropped or self._early or self._work.waiting
         here = self.stop(invalidation_reason="stop_command_pending" if pending else "stop_command")
         return stopped(None if here is None and not dropped else dropped + (here or 0))
 
     def reset(self, cause: str = "new_command") -> int:
-        """Begin anew: interrupt the turn, end the session and begin another, with an agent of its own.
+        """Interrupt the turn, end the session, and begin a new one with a new agent.
 
         Returns:
             How many waiting messages were dropped.
@@ -175,11 +173,11 @@ class Channel:
         return dropped
 
     def close(self, reason: EndReason = "exit", invalidation_reason: str | None = None) -> None:
-        """End the conversation: the turn is interrupted, `session_end` is told, what waits is dropped.
+        """End the conversation: interrupt the turn, fire `session_end`, drop what waits.
 
         Args:
-            reason: of `session_end`.
-            invalidation_reason: of the turn that is open, where the reason alone does not say it.
+            reason: the reason that `session_end` gives.
+            invalidation_reason: why the open turn ends, if `reason` does not say it.
         """
         if self._closed.is_set():
             return
@@ -193,11 +191,10 @@ class Channel:
             self.session.close(reason)
         self._closed.set()
 
-    # -- its life
-    # ------------------------------------------------------------------------------------------------------
+    # -- for the gateway
 
     async def live(self) -> None:
-        """Open the session and hold it open until `close`. For the gateway."""
+        """Open the session and hold it open until `close`."""
         if self._closed.is_set():
             return
         try:
@@ -224,9 +221,8 @@ class Channel:
         slash = parse_slash(message.text)
         if slash is not None:
             self._command(slash, message)
-        elif (
-            self.person is not None and self.person.waits and self.session.open_turn is not None
-        ):  # else the question went with its turn
+        # without an open turn, its question is void
+        elif self.person is not None and self.person.waits and self.session.open_turn is not None:
             taken = self.person.answer(message.text)
             message.settle(
                 ChatReply(
@@ -287,11 +283,10 @@ class Channel:
             scope.cancel()
         return ended
 
-    # -- what takes time, each in a task of its own
-    # ----------------------------------------------------------------------
+    # -- tasks of their own, for what takes time
 
     async def _do(self, work: _Work) -> None:
-        """Take the messages of one session to their ends, one after the other."""
+        """Run the turns of one session's messages, one after the other."""
         assert work.agent is not None
         try:
             while work.waiting:
@@ -304,7 +299,7 @@ class Channel:
                     )
                     message.settle(ChatReply(text=work.display.take(), outcome=outcome))
                 except Exception as error:
-                    # the agent's own fault: it ends this turn, and not the conversations of others
+                    # a bug of the agent ends this turn, but no other conversation
                     _log.exception("the agent failed")
                     said = f"error: the agent failed: {quote(str(error), 300)}"
                     message.settle(
@@ -336,13 +331,12 @@ class Channel:
 
 
 def stopped(dropped: int | None) -> str:
-    """What the user reads of a `Channel.stop` that returned `dropped`."""
+    """The text for the user after a `Channel.stop` that returned `dropped`."""
     return "there is nothing to stop" if dropped is None else f"stopped{_and_dropped(dropped)}"
 
 
 def _and_dropped(messages: int) -> str:
-    return (
-        f"; {messages} message{'s' if messages != 1 else ''} that waited {'were' if messages != 1 else 'was'} dropped"
-        if messages
-        else ""
-    )
+    if not messages:
+        return ""
+    words = "message that waited was" if messages == 1 else "messages that waited were"
+    return f"; {messages} {words} dropped"

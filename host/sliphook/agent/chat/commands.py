@@ -1,4 +1,4 @@
-"""Slash commands: the agent's own, written down once, and those of the plugins."""
+"""Slash commands: the agent's own and those of the plugins."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ COMMANDS: Final = {
     "reset": "the same as /new",
     "plugins": "the plugins, and how they are",
 }
-"""The commands of a gateway.
+"""The commands of a gateway, each with what it does.
 
-Give them to the host as `reserved_commands`, so that no plugin has one.
+Give them to the host as `reserved_commands`, so that no plugin can take one.
 """
 
 RELOAD: Final = {"plugins reload": "take up what was installed, removed or changed"}
-"""Of an agent whose plugins may change while it runs."""
+"""The command of an agent whose plugins may change while it runs."""
 
 LEAVING: Final = {"quit": "leave", "exit": "the same as /quit"}
-"""The commands of a program that can be left."""
+"""The commands of a program that the user can leave."""
 
 ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("help", "plugins")}
-"""Those that mean something where there is one prompt only."""
+"""The commands that have a meaning for a single prompt."""
 
 _SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
 _LINE_CHARS: Final = 2_000
 _MAX_LINES: Final = 500
-"""Of a plugin's reply; it is a screen's text, not a file."""
+"""The longest reply of a plugin: it is meant for a screen, not for a file."""
 _COLUMN_CHARS: Final = 24
-"""How far a long name moves the others' second column."""
+"""The widest first column: a longer name does not move the second one."""
 
 
 class Slash(NamedTuple):
-    """A slash command as it was typed.
+    """A slash command as the user typed it.
 
     Attributes:
-        name: without the slash.
-        arguments: what stands behind it, without white space around it.
+        name: the name without the slash.
+        arguments: the text behind the name, stripped.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Slash(NamedTuple):
 
 
 def parse_slash(text: str) -> Slash | None:
-    """What the user typed as a command; None where it is a message, such as one that begins with a path."""
+    """The text as a command; None if it is a message, such as one that begins with a path."""
     typed = _SLASH.fullmatch(text.strip())
     return Slash(typed[1], (typed[2] or "").strip()) if typed is not None else None
 
@@ -68,21 +68,21 @@ async def run_slash(
     own: Mapping[str, str] = ONE_PROMPT,
     reload: Callable[[], Awaitable[object]] | None = None,
 ) -> str:
-    """Run a command that changes nothing of the conversation: `/help`, `/plugins` or a plugin's.
+    """Run a command that does not change the conversation: `/help`, `/plugins` or a plugin's.
 
     Args:
         host: the plugins.
-        session: where a plugin's command runs.
-        slash: what was typed.
+        session: a plugin's command runs in it.
+        slash: the command.
         own: the agent's own commands, for `/help`.
-        reload: takes up other plugins, for `/plugins reload`; None: the program's plugins do not
+        reload: takes up other plugins, for `/plugins reload`; None if the program's plugins do not
             change.
 
     Returns:
-        What the user reads, each line safe for a terminal.
+        The text for the user; every line is safe for a terminal.
 
     Raises:
-        HostError: there is no such command, or its plugin failed; str() is one line.
+        HostError: there is no such command, or its plugin failed; `str()` is one line.
     """
     if slash.name == "help":
         return help_text(host, own)
@@ -90,15 +90,14 @@ async def run_slash(
         if slash.arguments == "reload" and reload is not None:
             await reload()
         elif slash.arguments:
-            raise HostError(
-                f"there is /plugins{' and /plugins reload' if reload is not None else ', and nothing goes behind it'}"
-            )
+            more = ", and nothing goes behind it" if reload is None else " and /plugins reload"
+            raise HostError(f"there is /plugins{more}")
         return plugins_text(host)
     return _harmless(await session.run_command(slash.name, slash.arguments))
 
 
 def _harmless(text: str) -> str:
-    """A plugin's lines, none of which steers a terminal, and not so many that they push everything else from it."""
+    """A plugin's text without control characters, and cut so that it cannot fill the terminal."""
     lines = text.splitlines()
     more = len(lines) - _MAX_LINES
     shown = [quote(line, _LINE_CHARS) for line in lines[:_MAX_LINES]]
@@ -106,20 +105,16 @@ def _harmless(text: str) -> str:
 
 
 def help_text(host: PluginHost, own: Mapping[str, str]) -> str:
-    """The commands that there are, one a line, those of plugins with the plugin's name."""
+    """All commands, one on a line; those of plugins with the plugin's name."""
     rows = list(own.items())
     for offer in sorted(host.commands(), key=lambda offer: offer.name):
-        rows.append(
-            (
-                offer.name,
-                f"{quote(offer.description, 100)}{' ' if offer.description else ''}({offer.plugin})",
-            )
-        )
+        does = f"{quote(offer.description, 100)} ({offer.plugin})".lstrip()
+        rows.append((offer.name, does))
     return _columns((f"/{name}", does) for name, does in rows)
 
 
 def plugins_text(host: PluginHost) -> str:
-    """The plugins, one a line: the name, the state, and why it is not ready."""
+    """The plugins, one on a line: the name, the state, and why it is not ready."""
     rows = (
         (
             quote(plugin.name, 64),

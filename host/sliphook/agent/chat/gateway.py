@@ -1,7 +1,10 @@
-"""Many conversations at once in one host: the agent's side of a chat service.
+"""Many conversations at once in one host: the agent part of a chat service.
 
 ```
-gateway = Gateway(lambda channel: Agent(channel.host, channel.session, model, display=channel.display))
+def agent_for(channel):
+    return Agent(channel.host, channel.session, model, display=channel.display)
+
+gateway = Gateway(agent_for)
 async with PluginHost(plugins, reserved_commands=COMMANDS) as host, gateway.open(host):
     pending = gateway.submit("hello", platform="irc", session_key="#oslo", user_id="ada")
     reply = await pending.wait()
@@ -38,26 +41,28 @@ _END: Final[dict[str, EndReason]] = {
     "signal": "signal",
     "error": "error",
 }
-"""What leaves the gateway's block, and what the sessions' plugins are told."""
+"""How the gateway's block is left, and the reason that `session_end` then gives to plugins."""
 
 
 class Gateway:
-    """Conversations by `(platform, session_key)`: each is a session with an agent of its own, opened by its first message.
+    """Conversations by `(platform, session_key)`.
+
+    Each is a session with an agent of its own, opened by its first message.
 
     Args:
         agent_for: makes the agent of a channel, when its session begins and again after every
-            `/new`. An agent that shows things on `channel.display` has them in the replies; with
-            `person=channel.person` its questions are asked, too.
-        ask: puts a question to the people of a channel, or takes it back (None); their next message
-            is the answer. Give the host `approver=gateway.approve` then. None: nobody is asked, and
-            what needs a person is denied.
-        new_message: what a message does while a turn is open: it waits (`queue`), or interrupts it
-            (`interrupt`).
-        max_waiting: messages of a channel that wait; more are refused.
+            `/new`. Replies hold what the agent shows on `channel.display`. With
+            `person=channel.person`, the agent's questions are asked in the channel.
+        ask: shows a question to the users of a channel, or removes it (None); their next message is
+            the answer. The host then needs `approver=gateway.approve`. If `ask` is None, nothing is
+            asked, and every call that needs approval is denied.
+        new_message: what a message does while a turn is open: `queue` waits, `interrupt` interrupts
+            the turn.
+        max_waiting: the messages of a channel that may wait; more are refused.
         reload: gives the host other plugins (see `PluginHost.update`), for `/plugins reload` and
-            behind each `/new`; None: nothing does.
-        more_commands: what `/help` lists besides, with what each does: commands that the program
-            takes before it submits a message.
+            after each `/new`; None if the plugins do not change.
+        more_commands: more commands for `/help`, each with what it does: those that the program
+            handles before it submits a message.
     """
 
     def __init__(
@@ -82,12 +87,12 @@ class Gateway:
 
     @asynccontextmanager
     async def open(self, host: PluginHost) -> AsyncGenerator[None]:
-        """Take messages while the block is open.
+        """Accept messages while the block is open.
 
-        Leaving it ends every session, turns that are open first.
+        Leaving the block ends every session, open turns first.
 
         Args:
-            host: is open, and stays open longer.
+            host: an open host, which must stay open longer than the block.
         """
         async with trio.open_nursery() as nursery:
             self._host, self._nursery = host, nursery
@@ -103,7 +108,7 @@ class Gateway:
 
     @property
     def channels(self) -> Iterable[Channel]:
-        """The conversations that are open."""
+        """The open conversations."""
         return list(self._channels.values())
 
     def channel(
@@ -117,7 +122,16 @@ class Gateway:
         source: StartSource = "startup",
         session_id: str | None = None,
     ) -> Channel:
-        """The conversation of that name; one that is not open is opened, with the other arguments as `PluginHost.session` takes them.
+        """The conversation of that name; it is opened if it is not open.
+
+        Args:
+            platform: where its messages come from.
+            session_key: which conversation of the platform it is.
+            user_id: see `PluginHost.session`; the others too. They count for a new session only.
+            cwd: see there.
+            model: see there.
+            source: see there.
+            session_id: see there.
 
         Raises:
             HostError: the gateway is not open.
@@ -153,12 +167,10 @@ class Gateway:
     def submit(
         self, text: str, *, platform: str, session_key: str, user_id: str | None = None
     ) -> PendingMessage:
-        """Take one message of a conversation.
+        """Take one message of a conversation, without waiting.
 
-        Never waits: what `/stop` and `/new` do is done when it returns.
-
-        Messages are taken in the order of the calls, so call it where they arrive, and wait for the
-        replies elsewhere.
+        `/stop` and `/new` have had their effect when this returns. Messages are taken in the order
+        of the calls: call this where messages arrive, and wait for the replies elsewhere.
 
         Raises:
             HostError: the gateway is not open.
@@ -168,9 +180,7 @@ class Gateway:
     async def message(
         self, text: str, *, platform: str, session_key: str, user_id: str | None = None
     ) -> ChatReply:
-        """`submit`, and wait for the reply.
-
-        A caller that is cancelled leaves the message in its place.
+        """`submit`, then wait for the reply. A cancel of the caller does not drop the message.
 
         Raises:
             HostError: the gateway is not open.
@@ -180,7 +190,7 @@ class Gateway:
         ).wait()
 
     async def approve(self, request: ApprovalRequest) -> bool:
-        """Asks the people of the session's channel; for `PluginHost(..., approver=...)`."""
+        """Ask the users of the session's channel; for `PluginHost(..., approver=...)`."""
         for channel in self.channels:
             if channel.session.session_id == request.session_id and channel.person is not None:
                 return await channel.person.approve(request)

@@ -1,4 +1,4 @@
-"""What becomes of a message that a user sent: the reply, the wait for it, and the display that collects it."""
+"""The reply to a user's message, the wait for it, and the display that collects its text."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sliphook.session.turn import TurnOutcome
 from sliphook_sdk.protocol import ToolCallRequest
 
 _KEPT: Final = frozenset({"denied", "warning", "error"})
-"""The marks of lines that belong into a reply."""
+"""The marks of the lines that belong to a reply."""
 
 
 class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a message came to.
+    """The reply to a message.
 
     Attributes:
-        text: what the user reads. Where the agent shows things on a display of its own, this is
-            only what was not shown there.
-        outcome: how its turn ended; `command` for a slash command, `answer` for the answer to a
-            question, `dropped` where it waited and was given up, `refused` where it was not taken
-            at all.
+        text: the text for the user. If the agent has its own display, this is only the part that
+            was not shown there.
+        outcome: how the turn ended; `command` for a slash command, `answer` for the answer to a
+            question, `dropped` if the message waited and was dropped, `refused` if it was not
+            accepted.
     """
 
     text: str
@@ -31,12 +31,12 @@ class ChatReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingMessage:
-    """A message that was taken.
+    """A submitted message whose reply may be outstanding.
 
     Attributes:
         text: what the user wrote.
-        queued: it had to wait for another one's turn.
-        reply: what it came to; None until then.
+        queued: the message had to wait for the turn of another one.
+        reply: the reply, or None.
     """
 
     def __init__(self, text: str) -> None:
@@ -46,23 +46,23 @@ class PendingMessage:
         self._replied = trio.Event()
 
     async def wait(self) -> ChatReply:
-        """Wait for the reply. To give up waiting does not give up the message."""
+        """Wait for the reply. A caller that stops waiting does not drop the message."""
         await self._replied.wait()
         assert self.reply is not None
         return self.reply
 
     def settle(self, reply: ChatReply) -> None:
-        """Say what it came to; the first word counts."""
+        """Set the reply; only the first one counts."""
         if self.reply is None:
             self.reply = reply
             self._replied.set()
 
 
 class ReplyDisplay(LineDisplay):
-    """Keeps what the user is to read, instead of showing it: the model's text, denials, warnings, errors. The rest is left out."""
+    """Collects the text of a reply: the model's words, denials, warnings and errors."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin empty."""
         self._kept: list[str] = []
         self._text = ""
 
@@ -82,14 +82,14 @@ class ReplyDisplay(LineDisplay):
     def tool_ended(
         self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None
     ) -> None:
-        """See `Display`. A tool that failed is for the model to deal with."""
+        """See `Display`. Left out: the model reads the result and reacts to it."""
 
     def child(self, number: int, goal: str) -> Display:
-        """See `Display`. What a child says is for its parent, not for the user."""
+        """See `Display`. Left out: a child reports to its parent, not to the user."""
         return ReplyDisplay()
 
     def take(self) -> str:
-        """What has come since the last time."""
+        """The text since the last call of this."""
         self.text_end()
         kept, self._kept = self._kept, []
         return "\n".join(filter(None, kept))

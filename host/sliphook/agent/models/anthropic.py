@@ -1,4 +1,4 @@
-"""A model behind any server that speaks Anthropic's messages API."""
+"""The client for servers that speak Anthropic's messages API."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ KEY_NAMES: Final = "SLIPHOOK_API_KEY or ANTHROPIC_API_KEY"
 API_VERSION: Final = "2023-06-01"
 
 MAX_TOKENS: Final = 32_000
-"""The length of an answer, which the API wants to be told.
+"""The longest answer, a field that the API requires.
 
-Every model of today takes it; one that does not says what it takes.
+If a model takes fewer, its refusal names the limit, and the request is repeated with that.
 """
 
 _OVER_THE_LIMIT: Final = re.compile(r"max_tokens: \d+ > (\d+)")
 
 
 class AnthropicModel(ModelServer):
-    """A server of the messages API.
+    """A model on a server of the messages API.
 
-    It holds one pool of connections: make one a conversation, and `aclose()` it.
+    It holds one pool of connections: make one for each conversation, and `aclose()` it.
 
     Attributes:
-        name: the model that is asked unless a call says otherwise.
-        provider: `anthropic`, whoever runs the server.
-        base_url: where the server is, with `/v1` at the end.
+        name: the model that answers, unless a call names another one.
+        provider: always `anthropic`.
+        base_url: the server's address, with `/v1` at the end.
     """
 
     def __init__(
         self, name: str, *, base_url: str = ANTHROPIC_BASE_URL, api_key: str | None = None
     ) -> None:
-        """Connect to nothing yet.
+        """Prepare the requests; nothing is sent yet.
 
         Args:
             name: the model.
-            base_url: with `/v1` or without; the server's `/v1/messages` is below it.
-            api_key: sent as `x-api-key`; None sends none.
+            base_url: with `/v1` or without it; `/v1/messages` lies below it.
+            api_key: sent as `x-api-key`; None sends no key.
 
         Raises:
-            ModelError: the key cannot be used at all. The caller's fault.
+            ModelError: the key cannot be sent in a header. The caller's fault.
         """
         self.name = name
         self.provider = "anthropic"
@@ -66,7 +66,7 @@ class AnthropicModel(ModelServer):
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
-        """See `sliphook.agent.model.Model.stream`."""
+        """See `Model.stream`."""
 
         def body() -> dict[str, Any]:
             return message_request(model or self.name, messages, tools, max_tokens=self._max_tokens)

@@ -1,4 +1,7 @@
-"""A conversation as Anthropic's messages API takes it: system text apart, and users and assistants in turn."""
+"""Pure: a conversation as a request of Anthropic's messages API.
+
+The system text stands apart, and the roles of user and assistant alternate.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,13 @@ from typing import Any, Final
 from sliphook_sdk.protocol import Message, ModelTool
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
-"""What other providers put into ids and models into names, and this API refuses in a conversation that it goes on with."""
+"""Characters that this API refuses in ids and names; other providers and models write them."""
 
 _CACHED: Final = {"cache_control": {"type": "ephemeral"}}
-"""Marks the end of what the server shall keep: the next request begins with the same, and is read faster and for less."""
+"""Ends a part that the server keeps in its cache.
+
+The next request begins with the same part, so the server reads it faster and for less money.
+"""
 
 
 def message_request(
@@ -33,7 +39,7 @@ def message_request(
     elif called := sorted(
         {_clean(call.name) for message in messages for call in message.tool_calls or ()}
     ):
-        # a conversation with calls in it must name its tools, though none is on offer now
+        # the API refuses a conversation with calls in it that declares no tools
         body["tools"] = [{"name": name, "input_schema": {"type": "object"}} for name in called]
         body["tool_choice"] = {"type": "none"}
     body["messages"] = said
@@ -41,7 +47,7 @@ def message_request(
 
 
 def _in_turn(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages in a row of one role as one; a user speaks first, as the API wants it."""
+    """The messages with those of one role in a row joined; the API wants a user's message first."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
@@ -56,7 +62,7 @@ def _in_turn(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
-    """The content of one message. Text that is only white space is refused, and means nothing."""
+    """The content of one message, without text that is only white space: the API refuses that."""
     if message.role == "tool":
         return [
             {
@@ -67,7 +73,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         ]
     text = message.content or ""
     if message.role == "assistant":
-        text = text.rstrip()  # the last message may be one, and must not end in a space then
+        text = text.rstrip()  # the API refuses white space at the end of the last one
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
     for call in message.tool_calls or ():
         blocks.append(

@@ -1,4 +1,7 @@
-"""From the events of Anthropic's messages API to pieces: text at once, tool calls when they are whole. No input or output here."""
+"""Pure: turns the events of Anthropic's messages API into pieces.
+
+Text comes at once, tool calls when they are whole.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +14,15 @@ from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Usage
 
-from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece
+from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece, read_calls
 from .openai_wire import ErrorDetail
-from .tool_arguments import read_calls
 
 _PASSING: Final = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error")
-"""Types of errors after which the same request may succeed."""
+"""Types of errors after which the same request may succeed later."""
 
 
 class ContentBlock(msgspec.Struct):
-    """A block of content, or the next part of one.
-
-    Thinking has other fields, which are not read.
-    """
+    """A block of content. Blocks of thinking have other fields, which are not read."""
 
     type: str = ""
     text: str | None = None
@@ -34,7 +33,7 @@ class ContentBlock(msgspec.Struct):
 
 
 class AnthropicUsage(msgspec.Struct):
-    """The server's count; what it read from its cache, or put there, is not in `input_tokens`."""
+    """The server's count. `input_tokens` leaves out what it read from its cache or wrote there."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -43,7 +42,7 @@ class AnthropicUsage(msgspec.Struct):
 
 
 class AnthropicDelta(msgspec.Struct):
-    """What is new: of a block, or of the message at its end."""
+    """The next part of a block, or the last fields of the message."""
 
     type: str = ""
     text: str | None = None
@@ -52,7 +51,7 @@ class AnthropicDelta(msgspec.Struct):
 
 
 class AnthropicMessage(msgspec.Struct):
-    """A message: empty where it begins to stream, whole where it was not streamed."""
+    """A message: empty at the start of a stream, whole if the server does not stream."""
 
     model: str | None = None
     content: list[ContentBlock] | None = None
@@ -61,7 +60,7 @@ class AnthropicMessage(msgspec.Struct):
 
 
 class AnthropicEvent(AnthropicMessage):
-    """One event of a stream, one whole message, or an error in the place of either."""
+    """One event of a stream, one whole message, or an error instead."""
 
     type: str = ""
     index: int | None = None
@@ -75,7 +74,7 @@ _DECODER = msgspec.json.Decoder(AnthropicEvent, strict=False)
 
 
 class _OpenToolUse:
-    """One tool call of which pieces have come."""
+    """A tool call that is not complete yet."""
 
     def __init__(self, block: ContentBlock) -> None:
         self.block = block
@@ -83,14 +82,14 @@ class _OpenToolUse:
 
     @property
     def written(self) -> str:
-        """The arguments; an answer that was not streamed has them in the block."""
+        """The arguments as JSON; in an answer that was not streamed, the block holds them."""
         return "".join(self.parts) or (
             msgspec.json.encode(self.block.input).decode() if self.block.input else ""
         )
 
 
 class MessageAssembler:
-    """One answer of the messages API; see `sliphook.agent.model_server.AnswerAssembler`."""
+    """One answer of the messages API; see `AnswerAssembler` in `.http`."""
 
     def __init__(self) -> None:
         self.finish_reason: str | None = None
@@ -121,7 +120,7 @@ class MessageAssembler:
                 ) or self.finish_reason
             case "message_stop":
                 self.done = True
-            case _:  # ping, content_block_stop, and whatever comes later
+            case _:  # ping, content_block_stop, and events of a later API
                 pass
         return ""
 
@@ -161,7 +160,7 @@ class MessageAssembler:
         return block.text or ""
 
     def _take(self, body: AnthropicMessage) -> None:
-        """The server tells tokens at the beginning and, as they are then, at the end."""
+        """Keep the model's name and the tokens; the last count replaces earlier ones."""
         self._model = body.model or self._model
         if body.usage is not None:
             self._tokens |= {

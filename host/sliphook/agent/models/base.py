@@ -1,27 +1,29 @@
-"""The seam between the loop and whatever serves a model: what is asked, the pieces that come back, and how it fails."""
+"""What the loop asks of a model client: the request, the pieces of an answer, and its failures."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import secrets
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, cast
 
 import msgspec
 
 from sliphook.errors import SliphookError
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message, ModelTool, Usage
 
 FailureKind = Literal[
     "connection", "timeout", "http", "refused", "rate_limited", "stream", "malformed"
 ]
-"""What can go wrong in one attempt: the words of `llm_call_failed.kind` that a model may use."""
+"""What can fail in one attempt: the values of `llm_call_failed.kind` that a model client uses."""
 
 MAX_QUOTED_CHARS: Final = 300
-"""How much of a server's or a model's own words is quoted in an error."""
+"""The longest quotation of a server or a model in an error."""
 
 
 class TextDelta(msgspec.Struct, frozen=True):
-    """Some more of the answer's text."""
+    """The next piece of the answer's text."""
 
     text: str
 
@@ -31,9 +33,9 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         call_id: the model's id of the call, unique in the conversation.
-        name: the tool that the model named, whether it exists or not.
-        arguments: the arguments; empty where they could not be read.
-        unreadable: None, or what the model wrote in place of a JSON object. The loop answers such a
+        name: the tool that the model named; it may not exist.
+        arguments: the arguments; empty if they cannot be read.
+        unreadable: None, or what the model wrote instead of a JSON object. The loop answers such a
             call with a tool error.
     """
 
@@ -43,13 +45,38 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     unreadable: str | None = None
 
 
+def read_calls(calls: Iterable[tuple[str, str, str]]) -> Iterator[ToolCall]:
+    """Tool calls from triples of id, name and arguments as a model wrote them.
+
+    A missing or repeated id is replaced by a new one.
+    """
+    taken: set[str] = set()
+    for call_id, name, written in calls:
+        unique = call_id if call_id and call_id not in taken else f"call_{secrets.token_hex(6)}"
+        taken.add(unique)
+        yield read_call(unique, name, written)
+
+
+def read_call(call_id: str, name: str, written: str) -> ToolCall:
+    """A tool call from the text that the model wrote as its arguments; no text means `{}`."""
+    if not written.strip():
+        return ToolCall(call_id=call_id, name=name, arguments={})
+    try:
+        arguments: object = msgspec.json.decode(written)
+    except DECODE_ERRORS:
+        arguments = None
+    if isinstance(arguments, dict):
+        return ToolCall(call_id=call_id, name=name, arguments=cast("dict[str, Any]", arguments))
+    return ToolCall(call_id=call_id, name=name, arguments={}, unreadable=written)
+
+
 class Finish(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer is complete; the last piece, always.
+    """The answer is complete. This is always the last piece.
 
     Attributes:
         reason: why the model ended, in the provider's words, or None.
         usage: tokens of this call.
-        model: the model that answered, as the server calls it, or None.
+        model: the server's name for the model that answered, or None.
     """
 
     reason: str | None = None
@@ -58,15 +85,15 @@ class Finish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Piece = TextDelta | ToolCall | Finish
-"""What a model's answer is made of: texts as they come, then calls, then one `Finish`."""
+"""One piece of an answer. Texts come first, then calls, then one `Finish`."""
 
 
 class Model(Protocol):
     """Something that continues a conversation.
 
     Attributes:
-        name: the model that is asked unless a call says otherwise.
-        provider: who serves it, a short word for payloads.
+        name: the model that answers, unless a call names another one.
+        provider: the server's kind, a short word for payloads.
     """
 
     name: str
@@ -75,24 +102,24 @@ class Model(Protocol):
     def stream(
         self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
     ) -> AbstractAsyncContextManager[AsyncIterator[Piece]]:
-        """One attempt at one answer: `async with model.stream(...) as pieces: async for piece in pieces: ...`.
+        """Make one attempt at one answer.
 
-        Leaving the block, also by cancellation, closes the connection at once. Nothing is retried
-        here: that is the loop's.
+        Use it as `async with model.stream(...) as pieces: async for piece in pieces: ...`. Leaving
+        the block closes the connection at once, also on a cancel. The loop retries, not the model.
 
         Args:
             messages: the conversation, system text first.
-            tools: what the model may call.
-            model: another model's name for this call only; None asks for `name`.
+            tools: the tools that the model may call.
+            model: another model's name for this call only; None stands for `name`.
 
         Raises:
-            ModelError: on entering or while iterating. It is the fault of the server, the network
-                or the settings.
+            ModelError: on entry or during iteration. The server, the network or the settings are at
+                fault.
         """
         ...
 
     async def aclose(self) -> None:
-        """Close what the model holds open."""
+        """Close the model's connections."""
         ...
 
 
@@ -101,8 +128,8 @@ class ModelError(SliphookError):
 
     Attributes:
         kind: what failed.
-        status: the HTTP status, where there was one.
-        retry_after_s: how long the server asks to be left alone, where it says.
+        status: the HTTP status, or None.
+        retry_after_s: how long the server asks the client to wait, or None.
         transient: the same call may succeed later.
     """
 

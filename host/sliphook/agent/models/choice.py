@@ -1,4 +1,4 @@
-"""Which model is meant by what a user typed."""
+"""Chooses the model client for the name and the address that the user gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .scripted import ScriptedModel
 
 SCRIPTED: Final = "scripted"
 ANTHROPIC: Final = "anthropic/"
-"""What the name of a model of Anthropic's begins with."""
+"""The names of Anthropic's models begin with this."""
 
 _MAX_LISTED: Final = 8
 
@@ -21,23 +21,27 @@ _MAX_LISTED: Final = 8
 async def choose_model(name: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
     """The model for `--model` and `--base-url`, or for the same two settings.
 
-    Nothing at all, or `scripted`, is the scripted model without a script; a path to a file, or
-    anything that ends in `.json`, is a script; `anthropic/NAME` is one of Anthropic's; every other
-    name is a model of OpenAI's. With an address, the name is a model of that server, whatever it
-    looks like; without a name, the server is asked what it has. The address tells which API it
-    speaks: Anthropic's, where its path ends in `/anthropic` or `/messages` or it is Anthropic's
-    own; OpenAI's else.
+    Without an address:
+
+    - no name, or `scripted`, is the scripted model without a script;
+    - a path to a file, or a name that ends in `.json`, is a script;
+    - `anthropic/NAME` is a model of Anthropic;
+    - every other name is a model of OpenAI.
+
+    With an address, the name is a model of that server in any case; without a name, the server is
+    asked for its models. The server speaks Anthropic's API if the address is Anthropic's or its
+    path ends in `/anthropic` or `/messages`, else OpenAI's.
 
     Args:
         name: the name or path, or None.
-        base_url: the server's address, or None: then `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` of
-            the environment count.
-        environ: holds the key, `SLIPHOOK_API_KEY` or else `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
+        base_url: the server's address; None takes `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` of the
+            environment.
+        environ: holds the key: `SLIPHOOK_API_KEY`, else `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
 
     Raises:
-        ModelError: the server, the address or the key cannot be used; the user's or the server's
-            fault.
-        ScriptError: the script cannot be used; the fault of who wrote it.
+        ModelError: the server, the address or the key cannot be used. The fault of the user or of
+            the server.
+        ScriptError: the script cannot be used. The fault of its author.
     """
     if base_url is None and name in (None, SCRIPTED):
         return ScriptedModel()
@@ -54,7 +58,7 @@ async def choose_model(name: str | None, base_url: str | None, environ: Mapping[
 
 
 def says_where(name: str) -> bool:
-    """The name alone says where the model is, whatever server is set: the scripted one, a script, one of Anthropic's."""
+    """The name alone tells the place: the scripted model, a script or a model of Anthropic."""
     return name == SCRIPTED or name.startswith(ANTHROPIC) or _is_script(name)
 
 
@@ -82,8 +86,11 @@ def _of_a_server(
 def _key(name: str, address: str, environ: Mapping[str, str], variable: str) -> str | None:
     key = environ.get("SLIPHOOK_API_KEY") or environ.get(variable)
     if not key and address in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
-        message = f"model {name!r} at {address} needs a key: set SLIPHOOK_API_KEY or {variable}, or name another server with --base-url"
-        raise ModelError("refused", message)
+        raise ModelError(
+            "refused",
+            f"model {name!r} at {address} needs a key: set SLIPHOOK_API_KEY or {variable},"
+            " or name another server with --base-url",
+        )
     return key
 
 

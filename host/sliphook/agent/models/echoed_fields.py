@@ -1,8 +1,8 @@
-"""What some servers want back with the tool calls of their answers: the reasoning before them, and signatures of it.
+"""Pure: fields of an answer that some servers want back with its tool calls.
 
-DeepSeek, Google and others refuse a conversation in which it is missing. It means nothing to
-anybody else, so it is no part of a message: it is kept beside the conversation, by the ids of the
-calls.
+These are the reasoning before the calls, and signatures of it. DeepSeek, Google and others refuse a
+conversation without them. They mean nothing to plugins or other servers, so they are no part of a
+message: the client keeps them beside the conversation, by the ids of the calls.
 """
 
 from __future__ import annotations
@@ -16,19 +16,25 @@ import msgspec
 from sliphook_sdk.protocol import Message
 
 MAX_KEPT: Final = 500
-"""Calls of which something is kept; the oldest go first."""
+"""Calls whose fields are kept; the oldest are dropped first."""
 
 UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_validator"}}
-"""What Google takes for a call of which there is no signature: it was made by another model, or before the agent was started anew."""
+"""Google takes this as the signature of a call that has none.
+
+Another model made the call, or this process did not see the answer. Google documents the value, as
+a last resort, at https://ai.google.dev/gemini-api/docs/thought-signatures#faqs (cited on 2026-01-12
+in github.com/jeremychone/rust-genai/pull/115, and tried with a live model on 2026-05-22 in
+github.com/vercel/ai/pull/15560).
+"""
 
 
 class EchoedFields(msgspec.Struct, frozen=True, kw_only=True):
-    """What belongs to one answer.
+    """The fields to send back with one answer.
 
     Attributes:
-        fields: of the message, as the server named them.
-        extra_content: of each call, by its id.
-        unsigned: the same for all other calls.
+        fields: fields of the message, by the server's names.
+        extra_content: the field of that name of each call, by the call's id.
+        unsigned: the same for calls that are not in `extra_content`; None sends nothing.
     """
 
     fields: dict[str, Any] = {}
@@ -40,29 +46,33 @@ NOTHING: Final = EchoedFields()
 
 
 class EchoedFieldStore:
-    """What has been kept of the answers of one server."""
+    """The fields that came with the answers of one server."""
 
     def __init__(self) -> None:
         self._by_call: OrderedDict[str, EchoedFields] = OrderedDict()
         self._fill_in = NOTHING
 
-    def keep(self, call_ids: Iterable[str], keepsake: EchoedFields) -> None:
-        """Keep what came with an answer."""
-        if keepsake == NOTHING:
+    def keep(self, call_ids: Iterable[str], echoed: EchoedFields) -> None:
+        """Keep what came with an answer that has these calls."""
+        if echoed == NOTHING:
             return
         for call_id in call_ids:
-            self._by_call[call_id] = keepsake
+            self._by_call[call_id] = echoed
         while len(self._by_call) > MAX_KEPT:
             self._by_call.popitem(last=False)
 
     def of(self, message: Message) -> EchoedFields:
-        """What is to be sent with a message that calls tools."""
+        """The fields to send with a message that calls tools."""
         calls = message.tool_calls or []
         found = [self._by_call[call.call_id] for call in calls if call.call_id in self._by_call]
         return found[0] if found else self._fill_in
 
     def learn(self, refusal: str) -> bool:
-        """See whether a refusal says that something is missing; then calls of which nothing was kept get what is taken in its place."""
+        """Learn from a refusal what to send for calls whose fields are not known.
+
+        Returns:
+            Whether the refusal names a missing field and the request is worth repeating.
+        """
         if self._fill_in != NOTHING:
             return False
         if "reasoning_content" in refusal:

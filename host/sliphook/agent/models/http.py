@@ -1,4 +1,4 @@
-"""An HTTP server that serves a model: a request up, the answer's pieces down as they come, every failure in our own words."""
+"""The HTTP part of the model clients: requests, answers as they come, and failures in our words."""
 
 from __future__ import annotations
 
@@ -22,84 +22,83 @@ _T = TypeVar("_T")
 
 CONNECT_TIMEOUT_S: Final = 10.0
 SILENCE_TIMEOUT_S: Final = 300.0
-"""A local model may read a long prompt for minutes before its first word."""
+"""Silence before a failure: a local model may read a long prompt for minutes."""
 STALL_TIMEOUT_S: Final = 600.0
-"""How long a server may keep the connection alive and say nothing of the answer."""
+"""How long a server may keep the connection alive without sending a part of the answer."""
 
 LINGER_S: Final = 2.0
-"""How long to wait for usage and the last word once the model has said why it ended: not every server closes."""
+"""The wait for usage and the last event after the reason to finish: some servers do not close."""
 
 MAX_AMENDED: Final = 2
-"""How often one request is amended: as many fields as there are in any API that a server may refuse or miss."""
+"""How often one request is changed and repeated: each API has two fields that servers refuse."""
 
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
-"""The most that is read of an answer that is not streamed, or of an error."""
+"""The longest body that is read, of an error or of an answer that is not streamed."""
 
 
 class AnswerAssembler(Protocol):
-    """Puts one answer together; each provider has its own. No input or output here.
+    """Assembles one answer from its events, without any I/O; each provider has its own class.
 
     Attributes:
-        finish_reason: why the model ended, in the provider's words; None until it has said so.
-        done: nothing more will come.
+        finish_reason: why the model ended, in the provider's words; None before that.
+        done: the answer is over.
     """
 
     finish_reason: str | None
     done: bool
 
     def event(self, data: str, kind: str) -> str:
-        """Take one server-sent event and give the text in it, often none.
+        """Take one server-sent event and return its text, which is often empty.
 
         Raises:
-            ModelError: it is an error, or no event of an answer; the server's fault.
+            ModelError: it is an error, or no event of an answer. The server's fault.
         """
         ...
 
     def whole(self, body: bytes) -> str | None:
-        """Take an answer that was not streamed and give its text, or None where it is none.
+        """Take a body that was not streamed and return its text, or None if it is no answer.
 
         Raises:
-            ModelError: it is an error; the server's fault.
+            ModelError: it is an error. The server's fault.
         """
         ...
 
     def end(self) -> Iterator[Piece]:
-        """The tool calls, which are whole now, and the `Finish`."""
+        """The tool calls, which are now whole, and the `Finish`."""
         ...
 
 
 class ModelServer:
-    """One server, and a pool of connections to it: what the models behind any server have in common.
+    """One server and a pool of connections to it: the common part of all models behind a server.
 
     Attributes:
-        url: where it is, without what is secret in an address.
+        url: the server's address, without a user name and a password.
     """
 
     def __init__(
         self, base_url: str, *, headers: Mapping[str, str], key: str, key_names: str
     ) -> None:
-        """Connect to nothing yet.
+        """Prepare the requests; nothing is sent yet.
 
         Args:
-            base_url: the common beginning of its paths; a query, as Azure wants one, is sent with
-                each request.
+            base_url: the common start of all paths. Its query is sent with each request: Azure
+                wants one.
             headers: sent with each request.
-            key: the secret in them, or the empty string; it never comes out in an error.
-            key_names: the variables that the user may set it in, for an error.
+            key: the secret in the headers, or an empty string; errors never show it.
+            key_names: the environment variables that may hold the key, for errors.
         """
         self._address, _, self._query = base_url.partition("?")
         self.url = _without_login(self._address)
         self._key = key
         self._key_names = key_names
-        self._known = False  # whether the server has ever answered
+        self._known = False  # the server has answered before
         local = _is_loopback(base_url)
         self._client = httpx.AsyncClient(
             headers=dict(headers),
             timeout=httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=not local,  # a proxy cannot reach this machine's own servers
-            verify=not (
-                local and base_url.startswith("http://")
-            ),  # no certificates there, and they take time to load
+            # plain HTTP needs no certificates, and they take time to load
+            verify=not (local and base_url.startswith("http://")),
         )
 
     async def aclose(self) -> None:
@@ -107,10 +106,10 @@ class ModelServer:
         await self._client.aclose()
 
     async def offered(self) -> list[str]:
-        """The names of the models that the server offers; empty where it does not say.
+        """The names of the models that the server offers; empty if it does not say.
 
         Raises:
-            ModelError: it cannot be reached, or refuses the key.
+            ModelError: the server cannot be reached, or refuses the key.
         """
         async with self._request("GET", "/models") as response:
             body = await _read(response)
@@ -130,17 +129,17 @@ class ModelServer:
         *,
         amend: Callable[[ModelError], dict[str, Any] | None],
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
-        """Ask for one answer; see `sliphook.agent.model.Model.stream`.
+        """Request one answer; see `Model.stream`.
 
         Args:
-            path: below the server's address.
-            body: the request; its `model` is named in errors.
-            answer: takes the answer.
-            amend: given the refusal of a request, another body to try, or None. It is asked at most
-                `MAX_AMENDED` times.
+            path: the path below the server's address.
+            body: the request; errors name its `model`.
+            answer: assembles the answer.
+            amend: gets the refusal of a request and returns another body to try, or None. Called at
+                most `MAX_AMENDED` times.
 
         Raises:
-            ModelError: on entering or while iterating.
+            ModelError: on entry or during iteration.
         """
         async with AsyncExitStack() as stack:
             response = await self._taken(stack, path, body, amend)
@@ -167,7 +166,7 @@ class ModelServer:
 
     @asynccontextmanager
     async def _post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[httpx.Response]:
-        """The response to a request that was taken."""
+        """The response to a request that the server has accepted."""
         async with self._request("POST", path, json=body) as response:
             if response.status_code != 200:
                 raise self._refusal(response, await _read(response), str(body["model"]))
@@ -175,7 +174,7 @@ class ModelServer:
 
     @asynccontextmanager
     async def _request(self, method: str, path: str, **more: Any) -> AsyncGenerator[httpx.Response]:
-        """One request; what goes wrong until its block is left is a ModelError."""
+        """One request; every failure until the block is left becomes a `ModelError`."""
         answering = False
         try:
             async with self._client.stream(
@@ -215,7 +214,7 @@ class _Models(msgspec.Struct):
 
 async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncGenerator[Piece]:
     """The pieces of an answer that comes as server-sent events."""
-    response.encoding = "utf-8"  # what server-sent events are, whatever the header says
+    response.encoding = "utf-8"  # as the standard of server-sent events says; headers may differ
     async with _unwound(EventSource(response).aiter_sse()) as events:
         while not answer.done and (event := await _next_event(events, answer)) is not None:
             text = answer.event(event.data, event.event) if event.data else ""
@@ -236,7 +235,7 @@ async def _next_event(
 ) -> ServerSentEvent | None:
     """The next event, or None at the end.
 
-    An answer that is whole needs no more: neither patience nor a connection.
+    After the reason to finish, the answer is complete: a timeout or a lost connection is no error.
     """
     if answer.finish_reason is None:
         with trio.move_on_after(STALL_TIMEOUT_S):
@@ -271,7 +270,7 @@ async def _whole(
 
 
 async def _read(response: httpx.Response) -> bytes:
-    """The body, at most `MAX_BODY_BYTES` of it."""
+    """The body, cut to `MAX_BODY_BYTES`."""
     body = bytearray()
     async with _unwound(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
@@ -283,7 +282,10 @@ async def _read(response: httpx.Response) -> bytes:
 
 @asynccontextmanager
 async def _unwound(items: AsyncIterator[_T]) -> AsyncGenerator[AsyncIterator[_T]]:
-    """Leave no generator of httpx suspended: they are nested and close nobody, but a cancel from within ends them all."""
+    """Leave no generator of httpx suspended.
+
+    They are nested and do not close each other, but a cancel from inside ends all of them.
+    """
     try:
         yield items
     finally:
@@ -294,10 +296,10 @@ async def _unwound(items: AsyncIterator[_T]) -> AsyncGenerator[AsyncIterator[_T]
 
 
 def usable_key(api_key: str | None, key_names: str) -> str:
-    """The key as a header takes it, or the empty string for none.
+    """The key in the form that a header can hold; an empty string for no key.
 
     Raises:
-        ModelError: it holds what no key holds; the user's fault.
+        ModelError: the key holds characters that no key has. The user's fault.
     """
     key = (api_key or "").strip()
     if not key.isascii() or not key.isprintable() or " " in key:

@@ -1,4 +1,4 @@
-"""What it means when a model server does not answer 200, or does not answer: one line for people, and whether to try again."""
+"""Errors for a model server that refuses or fails: one line for users, and whether to retry."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .base import MAX_QUOTED_CHARS, ModelError
 from .openai_wire import ErrorDetail, decode_chunk
 
 _NEVER_HEALS: Final = ("insufficient_quota", "billing_hard_limit_reached")
-"""Codes that OpenAI sends with 429 for an account that is out of money: waiting does not help."""
+"""Codes that OpenAI sends with 429 if the account has no money: a retry does not help."""
 
 SECRET_CHARS: Final = 12
-"""A key of fewer characters is none."""
+"""A shorter key is not treated as a secret."""
 
 
 def failure_of_status(
@@ -32,8 +32,8 @@ def failure_of_status(
         headers: the answer's headers; looked up in lower case.
         body: the body.
         url: the server's base URL.
-        model: the model that was asked for.
-        key_names: the variables that the user may set the key in.
+        model: the model that the request names.
+        key_names: the environment variables that may hold the key.
     """
     chunk = decode_chunk(body)
     failure = (chunk.failure if chunk else None) or ErrorDetail(message=_plain(body))
@@ -79,7 +79,8 @@ def failure_of_status(
         )
     return ModelError(
         "http",
-        f"the model server at {url} did not take the request ({said}); check --model and --base-url",
+        f"the model server at {url} did not take the request ({said});"
+        " check --model and --base-url",
         status=status,
     )
 
@@ -87,14 +88,14 @@ def failure_of_status(
 def failure_of_transport(
     error: httpx.HTTPError | httpx.InvalidURL, *, url: str, answering: bool, known: bool
 ) -> ModelError:
-    """The error for a call that broke below HTTP.
+    """The error for a call that failed below HTTP.
 
     Args:
-        error: what httpx raised.
+        error: the exception of httpx.
         url: the server's base URL.
-        answering: the answer had begun: it broke off, and what came of it is not whole.
-        known: the server has answered before. One that has not is rather not there than in a bad
-            moment: no use in asking again.
+        answering: the answer had begun, so it is incomplete.
+        known: the server has answered before. If it has not, it is probably not running, and a
+            retry does not help.
     """
     detail = quote(str(error), MAX_QUOTED_CHARS) or type(error).__name__
     if isinstance(error, httpx.ConnectTimeout):
@@ -110,7 +111,8 @@ def failure_of_transport(
     if isinstance(error, (httpx.InvalidURL, httpx.UnsupportedProtocol)):
         return ModelError(
             "connection",
-            f"{url!r} is no address of a model server ({detail}); --base-url looks like http://127.0.0.1:8080/v1",
+            f"{url!r} is no address of a model server ({detail});"
+            " --base-url looks like http://127.0.0.1:8080/v1",
         )
     if isinstance(error, httpx.DecodingError):
         return ModelError(
@@ -118,38 +120,40 @@ def failure_of_transport(
         )
     if answering:
         return ModelError("stream", f"the model's answer broke off ({detail})", transient=True)
-    message = f"cannot reach the model server at {url} ({detail}); is it running, and is --base-url right?"
     return ModelError(
-        "connection", message, transient=known or not isinstance(error, httpx.ConnectError)
+        "connection",
+        f"cannot reach the model server at {url} ({detail});"
+        " is it running, and is --base-url right?",
+        transient=known or not isinstance(error, httpx.ConnectError),
     )
 
 
 def hide_key(error: ModelError, key: str) -> None:
-    """Take `key` out of what `error` says, for some servers send it back; also the beginning of one that was cut."""
+    """Remove `key` from the message, also a cut one: some servers send it back in their errors."""
     if len(key) < SECRET_CHARS:
-        return  # a word such as `none`, which a local server does not look at
+        return  # a word such as `none`, for a local server that wants no key
     for end in range(len(key), SECRET_CHARS - 1, -1):
         error.message = error.message.replace(key[:end], "[key]")
     error.args = (error.message,)
 
 
 def _plain(body: bytes) -> str | None:
-    """What a server says that knows no JSON; a page of HTML says nothing."""
+    """The words of a server that does not speak JSON; None for a page of HTML."""
     text = body[: 4 * MAX_QUOTED_CHARS].decode("utf-8", "replace").strip()
     return text if text and text[0] not in "<{[" else None
 
 
 def _milliseconds(value: str | None) -> float | None:
-    """The finer header that OpenAI and Azure send beside Retry-After, in seconds."""
+    """The header in milliseconds that OpenAI and Azure send beside Retry-After; in seconds."""
     return int(value) / 1000 if value and value.isascii() and value.isdigit() else None
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:
-    """Seconds that a Retry-After header asks for, or None.
+    """The seconds of a Retry-After header, or None.
 
     Args:
-        value: the header: seconds, or a date of HTTP.
-        now: the time of day as seconds since 1970, to compare a date with.
+        value: the header: a number of seconds, or a date of HTTP.
+        now: the current time as seconds since 1970, for a date.
     """
     if value is None:
         return None

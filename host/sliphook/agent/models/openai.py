@@ -1,4 +1,4 @@
-"""A model behind any server that speaks OpenAI's chat completions."""
+"""The client for servers that speak OpenAI's chat completions."""
 
 from __future__ import annotations
 
@@ -20,36 +20,35 @@ KEY_NAMES: Final = "SLIPHOOK_API_KEY or OPENAI_API_KEY"
 
 
 class OpenAIModel(ModelServer):
-    """A chat-completions server.
+    """A model on a chat-completions server.
 
-    It holds one pool of connections: make one a conversation, and `aclose()` it.
+    It holds one pool of connections: make one for each conversation, and `aclose()` it.
 
     Attributes:
-        name: the model that is asked unless a call says otherwise.
-        provider: `openai`, whoever runs the server.
-        base_url: where the server is, without the slash at the end.
+        name: the model that answers, unless a call names another one.
+        provider: always `openai`.
+        base_url: the server's address, without a slash at the end.
     """
 
     def __init__(
         self, name: str, *, base_url: str = OPENAI_BASE_URL, api_key: str | None = None
     ) -> None:
-        """Connect to nothing yet.
+        """Prepare the requests; nothing is sent yet.
 
         Args:
             name: the model.
-            base_url: up to and with `/v1`; the server's `/chat/completions` is below it. A query
-                stays behind the path.
-            api_key: sent as a bearer token; None sends none, which local servers do not mind.
+            base_url: up to `/v1`; `/chat/completions` lies below it. A query moves behind the path.
+            api_key: sent as a bearer token; None sends no key, as for local servers.
 
         Raises:
-            ModelError: the key cannot be used at all. The caller's fault.
+            ModelError: the key cannot be sent in a header. The caller's fault.
         """
         self.name = name
         self.provider = "openai"
         address, question, query = base_url.strip().partition("?")
         self.base_url = f"{address.rstrip('/').removesuffix('/chat/completions')}{question}{query}"
         self._usage_asked = True
-        self._kept = EchoedFieldStore()
+        self._echoed = EchoedFieldStore()
         key = usable_key(api_key, KEY_NAMES)
         super().__init__(
             self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES
@@ -59,29 +58,28 @@ class OpenAIModel(ModelServer):
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
-        """See `sliphook.agent.model.Model.stream`."""
+        """See `Model.stream`."""
 
         def body() -> dict[str, Any]:
             return request_body(
-                model or self.name, messages, tools, self._kept, usage=self._usage_asked
+                model or self.name, messages, tools, self._echoed, usage=self._usage_asked
             )
 
         def amend(refusal: ModelError) -> dict[str, Any] | None:
             if self._usage_asked and "stream_options" in refusal.message:
-                self._usage_asked = (
-                    False  # an older server, which does not know the field; the tokens stay unknown
-                )
+                # an older server refuses the field; its tokens stay unknown
+                self._usage_asked = False
                 return body()
-            return body() if self._kept.learn(refusal.message) else None
+            return body() if self._echoed.learn(refusal.message) else None
 
         answer = CompletionAssembler()
         async with self.ask("/chat/completions", body(), answer, amend=amend) as pieces:
             yield pieces
-        self._kept.keep(answer.call_ids, answer.keepsake)
+        self._echoed.keep(answer.call_ids, answer.echoed_fields)
 
 
 def key_headers(key: str, address: str) -> dict[str, str]:
-    """The headers that hold the key; Azure has one of its own."""
+    """The headers that hold the key; Azure reads it from another one."""
     if not key:
         return {}
     is_azure = (urlsplit(address).hostname or "").endswith(".azure.com")

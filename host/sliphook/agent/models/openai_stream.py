@@ -1,6 +1,6 @@
-"""From the chunks of a chat completion to pieces: text at once, tool calls when they are whole.
+"""Pure: turns the chunks of a chat completion into pieces.
 
-No input or output here.
+Text comes at once, tool calls when they are whole.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import Usage
 
-from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece, ToolCall
+from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece, ToolCall, read_call, read_calls
 from .echoed_fields import EchoedFields
 from .openai_wire import CallPart, Chunk, Function, decode_chunk
-from .tool_arguments import read_call, read_calls
 
 
 class _OpenCall:
-    """One tool call of which pieces have come."""
+    """A tool call that is not complete yet."""
 
     def __init__(self) -> None:
         self.call_id = ""
@@ -29,12 +28,12 @@ class _OpenCall:
         self.extra_content: Any = None
 
     def is_whole(self) -> bool:
-        """Whether no more can come: the arguments are an object already."""
+        """The arguments form an object, so no more parts can come."""
         return any(self.written) and read_call("", "", "".join(self.written)).unreadable is None
 
 
 class CompletionAssembler:
-    """One answer of a chat-completions server; see `sliphook.agent.model_server.AnswerAssembler`."""
+    """One answer of a chat-completions server; see `AnswerAssembler` in `.http`."""
 
     def __init__(self) -> None:
         self.finish_reason: str | None = None
@@ -49,12 +48,12 @@ class CompletionAssembler:
 
     @property
     def call_ids(self) -> list[str]:
-        """The ids of the calls, once `end` has given them."""
+        """The ids of the calls; empty before `end`."""
         return [call.call_id for call in self._made]
 
     @property
-    def keepsake(self) -> EchoedFields:
-        """What the server may want back with the calls."""
+    def echoed_fields(self) -> EchoedFields:
+        """The fields that the server may expect to get back with the calls."""
         fields: dict[str, Any] = {
             "reasoning_content": "".join(self._reasoning),
             "reasoning_details": self._details,
@@ -96,10 +95,10 @@ class CompletionAssembler:
         )
 
     def feed(self, chunk: Chunk) -> str:
-        """Take one chunk and give the text in it, often none.
+        """Take one chunk and return its text, which is often empty.
 
         Raises:
-            ModelError: the chunk is an error; the server's fault.
+            ModelError: the chunk is an error. The server's fault.
         """
         failure = chunk.failure
         if failure is not None:
@@ -133,7 +132,7 @@ class CompletionAssembler:
         return delta.text
 
     def end(self) -> Iterator[Piece]:
-        """The calls, which are whole now, and the `Finish`."""
+        """See `AnswerAssembler.end`."""
         self._made = list(
             read_calls((call.call_id, call.name, "".join(call.written)) for call in self._calls)
         )
@@ -156,7 +155,8 @@ class CompletionAssembler:
     def _call_of(self, index: int | None, call_id: str, name: str) -> _OpenCall:
         """The call that a part belongs to.
 
-        The index says so; some servers leave it out, some send 0 for every call, some no id.
+        The index should tell. Some servers leave it out, some send 0 for every call, and some send
+        no id.
         """
         last = self._calls[-1] if self._calls else None
         known = last if index is None else self._by_index.get(index)

@@ -1,4 +1,7 @@
-"""The wire of OpenAI's chat completions as servers really send it: every field may be missing or null, and more may come."""
+"""Pure: the messages of OpenAI's chat completions, as servers really send them.
+
+Every field may be missing or null, and unknown fields may come.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from .echoed_fields import EchoedFields, EchoedFieldStore
 
 
 class ErrorDetail(msgspec.Struct):
-    """The object under `error`. `code` is an HTTP status to some servers and a word to others."""
+    """The object under `error`. Some servers send an HTTP status as `code`, others a word."""
 
     message: str | None = None
     type: str | None = None
@@ -22,14 +25,14 @@ class ErrorDetail(msgspec.Struct):
 
 
 class Function(msgspec.Struct):
-    """What a tool call calls; `arguments` is a piece of JSON text, or to some servers the value itself."""
+    """The function of a call. `arguments` is a piece of JSON text; some servers send the value."""
 
     name: str | None = None
     arguments: Any = None
 
 
 class CallPart(msgspec.Struct):
-    """A piece of one tool call; `index` says of which, where the server tells."""
+    """A part of one tool call; `index` says of which one, if the server sends it."""
 
     index: int | None = None
     id: str | None = None
@@ -38,15 +41,15 @@ class CallPart(msgspec.Struct):
 
 
 class ContentPart(msgspec.Struct):
-    """One part of content that is a list; parts without text do not count."""
+    """One part of a content that is a list; parts without text are ignored."""
 
     text: str | None = None
 
 
 class ChoiceDelta(msgspec.Struct):
-    """What is new in a chunk, or the message of an answer that was not streamed.
+    """The new part in a chunk, or the message of an answer that was not streamed.
 
-    Reasoning is not shown (see `keepsake`).
+    Reasoning is not shown, but sent back (see `echoed_fields`).
     """
 
     content: str | list[ContentPart] | None = None
@@ -57,14 +60,14 @@ class ChoiceDelta(msgspec.Struct):
 
     @property
     def text(self) -> str:
-        """The text in it, often none."""
+        """The text, which is often empty."""
         if isinstance(self.content, list):
             return "".join(part.text or "" for part in self.content)
         return self.content or self.refusal or ""
 
 
 class Choice(msgspec.Struct):
-    """One of the answers; only the first is asked for."""
+    """One answer; only one is requested."""
 
     delta: ChoiceDelta | None = None
     message: ChoiceDelta | None = None
@@ -72,7 +75,7 @@ class Choice(msgspec.Struct):
 
 
 class PromptTokens(msgspec.Struct):
-    """How the prompt's tokens were come by."""
+    """How the tokens of the prompt divide."""
 
     cached_tokens: int | None = None
 
@@ -87,7 +90,7 @@ class CompletionUsage(msgspec.Struct):
 
     @property
     def usage(self) -> Usage:
-        """The same in the protocol's words."""
+        """The same as the protocol's `Usage`."""
         cached = (
             self.prompt_tokens_details.cached_tokens
             if self.prompt_tokens_details
@@ -101,7 +104,7 @@ class CompletionUsage(msgspec.Struct):
 
 
 class Chunk(msgspec.Struct):
-    """One event of a stream, one whole answer, or an error in the place of either."""
+    """One event of a stream, one whole answer, or an error instead."""
 
     model: str | None = None
     choices: list[Choice] | None = None
@@ -114,7 +117,7 @@ class Chunk(msgspec.Struct):
 
     @property
     def failure(self) -> ErrorDetail | None:
-        """The error, in whichever shape the server sent it, or None."""
+        """The error in any shape that servers send, or None."""
         if isinstance(self.error, ErrorDetail):
             return self.error
         if self.error:
@@ -127,7 +130,7 @@ class Chunk(msgspec.Struct):
 
 
 def _text_of(value: Any) -> str:
-    """What FastAPI and its like say is wrong: a text, or an object or a list with texts somewhere in it."""
+    """FastAPI sends a text as its reason, or an object or a list that holds texts."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
@@ -137,7 +140,7 @@ _DECODER: msgspec.json.Decoder[Chunk | list[Chunk]] = msgspec.json.Decoder(
 
 
 def decode_chunk(data: bytes | str) -> Chunk | None:
-    """`data` as a chunk, or None where it is none. Google's servers put errors into a list."""
+    """`data` as a chunk, or None if it is none. Google's servers put errors into a list."""
     try:
         decoded = _DECODER.decode(data)
     except DECODE_ERRORS:
@@ -149,19 +152,27 @@ def request_body(
     model: str,
     messages: Sequence[Message],
     tools: Sequence[ModelTool],
-    kept: EchoedFieldStore,
+    echoed: EchoedFieldStore,
     *,
     usage: bool = True,
 ) -> dict[str, Any]:
-    """The body of a chat-completions request that asks for a stream; with `usage`, for the count of tokens at its end."""
+    """The body of a chat-completions request that asks for a stream.
+
+    Args:
+        model: the model's name.
+        messages: the conversation, system text first.
+        tools: the tools that the model may call.
+        echoed: the fields that belong to earlier answers.
+        usage: ask for the count of tokens at the end.
+    """
     body: dict[str, Any] = {
         "model": model,
-        "messages": [_wire_message(message, kept) for message in messages],
+        "messages": [_wire_message(message, echoed) for message in messages],
         "stream": True,
     }
     if usage:
         body["stream_options"] = {"include_usage": True}
-    if tools:  # an empty list is an error to some servers
+    if tools:  # some servers refuse an empty list
         body["tools"] = [_wire_tool(tool) for tool in tools]
     return body
 
@@ -177,25 +188,25 @@ def _wire_tool(tool: ModelTool) -> dict[str, Any]:
     }
 
 
-def _wire_call(call: ToolCallRequest, keepsake: EchoedFields) -> dict[str, Any]:
+def _wire_call(call: ToolCallRequest, echoed: EchoedFields) -> dict[str, Any]:
     arguments = msgspec.json.encode(call.arguments).decode()
     wire = {
         "id": call.call_id,
         "type": "function",
         "function": {"name": call.name, "arguments": arguments},
     }
-    extra_content = keepsake.extra_content.get(call.call_id, keepsake.unsigned)
+    extra_content = echoed.extra_content.get(call.call_id, echoed.unsigned)
     return wire if extra_content is None else wire | {"extra_content": extra_content}
 
 
-def _wire_message(message: Message, kept: EchoedFieldStore) -> dict[str, Any]:
+def _wire_message(message: Message, store: EchoedFieldStore) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        keepsake = kept.of(message)
-        wire |= keepsake.fields
-        wire["tool_calls"] = [_wire_call(call, keepsake) for call in message.tool_calls]
+        echoed = store.of(message)
+        wire |= echoed.fields
+        wire["tool_calls"] = [_wire_call(call, echoed) for call in message.tool_calls]
     elif message.content is None:
-        wire["content"] = ""  # null is taken only beside tool calls
+        wire["content"] = ""  # servers take null only beside tool calls
     if message.call_id is not None:
         wire["tool_call_id"] = message.call_id
     return wire

@@ -1,6 +1,6 @@
 """The file of replies that a scripted model answers from.
 
-`docs/scripted-model.md` describes it for people.
+`docs/scripted-model.md` describes the format for users.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .base import FailureKind, ModelError
 Seconds = Annotated[float, msgspec.Meta(ge=0, le=3600)]
 
 _RETRIED: Final = ("connection", "timeout", "rate_limited", "stream")
-"""Kinds of failure that a script means as passing, unless it says otherwise."""
+"""Kinds of failure that are transient unless the script says otherwise."""
 
 
 class ScriptError(SliphookError):
-    """A script file cannot be used; `str()` is one line that names the file, the place and what to do."""
+    """A script file cannot be used; `str()` is one line with file, place and what to do."""
 
 
 class ScriptedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,8 +32,8 @@ class ScriptedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     Attributes:
         name: the tool.
-        arguments: an object; a string stands for what the model wrote, which may then be no JSON.
-        call_id: the model's id of the call; made up where it is None.
+        arguments: an object, or a string: the text that the model wrote, which need not be JSON.
+        call_id: the model's id of the call; None makes one.
     """
 
     name: str
@@ -42,14 +42,14 @@ class ScriptedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class ScriptedFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a reply fails, after its text where it has any.
+    """How a reply fails; its text, if it has any, comes first.
 
     Attributes:
-        kind: the word that `llm_call_failed` will say.
+        kind: the `kind` of `llm_call_failed`.
         message: what the user reads.
         status: an HTTP status.
-        retry_after_s: how long the loop shall wait before it tries again.
-        transient: whether it shall try again; None goes by the kind and the status.
+        retry_after_s: how long the loop waits before it tries again.
+        transient: whether the loop tries again; None decides by the kind and the status.
     """
 
     kind: FailureKind
@@ -72,16 +72,16 @@ class ScriptedFailure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the model does in one attempt of one call: wait, speak, then fail, or call tools, or be done.
+    """What the model does in one attempt: it waits, speaks, then fails, calls tools or ends.
 
     Attributes:
         wait_s: silence before the first word.
-        text: what it says.
-        over_s: seconds that the text takes, word by word; None gives it at once.
-        calls: the tools that it calls.
-        fail: fail in place of ending.
-        finish_reason: None is `tool_calls` where it calls any, else `stop`.
-        usage: the tokens that it claims.
+        text: what the model says.
+        over_s: seconds over which the text comes, word by word; None sends it at once.
+        calls: the tools that the model calls.
+        fail: the failure at the end, or None.
+        finish_reason: None is `tool_calls` if there are calls, else `stop`.
+        usage: the tokens that the model reports.
     """
 
     wait_s: Seconds | None = None
@@ -101,7 +101,7 @@ def load_script(path: Path) -> list[ScriptedReply]:
     """The replies in a script file.
 
     Raises:
-        ScriptError: the file cannot be read or is no script; the fault of who wrote it.
+        ScriptError: the file cannot be read or is no script. The fault of its author.
     """
     try:
         written = path.read_bytes()
@@ -115,7 +115,8 @@ def load_script(path: Path) -> list[ScriptedReply]:
         what, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").removeprefix(".") or "the top"
         raise ScriptError(
-            f"{path}: at {where}: {what[:1].lower()}{what[1:]}; docs/scripted-model.md has the format"
+            f"{path}: at {where}: {what[:1].lower()}{what[1:]};"
+            " docs/scripted-model.md has the format"
         ) from error
     except DECODE_ERRORS as error:
         raise ScriptError(
@@ -124,7 +125,7 @@ def load_script(path: Path) -> list[ScriptedReply]:
 
 
 def _break_in(written: bytes) -> str | None:
-    """Where the JSON breaks, by line and column: msgspec counts bytes, which no editor shows."""
+    """The line and column of a mistake in the JSON: msgspec gives a byte, which no editor shows."""
     try:
         json.loads(written)
     except json.JSONDecodeError as broken:

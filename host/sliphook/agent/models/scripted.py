@@ -1,4 +1,4 @@
-"""A model without a model: it answers from a script or, without one, by a few rules of its own.
+"""A stand-in for a model: it answers from a script or, without one, by a few fixed rules.
 
 It needs no network and no key.
 """
@@ -16,24 +16,23 @@ import trio
 
 from sliphook_sdk.protocol import Message, ModelTool
 
-from .base import Finish, ModelError, Piece, TextDelta, ToolCall
+from .base import Finish, ModelError, Piece, TextDelta, ToolCall, read_call
 from .script import ScriptedCall, ScriptedReply, load_script
-from .tool_arguments import read_call
 
 
 class ScriptedModel:
-    """Answers from replies, one for each attempt, or by `improvise`.
+    """A model that answers from replies, one for each attempt, or by `improvise`.
 
     Attributes:
         name: `scripted`, or the name of the script.
         provider: `scripted`.
-        attempts: how many answers were asked for.
+        attempts: how many answers were requested.
     """
 
     def __init__(
         self, replies: Sequence[ScriptedReply] | None = None, *, name: str = "scripted"
     ) -> None:
-        """Take the replies in their order; None improvises."""
+        """Answer with the replies in their order; None improvises."""
         self.name = name
         self.provider = "scripted"
         self.attempts = 0
@@ -44,7 +43,7 @@ class ScriptedModel:
         """The model that a script file describes.
 
         Raises:
-            ScriptError: the file cannot be read or is no script; the fault of who wrote it.
+            ScriptError: the file cannot be read or is no script. The fault of its author.
         """
         return cls(load_script(path), name=path.name)
 
@@ -52,14 +51,14 @@ class ScriptedModel:
     async def stream(
         self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
-        """See `sliphook.agent.model.Model.stream`; another model's name changes nothing."""
+        """See `Model.stream`; another model's name has no effect."""
         self.attempts += 1
         reply = improvise(messages, tools) if self._replies is None else self._reply(self._replies)
         async with aclosing(_perform(reply, f"call_{self.attempts}", self.name)) as pieces:
             yield pieces
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """See `Model.aclose`: there is nothing to close."""
 
     def _reply(self, replies: Sequence[ScriptedReply]) -> ScriptedReply:
         if self.attempts > len(replies):
@@ -71,7 +70,7 @@ class ScriptedModel:
 
 
 async def _perform(reply: ScriptedReply, call_id: str, model: str) -> AsyncGenerator[Piece]:
-    """Do what `reply` says; calls that have no id get one that begins with `call_id`."""
+    """Play `reply`; calls without an id get one that begins with `call_id`."""
     await trio.sleep(reply.wait_s or 0.0)
     text = reply.text or ""
     words = re.findall(r"^\s+|\S+\s*", text) if reply.over_s else [text] if text else []
@@ -99,10 +98,10 @@ _DIRECTIVE: Final = re.compile(r"\b(TOOL|[Cc]all) ([A-Za-z0-9_-]{1,64})")
 
 
 def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> ScriptedReply:
-    """The answer of the model that has no script: it does what the prompt spells out, and says what it is.
+    """The answer of the model that has no script: the calls that the prompt spells out, or a text.
 
-    `TOOL name {json}` calls that tool, `call name {json}` calls it where it is on offer; several
-    are called one after the other.
+    `TOOL name {json}` calls that tool; `call name {json}` does so if the tool is on offer. Several
+    tools are called one after the other.
     """
     asked = max((at for at, message in enumerate(messages) if message.role == "user"), default=-1)
     prompt = (messages[asked].content or "") if asked >= 0 else ""
@@ -124,7 +123,7 @@ def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Script
 def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
     """The calls that a prompt spells out.
 
-    What begins like JSON and is none is passed on as it stands, up to the end of its line.
+    Arguments that begin like JSON but are none are passed on as they stand, to the line's end.
     """
     at = 0
     while (match := _DIRECTIVE.search(prompt, at)) is not None:
@@ -141,21 +140,24 @@ def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
         except (ValueError, RecursionError):
             end = len(rest.partition("\n")[0])
         yield ScriptedCall(name=name, arguments=rest[:end])
-        at = (
-            len(prompt) - len(rest) + end
-        )  # what a call passes on may spell out calls, too: a child agent's goal
+        # go on behind the arguments: they may spell out calls too, for a child agent
+        at = len(prompt) - len(rest) + end
 
 
 def _greeting(prompt: str, tools: Sequence[ModelTool]) -> str:
     offer = "No tools are on offer; --plugin PATH adds some."
     if tools:
         names = ", ".join(tool.name for tool in tools)
-        offer = f"On offer: {names}; --plugin PATH adds more. Write `TOOL {tools[0].name} {_sample(tools[0])}` and I call it."
-    return f"Hello. I am the scripted model: no network, no key, no ideas of my own. {offer}\nYou said: {prompt}"
+        offer = (
+            f"On offer: {names}; --plugin PATH adds more."
+            f" Write `TOOL {tools[0].name} {_sample(tools[0])}` and I call it."
+        )
+    who = "Hello. I am the scripted model: no network, no key, no ideas of my own."
+    return f"{who} {offer}\nYou said: {prompt}"
 
 
 def _sample(tool: ModelTool) -> str:
-    """Arguments to begin with: all that the tool requires."""
-    required = tool.input_schema.get("required")  # a plugin's: it may be anything
+    """An example of the arguments that the tool requires."""
+    required = tool.input_schema.get("required")  # from a plugin, so it may have any type
     names = cast("list[object]", required) if isinstance(required, list) else []
     return json.dumps({str(name): "..." for name in names})

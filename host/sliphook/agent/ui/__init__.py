@@ -1,1 +1,1 @@
-"""What a person sees of the agent and is asked by it. For the agent loop and the command line."""
+"""What the user sees of the agent and is asked by it. For the agent loop and the command line."""

@@ -1,4 +1,4 @@
-"""What the loop shows as it goes: the face, and a plain one for pipes, logs and tests."""
+"""What the loop shows as it works: the `Display` protocol, and displays that write plain lines."""
 
 from __future__ import annotations
 
@@ -14,35 +14,41 @@ from sliphook_sdk.protocol import AlertLevel, ToolCallRequest
 
 MAX_SHOWN_CHARS = 200
 MAX_NOTICE_CHARS = 600
-"""A notice says at its end what to do about it."""
+"""A notice is longer than other lines: its end says what to do."""
 
 NO_CONTROLS: Final = {
     code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
 }
-"""For `str.translate`: text of a model (and of the plugins whose words it repeats) that goes to a terminal must not steer it."""
+"""For `str.translate`: removes what would steer a terminal.
+
+A model's text is not trusted, nor are the plugins whose words it repeats.
+"""
 
 _NOTICES = frozenset(get_args(AlertLevel))
 
 
 def cut(mark: str, text: str) -> str:
-    """The text of a line with this mark, without control characters, as long as it may be."""
+    """The text of a line with this mark, without control characters and cut to what is shown."""
     return quote(text, MAX_NOTICE_CHARS if mark in _NOTICES else MAX_SHOWN_CHARS)
 
 
 class Display(Protocol):
     """Where the loop shows things.
 
-    Its methods are called on the loop and must not block it; they must not raise.
+    The loop calls these methods in its own thread: they must neither block nor raise.
     """
 
     def text(self, delta: str) -> None:
-        """Some more of the model's answer."""
+        """The next piece of the model's answer."""
 
     def text_end(self) -> None:
-        """The answer's text is over, or was interrupted. Not called where there was none."""
+        """The answer's text is over or was interrupted. Not called if there was no text."""
 
     def text_abandoned(self) -> None:
-        """In the place of `text_end`: the attempt failed, and what it had shown is no part of the conversation. A notice follows."""
+        """Called instead of `text_end` if the attempt failed; a notice follows.
+
+        The text shown so far is no part of the conversation.
+        """
 
     def tool_started(self, call: ToolCallRequest) -> None:
         """The model has called a tool."""
@@ -50,26 +56,35 @@ class Display(Protocol):
     def tool_ended(
         self, call: ToolCallRequest, status: str, result: str, duration_ms: float | None
     ) -> None:
-        """A tool call is over: `status` as in `post_tool_call` but `denied`, `result` what the model reads."""
+        """A tool call is over.
+
+        Args:
+            call: the call.
+            status: as in `post_tool_call`, but never `denied`.
+            result: what the model reads.
+            duration_ms: how long the tool ran; None if it did not run.
+        """
 
     def denied(self, what: str, reason: str) -> None:
-        """A prompt, a model call or a tool call did not happen: a plugin or the user denied it."""
+        """A plugin or the user denied a prompt, a model call or a tool call."""
 
     def notice(self, level: AlertLevel, message: str) -> None:
         """A line for the user."""
 
     def child(self, number: int, goal: str) -> Display:
-        """A child agent begins, while its parent waits in a tool call and perhaps beside other children: where it shows things.
+        """A display for a child agent that begins.
+
+        Its parent waits in a tool call meanwhile; other children may work at the same time.
 
         Args:
-            number: counts the agent's children, whosesoever they are.
-            goal: what it is told to do; a model's text.
+            number: counts all children of the agent, also children of children.
+            goal: the child's task, in the words of a model.
         """
         ...
 
 
 class LineDisplay(ABC):
-    """All but the model's text as lines, marked by their first words; where a line goes is for a subclass to say."""
+    """Shows all but the model's text as lines with a mark in front; a subclass writes the lines."""
 
     @abstractmethod
     def text(self, delta: str) -> None:
@@ -80,7 +95,7 @@ class LineDisplay(ABC):
         """See `Display`."""
 
     def text_abandoned(self) -> None:
-        """See `Display`. What a stream has taken cannot be taken back."""
+        """See `Display`. Written text cannot be removed, so a line says that it is void."""
         self.text_end()
         self._line("abandoned", "the text above does not count: its answer broke off")
 
@@ -113,21 +128,24 @@ class LineDisplay(ABC):
 
     @abstractmethod
     def _line(self, mark: str, text: str) -> None:
-        """Show a line; `text` may hold anything."""
+        """Show a line; `text` is not trusted."""
 
 
 class PlainDisplay(LineDisplay):
-    """The model's text goes to one stream as it comes, lines to another.
+    """Writes the model's text to one stream as it comes, and lines to another.
 
-    Where that stream is a terminal, nothing in the text steers it.
+    If the first stream is a terminal, control characters are removed from the text.
     """
 
     def __init__(
         self, out: TextIO | None = None, err: TextIO | None = None, *, whole: bool = False
     ) -> None:
-        """Take the streams; None is stdout and stderr.
+        """Take the streams.
 
-        `whole` text is shown when it is over: what else is written would tear it.
+        Args:
+            out: takes the text; None is stdout.
+            err: takes the lines; None is stderr.
+            whole: write an answer's text only at its end, because another writer would split it.
         """
         self._out = out or sys.stdout
         self._err = err or sys.stderr
@@ -152,7 +170,7 @@ class PlainDisplay(LineDisplay):
             self._write("\n")
 
     def progress(self, text: str) -> None:
-        """How far a plugin has come, as a line; nothing in the middle of the model's text."""
+        """A plugin's progress as a line; dropped if it would split the model's text."""
         if self._ends_line and not self._held:
             self._line("progress", text)
 
@@ -167,16 +185,21 @@ class PlainDisplay(LineDisplay):
 
 
 class ChildDisplay(LineDisplay):
-    """A child agent as lines among its parent's, its text too: several agents may speak at the same time."""
+    """Shows a child agent, its text too, as lines among its parent's; several may speak at once."""
 
     def __init__(self, number: int, line: Callable[[str, str], None]) -> None:
-        """Take which child it is, and what shows a line of the parent's, given its mark and its text."""
+        """Show the child with this number.
+
+        Args:
+            number: the child's number, part of every mark.
+            line: writes a line of the parent's display, given its mark and its text.
+        """
         self._name = f"child {number}"
         self._show = line
         self._text = ""
 
     def text(self, delta: str) -> None:
-        """See `Display`. A line is shown when it is whole."""
+        """See `Display`. Only whole lines are shown."""
         *lines, self._text = (self._text + delta).split("\n")
         for line in lines:
             self._show(self._name, line)

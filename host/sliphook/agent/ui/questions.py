@@ -1,9 +1,13 @@
-"""What a person is asked, and the person who is somewhere else: a question goes out, and their next message is the answer."""
+"""What the user is asked: the questions, the `Person` who answers, and one who answers later.
+
+Some users cannot be asked on the spot, such as those of a chat service: `Asked` sends the question
+out and takes the next message as the answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 import trio
@@ -17,13 +21,43 @@ _LINE_CHARS: Final = 1_000
 HOW_TO_ANSWER: Final = "please answer y or n"
 
 
+class Person(Protocol):
+    """The user in front of an agent, who decides while a turn waits.
+
+    The loop and the host ask one question of a session at a time. Both methods run inside the turn:
+    an interrupt cancels them. They then remove their question from the screen and let
+    `trio.Cancelled` pass.
+
+    If no user can be asked (a pipe, a job), there is no `Person`: the host's `approver` and the
+    agent's `person` are None, a call that needs approval is denied, and a turn at its limit ends.
+    Both the user and the model are told.
+    """
+
+    async def approve(self, request: ApprovalRequest) -> bool:
+        """Whether a tool call may run; a plugin wants the user to decide.
+
+        Pass it to the host: `PluginHost(..., approver=person.approve)`. Show all of
+        `request.reasons`. They and the arguments come from plugins and models: quote them. Any
+        exception counts as no.
+        """
+        ...
+
+    async def go_on(self, prompt: str) -> bool:
+        """Whether a paused turn may go on: it is at its limit of model calls, or goes in circles.
+
+        Pass the person to the agent: `Agent(..., person=person)`. `prompt` is one line that says
+        what happened and asks. Any exception counts as no.
+        """
+        ...
+
+
 class Question(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is asked; every text is one line and safe for a terminal.
+    """A question with yes and no as answers; every text is one line and safe for a terminal.
 
     Attributes:
-        prompt: the question itself; yes or no, and nothing is no.
-        call: the tool and its arguments as it would run, where it is about a tool call.
-        reasons: why a person is asked, each with the plugin's name.
+        prompt: the question itself; an empty answer is no.
+        call: the tool and its arguments as it would run, if the question is about a tool call.
+        reasons: why the user is asked, each with the plugin's name.
     """
 
     prompt: str
@@ -31,15 +65,15 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[str, ...] = ()
 
     def about(self) -> tuple[str, ...]:
-        """What there is to know, a line each.
+        """What the user has to know, as lines.
 
-        The call is among it, though it was shown when the model made it: others may have come
-        since, and a plugin may have changed it.
+        The call is among them although the user has seen it when the model made it: other lines
+        may have followed since, and a plugin may have changed it.
         """
         return (*([self.call] if self.call is not None else ()), *self.reasons)
 
     def text(self) -> str:
-        """The whole of it, for a message."""
+        """The whole question as a message."""
         return "\n".join((*self.about(), f"{self.prompt} [y/N]"))
 
 
@@ -61,16 +95,16 @@ def going_on(prompt: str) -> Question:
 
 
 def yes_or_no(text: str) -> bool | None:
-    """What a person's words mean; None where they are neither."""
+    """What the user's words mean; None if they are neither yes nor no."""
     return _SAID.get(text.strip().lower())
 
 
 class Asked:
-    """The `Person` of one conversation.
+    """The `Person` of one conversation: its next message answers the open question.
 
     Args:
-        show: puts a question to them, or None: it is over, answered or not. Called in the loop;
-            must not wait.
+        show: sends a question out; None means that the question is over, answered or not. Called
+            in the loop; must not wait.
     """
 
     def __init__(self, show: Callable[[Question | None], None]) -> None:
@@ -83,7 +117,11 @@ class Asked:
         return self._open is not None
 
     def answer(self, text: str) -> bool:
-        """Take the person's words for the open question; False where they are neither yes nor no, and the question stays."""
+        """Take the user's words for the open question.
+
+        Returns:
+            False if they are neither yes nor no; the question then stays open.
+        """
         said = yes_or_no(text)
         if said is None or self._open is None:
             return False

@@ -95,7 +95,6 @@ class Player:
         self._unread_bytes = 0
 
     # -- its process (see InstanceOwner)
-    # -------------------------------------------------------------------------------
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """The plugin has declared itself, however it looks."""
@@ -140,7 +139,6 @@ class Player:
         }
 
     # -- the script
-    # ------------------------------------------------------------------------------------------------
 
     async def play(self, instance: Instance) -> None:
         """Take every step, and tell what differs."""

@@ -137,7 +137,6 @@ class _Chat(Interruptible):
             self._face.say("\n".join(filter(None, (f"› {user}", answer))))
 
     # -- what the person does (see Listener)
-    # -------------------------------------------------------------------------
 
     def line(self, text: str) -> PendingMessage | None:
         """See `Listener`."""
@@ -186,7 +185,6 @@ class _Chat(Interruptible):
         self._leave("signal", EXIT_GONE, "sighup")
 
     # -- signals
-    # -------------------------------------------------------------------------------------------------------
 
     def interrupt(self, reason: str) -> bool:
         """The first signal: SIGINT is a Ctrl+C, any other one leaves the chat."""
@@ -211,7 +209,6 @@ class _Chat(Interruptible):
         self._left.set()
 
     # -- the agent's side
-    # --------------------------------------------------------------------------------------------
 
     def _agent_for(self, channel: Channel) -> Agent:
         conversation = self._memory.conversation(channel.session, self._model.name)

@@ -81,7 +81,6 @@ class Screen:
         self._prompt.default_buffer.accept_handler = self._accepted
 
     # -- see ChatFrontend
-    # --------------------------------------------------------------------------------------------------
 
     def write(self, text: str) -> None:
         """See `ChatFrontend`: lines that are coloured already."""
@@ -142,7 +141,6 @@ class Screen:
         )
 
     # -- from any thread
-    # -------------------------------------------------------------------------------------------
 
     def above(self, text: StyleAndTextTuples) -> None:
         """Show whole lines above the prompt."""
@@ -190,7 +188,6 @@ class Screen:
                 self._token.run_sync_soon(function, *args)
 
     # -- the end
-    # ---------------------------------------------------------------------------------------------------
 
     async def _until_it_leaves(self, terminal: TerminalKept) -> None:
         try:
@@ -238,7 +235,6 @@ class Screen:
         return text
 
     # -- in prompt_toolkit's thread
-    # --------------------------------------------------------------------------------
 
     def _live(self) -> None:
         asyncio.run(self._converse())

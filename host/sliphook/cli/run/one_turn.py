@@ -15,7 +15,6 @@ from sliphook.agent.loop import Agent
 from sliphook.agent.models.base import Model
 from sliphook.agent.models.choice import choose_model
 from sliphook.agent.ui.display import PlainDisplay
-from sliphook.agent.ui.terminal_person import person_at_the_terminal
 from sliphook.cli.chosen_plugins import look_who_is_there
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed
 from sliphook.cli.running import Interruptible
@@ -25,14 +24,12 @@ from .memory import Memory
 from .setup import PLATFORM, Setup, Told, here
 
 if TYPE_CHECKING:
+    from sliphook.agent.ui.terminal import TerminalPerson
     from sliphook.session.turn import TurnOutcome
 
 PROGRESS_S: Final = 1.0
 PIPED_PROGRESS_S: Final = 10.0
-"""How often the progress of one call is shown where nobody may be watching.
-
-What is written there cannot be taken back.
-"""
+"""How often the progress of one call is shown if stderr is no terminal: such lines stay."""
 
 
 async def run_one_turn(
@@ -41,14 +38,14 @@ async def run_one_turn(
     """Run an agent on one prompt.
 
     Args:
-        prompt: what the user says.
-        setup: what the user wants.
-        trace: where it is traced, or None.
+        prompt: the user's message.
+        setup: the options and the settings.
+        trace: records the messages, or None.
         shows_trace: the trace is written to stderr as it comes.
 
     Returns:
-        The exit status: 0 the turn was completed, 1 it was not, 128 and the signal's number after a
-            signal.
+        The exit status: 0 the turn was completed, 1 it was not, 128 plus the signal's number after
+            a signal.
 
     Raises:
         ModelError: the model cannot be used.
@@ -74,7 +71,7 @@ class _Run(Interruptible):
         self._memory = memory
         self._signalled = False
         self._shows_progress = shows_progress
-        self._person = person_at_the_terminal()
+        self._person = _person()
         self._session: Session | None = None
 
     def interrupt(self, reason: str) -> bool:
@@ -135,12 +132,12 @@ class _Run(Interruptible):
         return outcome
 
     def _progress(self, line: str) -> None:
-        # the trace shows it already, and a question must stay the last line
+        # the trace shows progress already, and a question must stay the last line
         if self._shows_progress and not (self._person is not None and self._person.is_asking):
             self._display.progress(line)
 
     async def _command(self, host: PluginHost, session: Session, prompt: str) -> bool:
-        """Run the prompt as a slash command, if it is one."""
+        """Run the prompt as a slash command; False if it is none."""
         slash = parse_slash(prompt)
         if slash is None:
             return False
@@ -154,8 +151,15 @@ class _Run(Interruptible):
 def _display(*, whole: bool) -> PlainDisplay:
     if not sys.stderr.isatty():
         return PlainDisplay()
-    from sliphook.agent.ui.rich_display import (
-        TerminalDisplay,
-    )  # rich only where there is a terminal
+    from sliphook.agent.ui.terminal import TerminalDisplay  # rich is needed for a terminal only
 
     return TerminalDisplay(whole=whole)
+
+
+def _person() -> TerminalPerson | None:
+    """The user at the terminal; None if stdin or stderr is no terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return None
+    from sliphook.agent.ui.terminal import TerminalPerson
+
+    return TerminalPerson()

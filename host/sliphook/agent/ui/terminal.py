@@ -1,24 +1,50 @@
-"""The person at the terminal of a program that runs one turn: questions on stderr, answers from stdin."""
+"""The user's terminal, for a program that runs one turn: lines in colour, questions on stderr."""
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import Final
 
 import trio
+from rich.console import Console
+from rich.text import Text
 
 from sliphook.session.tool_call import ApprovalRequest
 
+from .display import PlainDisplay, cut
 from .questions import HOW_TO_ANSWER, Question, approval, going_on, yes_or_no
 
-_READ_BYTES = 4_096
+_READ_BYTES: Final = 4_096
+_STYLES: Final = {
+    "tool": "cyan",
+    "progress": "cyan",
+    "ok": "green",
+    "denied": "bold yellow",
+    "warning": "yellow",
+    "error": "bold red",
+}
+
+
+class TerminalDisplay(PlainDisplay):
+    """The model's text on stdout as it comes, lines on stderr in colour."""
+
+    def __init__(self, *, whole: bool = False) -> None:
+        """Use stdout and stderr; `PlainDisplay` describes `whole`."""
+        super().__init__(whole=whole)
+        self._console = Console(stderr=True, highlight=False)
+
+    def _line(self, mark: str, text: str) -> None:
+        self.text_end()
+        words = Text.assemble((mark, _STYLES.get(mark, "bold")), (": " + cut(mark, text), "dim"))
+        self._console.print(words, soft_wrap=True)
 
 
 class TerminalPerson:
-    """See `Person`. A terminal that is closed says no.
+    """A `Person`: asks on stderr and reads from stdin. A closed terminal answers no.
 
     Attributes:
-        is_asking: a question stands there.
+        is_asking: a question is open.
     """
 
     def __init__(self) -> None:
@@ -47,18 +73,13 @@ class TerminalPerson:
         return answer
 
 
-def person_at_the_terminal() -> TerminalPerson | None:
-    """Who can be asked: None where stdin or stderr is no terminal."""
-    return TerminalPerson() if sys.stdin.isatty() and sys.stderr.isatty() else None
-
-
 def _say(text: str) -> None:
     sys.stderr.write(text if text == "\n" else f"{text} ")
     sys.stderr.flush()
 
 
 async def _line() -> str:
-    """One line; empty at the end of input. The terminal gives whole lines only."""
+    """One line, empty at the end of input. A terminal hands out whole lines only."""
     descriptor = sys.stdin.fileno()
     await trio.lowlevel.wait_readable(descriptor)
     try:
