@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.programs import filled
+
 if TYPE_CHECKING:
     from tests.torture.stage import Stage
 
@@ -105,84 +107,7 @@ class Verdict:
     seconds: float = 0.0
 
 
-_RUNTIME = '''#!{python} -SE
-import json, os, select, signal, subprocess, sys, threading, time
-
-MANIFEST = json.loads({manifest!r})
-_unread = b""
-
-def raw(data):
-    while data:
-        data = data[os.write(1, data):]
-
-def frame(body):
-    return b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body
-
-def dump(**message):
-    return json.dumps({{"jsonrpc": "2.0", **message}}).encode()
-
-def send(**message):
-    raw(dump(**message) + b"\\n")
-
-def reply(id, result=None):
-    send(id=id, result=result)
-
-def receive():
-    global _unread
-    while True:
-        line, lf, rest = _unread.partition(b"\\n")
-        if lf:
-            _unread = rest
-            if line.startswith(b"{{"):
-                return json.loads(line)
-            continue
-        data = os.read(0, 65536)
-        if not data:
-            sys.exit(0)
-        _unread += data
-
-def receive_reply():
-    while True:
-        message = receive()
-        if "method" not in message:
-            return message
-
-def initialize():
-    while True:
-        message = receive()
-        if message.get("method") == "initialize":
-            return message["id"]
-
-def greet(**more):
-    reply(initialize(), {{**MANIFEST, **more}})
-
-def polite(message):
-    method = message.get("method")
-    if method == "exit":
-        sys.exit(0)
-    if method == "shutdown" or method == "ping":
-        reply(message["id"])
-
-def hook():
-    while True:
-        message = receive()
-        if str(message.get("method")).startswith("hook/") and "id" in message:
-            return message["id"]
-        polite(message)
-
-def serve():
-    while True:
-        reply(hook(), {{}})
-
-def once(name="once"):
-    """True the first time, over all processes."""
-    try:
-        os.close(os.open(name, os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return False
-    return True
-
-'''
+_BASE = Path(__file__).parent / "programs" / "base.py"
 
 
 def python(body: str, *, name: str = "bad", timeout_s: float = PATIENT_S, **manifest: Any) -> Make:
@@ -199,11 +124,8 @@ def python(body: str, *, name: str = "bad", timeout_s: float = PATIENT_S, **mani
         )
     ]
     declared = {"protocol_version": 1, "name": name, "subscriptions": hears, **manifest}
-    text = (
-        _RUNTIME.format(python=sys.executable, manifest=json.dumps(declared))
-        + textwrap.dedent(body).strip("\n")
-        + "\n"
-    )
+    base = filled(_BASE, MANIFEST=json.dumps(declared))
+    text = f"#!{sys.executable} -SE\n{base}\n{textwrap.dedent(body).strip()}\n"
     return lambda shop: shop.write(name, text)
 
 

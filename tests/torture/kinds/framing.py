@@ -17,13 +17,15 @@ def _reads(name: str, body: str, says: str | None = None) -> Case:
 
 
 def _header(name: str, header: str, says: str) -> Case:
-    return _ends(name, f"raw({header.encode()!r} + dump(id=id, result={{}}) + b'\\n')", says)
+    body = f"header = {header.encode()!r}\n" + "raw(header + dump(id=id, result={}) + b'\\n')"
+    return _ends(name, body, says)
 
 
 def _sized(name: str, over: int, *, framed: bool) -> Case:
     """A reply of so many bytes more than the most."""
-    body = "start = dump(id=id, result={'_meta': 'x'})[:-3]\n"
-    body += f"body = start + b'x' * (8 * 1024 * 1024 - len(start) - 3 + {over}) + b'\"}}}}'\n"
+    body = f"size = 8 * 1024 * 1024 + {over}\n"
+    body += "start, end = dump(id=id, result={'_meta': ''})[:-3], b'\"}}'\n"
+    body += "body = start + b'x' * (size - len(start) - len(end)) + end\n"
     body += "raw(frame(body))" if framed else "raw(body + b'\\n')"
     return _ends(name, body, "8,388,60[89]") if over > 0 else _reads(name, body)
 

@@ -9,27 +9,29 @@ _QUIET = "never settles another's request; the right answer counts"
 
 
 def _reads(name: str, body: str, says: str | None = None) -> Case:
-    return Case("ids", name, _QUIET, on_hook(f"{body}\nreply(id, {{}})"), says=says, restarts=0)
+    return Case("ids", name, _QUIET, on_hook(body + "\nreply(id, {})"), says=says, restarts=0)
 
 
 def _asks(name: str, id: str) -> Case:
     """A request whose id cannot be used is refused with the id null."""
-    body = f'raw(b\'{{"jsonrpc":"2.0","id":%s,"method":"host/notify","params":{{}}}}\\n\' % {id.encode()!r})'
-    check = "answer = receive_reply()\nassert answer['id'] is None and answer['error']['code'] == -32600, answer"
+    asked = b'{"jsonrpc":"2.0","id":%s,"method":"host/notify","params":{}}\n' % id.encode()
+    body = f"raw({asked!r})\nanswer = receive_reply()\n"
+    body += "assert answer['id'] is None and answer['error']['code'] == -32600, answer"
     return Case(
         "ids",
         name,
         "refused with -32600 and the id null",
-        on_hook(f"{body}\n{check}\nreply(id, {{}})"),
+        on_hook(body + "\nreply(id, {})"),
         restarts=0,
     )
 
 
 def _may_ask(name: str, id: str) -> Case:
-    body = f"send(id={id}, method='no/such', params={{}})\nanswer = receive_reply()\n"
-    body += f"assert answer['id'] == {id} and answer['error']['code'] == -32601, answer"
+    body = f"asked = {id}\n"
+    body += "send(id=asked, method='no/such', params={})\nanswer = receive_reply()\n"
+    body += "assert answer['id'] == asked and answer['error']['code'] == -32601, answer"
     return Case(
-        "ids", name, "answered under the same id", on_hook(f"{body}\nreply(id, {{}})"), restarts=0
+        "ids", name, "answered under the same id", on_hook(body + "\nreply(id, {})"), restarts=0
     )
 
 

@@ -22,7 +22,7 @@ def _reads(name: str, body: str, says: str | None = None) -> Case:
         "JSON",
         name,
         "refused, and reading goes on",
-        on_hook(f"{body}\nreply(id, {{}})"),
+        on_hook(body + "\nreply(id, {})"),
         says=says,
         restarts=0,
     )
@@ -34,11 +34,12 @@ def _violates(name: str, text: str) -> Case:
 
 def _refused(name: str, fields: str, says: str | None = None) -> Case:
     """What was meant as the reply fails the answer at once; the connection goes on."""
+    head, rest = b'{"jsonrpc":"2.0","id":', (fields + "}\n").encode()
     return Case(
         "JSON",
         name,
         "the answer fails at once, never the agent",
-        on_hook(f'raw(b\'{{"jsonrpc":"2.0","id":%d%s}}\\n\' % (id, {fields.encode()!r}))'),
+        on_hook(f"raw({head!r} + b'%d' % id + {rest!r})"),
         "refused_answer",
         says=says,
         restarts=0,

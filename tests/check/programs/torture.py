@@ -1,0 +1,101 @@
+"""A small plugin that keeps to the protocol.
+
+`tests.check.broken` writes it with code before `serve()` that may replace what is defined here.
+"""
+
+from __future__ import annotations
+
+import json
+import os as os
+import signal as signal
+import subprocess as subprocess
+import sys
+import time
+
+TYPE_CHECKING = False  # `typing` is not imported, as it costs time at each start
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+MANIFEST: dict[str, Any] = {
+    "protocol_version": 1,
+    "name": "torture",
+    "uses": ["notify"],
+    "subscriptions": [
+        {"event": "pre_tool_call", "match": {"tool_name": ["sh?l*"]}},
+        {"event": "turn_end"},
+        {"event": "session_start", "mode": "event", "match": {"source": "re*"}},
+    ],
+    "tools": [
+        {
+            "name": "add",
+            "input_schema": {
+                "type": "object",
+                "properties": {"a": {"type": "integer"}},
+                "required": ["a"],
+            },
+        }
+    ],
+    "commands": [{"name": "hello"}],
+}
+ENDS_WITH_INPUT = True
+
+
+def say(**message: Any) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def messages() -> Iterator[dict[str, Any]]:
+    for line in sys.stdin.buffer:
+        if line.startswith(b"{"):
+            yield json.loads(line)
+
+
+def fail(code: int) -> dict[str, Any]:
+    return {"error": {"code": code, "message": "no"}}
+
+
+def call(params: dict[str, Any]) -> dict[str, Any]:
+    if params["name"] != "add":
+        return fail(-32602)
+    if type(params["arguments"].get("a")) is not int:
+        return {"result": {"content": "a is an integer", "is_error": True}}
+    return {"result": str(params["arguments"]["a"] + 1)}
+
+
+def hook(params: dict[str, Any]) -> dict[str, Any]:
+    return {"result": {"decision": "allow"}}
+
+
+def take(message: dict[str, Any]) -> dict[str, Any] | None:
+    """The members of the reply to a request; None: no reply."""
+    method, params = message["method"], message.get("params")
+    if method == "initialize":
+        return {"result": MANIFEST}
+    if method in ("ping", "shutdown"):
+        return {"result": None}
+    if method == "hook/pre_tool_call":
+        return hook(params)
+    if method == "tool/call":
+        return call(params)
+    if method == "command/run":
+        return {"result": {"text": "hello"}}
+    return fail(-32601)
+
+
+def told(message: dict[str, Any]) -> None:
+    if message["method"] == "exit":
+        sys.exit(0)
+
+
+def serve() -> None:
+    for message in messages():
+        if "method" not in message:
+            continue  # a reply
+        if "id" not in message:
+            told(message)
+        elif (answer := take(message)) is not None:
+            say(id=message["id"], **answer)
+    while not ENDS_WITH_INPUT:
+        time.sleep(1)
