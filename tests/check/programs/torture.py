@@ -70,7 +70,8 @@ def hook(params: dict[str, Any]) -> dict[str, Any]:
 
 def take(message: dict[str, Any]) -> dict[str, Any] | None:
     """The members of the reply to a request; None: no reply."""
-    method, params = message["method"], message.get("params")
+    method = message["method"]
+    params: Any = message.get("params")
     if method == "initialize":
         return {"result": MANIFEST}
     if method in ("ping", "shutdown"):
