@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from .host.host import PluginHost
     from .plugin.spec import Override, PluginSpec, PluginStatus
     from .plugin.tools import CommandOffer, ToolOffer
+    from .session.host import ApprovalRequest, Approver
     from .session.plugin_requests import Progress
     from .session.session import Session
-    from .session.tool_call import ApprovalRequest, Approver, ToolOutcome
+    from .session.tool_call import ToolOutcome
     from .session.turn import LlmGate, Prompt, Turn
 
 __all__ = [
@@ -44,8 +45,8 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        "ApprovalRequest": "session.tool_call",
-        "Approver": "session.tool_call",
+        "ApprovalRequest": "session.host",
+        "Approver": "session.host",
         "CommandOffer": "plugin.tools",
         "Context": "dispatch.outcome",
         "HostError": "errors",

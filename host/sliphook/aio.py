@@ -42,8 +42,9 @@ from sliphook.portal.proxies import (
     TurnFace,
     delivered,
 )
-from sliphook.session.session import InterruptReason
-from sliphook.session.tool_call import Approver, ToolOutcome
+from sliphook.session.host import Approver
+from sliphook.session.interrupt import InterruptReason
+from sliphook.session.tool_call import ToolOutcome
 from sliphook_sdk.protocol import ToolResult
 
 from .host import host as trio_host

@@ -44,7 +44,8 @@ from sliphook.portal.proxies import (
     TurnFace,
     delivered,
 )
-from sliphook.session.tool_call import ApprovalRequest, ToolOutcome
+from sliphook.session.host import ApprovalRequest
+from sliphook.session.tool_call import ToolOutcome
 from sliphook_sdk.protocol import ToolResult
 
 from .host import host as trio_host

@@ -32,7 +32,7 @@ async def opened(
 
 async def ask(session: Session, turn: Turn, fields: dict[str, Any]) -> Outcome:
     """One `pre_tool_call` and nothing else (`Turn.call_tool` would fire `post_tool_call` too)."""
-    return await session.ask("pre_tool_call", turn, **fields)
+    return await session.hooks.ask("pre_tool_call", turn, **fields)
 
 
 @asynccontextmanager
@@ -59,7 +59,7 @@ async def hook(
     ):
 
         async def once() -> None:
-            outcome = await session.ask("pre_tool_call", turn, **fields)
+            outcome = await session.hooks.ask("pre_tool_call", turn, **fields)
             if len(outcome.parts) != asked or any(
                 part.status != "answered" for part in outcome.parts
             ):

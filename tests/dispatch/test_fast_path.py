@@ -49,7 +49,7 @@ async def ask(turn: Turn, note: str = "") -> Outcome:
         "origin": "agent",
         "arguments": {"note": note},
     }
-    return await turn.session.ask("pre_tool_call", turn, **call)
+    return await turn.hooks.ask("pre_tool_call", turn, **call)
 
 
 def statuses(*outcomes: Outcome) -> list[str]:
@@ -130,7 +130,7 @@ async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
     async with asking(plugin) as turn:
         await plugin.write(b"Content-Length: x\r\n\r\n")
-        host = turn.session.host
+        host = turn.hooks.host
         lone = asked_single(
             CATALOGUE["pre_tool_call"], host.subscribers("pre_tool_call"), host.plugins_by_name
         )

@@ -11,7 +11,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import sliphook.session.session
+import sliphook.session.hooks
 from sliphook import Outcome, PluginHost, Turn
 from sliphook.testing import HANGS, FakePlugin, run
 from sliphook.trace.record import TraceRecord
@@ -110,7 +110,7 @@ class Story:
             "origin": "agent",
             "arguments": {},
         }
-        self.saw(what, await turn.session.ask("pre_tool_call", turn, **call))
+        self.saw(what, await turn.hooks.ask("pre_tool_call", turn, **call))
 
     async def play(self, steps: list[dict[str, Any]]) -> None:
         hears = ["turn_start", "turn_end", "agent_loop_stopped"]
@@ -179,7 +179,7 @@ async def in_a_second(interrupt: Any) -> None:
 def test_the_same_script_looks_the_same(steps: list[dict[str, Any]]) -> None:
     fast, slow = Story(), Story()
     run(fast.play, steps)
-    with patch.object(sliphook.session.session, "asked_single", return_value=None):
+    with patch.object(sliphook.session.hooks, "asked_single", return_value=None):
         run(slow.play, steps)
     assert fast.seen == slow.seen
     assert fast.records == slow.records

@@ -40,7 +40,7 @@ def guarding(
 async def ask(host: PluginHost) -> Outcome:
     """Fire `pre_tool_call` once in a turn of its own."""
     async with host.session() as session, session.turn("hello") as turn:
-        outcome = await session.ask(
+        outcome = await session.hooks.ask(
             "pre_tool_call",
             turn,
             call_id="c",
@@ -478,7 +478,7 @@ async def test_a_loop_that_the_agent_blocked_is_the_agents_fault(
             host.session() as session,
             session.turn("hello") as turn,
         ):
-            fire = session.begin("user_prompt_submit", turn, source="user", text="hello")
+            fire = session.hooks.begin("user_prompt_submit", turn, source="user", text="hello")
             await trio.lowlevel.checkpoint()  # it is written
             time.sleep(0.8)  # noqa: ASYNC251 - this is what the agent does wrong
             outcome = await fire.wait()
@@ -508,7 +508,7 @@ async def test_the_agents_budget_ends_a_fire_as_a_whole(shop: Workshop, replaces
             host.session() as session,
             session.turn("hello") as turn,
         ):
-            outcome = await session.ask(
+            outcome = await session.hooks.ask(
                 "user_prompt_submit", turn, budget_s=0.3, source="user", text="hello"
             )
             turn.finish("completed")

@@ -428,7 +428,7 @@ async def test_a_stopped_plugin_holds_neither_the_interrupt_nor_the_next_turn(
             for _ in range(5):
                 first = session.turn("one")
                 without_a_checkpoint(first.__aenter__())
-                fire = session.begin("user_prompt_submit", first, source="user", text="one")
+                fire = session.hooks.begin("user_prompt_submit", first, source="user", text="one")
                 began = time.perf_counter()
                 assert session.interrupt() is True
                 second = session.turn("two")
@@ -472,7 +472,7 @@ async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(
                 session.notification("info", "x" * 1000)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(
-                    lambda: session.ask("user_prompt_submit", turn, source="user", text="one")
+                    lambda: session.hooks.ask("user_prompt_submit", turn, source="user", text="one")
                 )
                 await until(lambda: len(turn.fires) == 1)
                 session.interrupt()
@@ -519,7 +519,9 @@ async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Wo
                     "substituted_by": None,
                     "result": None,
                 }
-                nursery.start_soon(lambda: session.ask("post_tool_call", turn, **tool, **over))
+                nursery.start_soon(
+                    lambda: session.hooks.ask("post_tool_call", turn, **tool, **over)
+                )
                 await until(lambda: len(turn.fires) == 1)
                 scope.cancel()
         go.touch()

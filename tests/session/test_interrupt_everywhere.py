@@ -242,7 +242,7 @@ def _press_at(programs: list[Program], press: int | None) -> int:
 
 
 async def _fire(host: PluginHost, session: Session) -> None:
-    payload = session.stamp("user_prompt_submit", None, source="user", text="hello")
+    payload = session.stamp("user_prompt_submit", None, {"source": "user", "text": "hello"})
     await host.fire("user_prompt_submit", payload)
 
 

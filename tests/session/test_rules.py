@@ -591,7 +591,7 @@ async def test_an_answer_that_an_interrupt_overtakes_permits_nothing(
                         "origin": "agent",
                         "arguments": {},
                     }
-                    outcome = await session.ask("pre_tool_call", turn, **call)
+                    outcome = await session.hooks.ask("pre_tool_call", turn, **call)
                     came.append((outcome.decision, outcome.cancelled))
 
                 nursery.start_soon(outside)
@@ -632,7 +632,7 @@ async def test_an_interrupt_inside_of_an_interrupt_only_counts(autojump_clock: M
     async with PluginHost([plugin]) as host, host.session() as session:
         async with session.turn("x") as turn:
             session.interrupt()
-            interrupt_turns(turn, "user_stop", "again")
+            interrupt_turns(turn.hooks, turn, "user_stop", "again")
         assert turn.interrupt_count == 2
     assert plugin.names() == [
         "session_start",

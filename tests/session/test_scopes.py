@@ -525,7 +525,9 @@ async def test_what_is_called_on_a_turn_that_has_ended_says_nothing(probe: Progr
             turn.user_input_required("question", "?")
             await host.fire(
                 "notification",
-                session.stamp("notification", None, level="info", message="", source="x"),
+                session.stamp(
+                    "notification", None, {"level": "info", "message": "", "source": "x"}
+                ),
             )
             await probe.hears("event/notification")
     assert turn.outcome == "completed"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sliphook.session.usage import add_usage
 from sliphook_sdk.protocol import Usage
 
 
@@ -21,8 +20,8 @@ def test_unknown_is_null_and_never_zero(
     more: tuple[int | None, int | None, int | None],
     sum_: tuple[int | None, int | None, int | None],
 ) -> None:
-    added = add_usage(
-        Usage(input_tokens=total[0], output_tokens=total[1], cached_tokens=total[2]),
-        Usage(input_tokens=more[0], output_tokens=more[1], cached_tokens=more[2]),
-    )
-    assert (added.input_tokens, added.output_tokens, added.cached_tokens) == sum_
+    assert _usage(total).plus(_usage(more)) == _usage(sum_)
+
+
+def _usage(numbers: tuple[int | None, int | None, int | None]) -> Usage:
+    return Usage(input_tokens=numbers[0], output_tokens=numbers[1], cached_tokens=numbers[2])

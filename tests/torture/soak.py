@@ -147,7 +147,7 @@ class Soak:
                     async with session.turn("hello", interrupt=True) as turn:
                         if self._dice.random() < 0.3:
                             nursery.start_soon(self._interrupt, session)
-                        outcome = await session.ask(
+                        outcome = await session.hooks.ask(
                             "user_prompt_submit", turn, source="user", text="hello"
                         )
                         self.hooks += 1
@@ -165,7 +165,7 @@ class Soak:
         async with host.session(session_key="good") as session, session.turn("good") as turn:
             while True:
                 began = time.perf_counter()
-                outcome = await session.ask(
+                outcome = await session.hooks.ask(
                     "stop", turn, turn_count=1, stop_count=0, last_assistant_message=None
                 )
                 self._times_ms.append((time.perf_counter() - began) * 1000)

@@ -109,7 +109,7 @@ class Stage:
         session = session or self.session
         outcome: Outcome | None = None
         async with session.turn(text, interrupt=True) as turn:
-            outcome = await session.ask("user_prompt_submit", turn, source="user", text=text)
+            outcome = await session.hooks.ask("user_prompt_submit", turn, source="user", text=text)
         assert outcome is not None, "the turn was interrupted"
         return outcome
 
@@ -127,7 +127,7 @@ class Stage:
             session.turn("beside") as turn,
         ):
             while True:
-                outcome = await session.ask(
+                outcome = await session.hooks.ask(
                     "stop", turn, turn_count=1, stop_count=0, last_assistant_message=None
                 )
                 statuses = [(part.plugin, part.status) for part in outcome.parts]
@@ -149,7 +149,7 @@ class Stage:
 
         async def held() -> None:
             async with self.session.turn("hold") as turn:
-                await self.session.ask("user_prompt_submit", turn, source="user", text="hold")
+                await self.session.hooks.ask("user_prompt_submit", turn, source="user", text="hold")
             left.append(turn.interrupted)
 
         async with trio.open_nursery() as nursery:
@@ -164,7 +164,7 @@ class Stage:
                 await following.__aenter__()
             try:
                 assert interrupted, "there was nothing to interrupt"
-                outcome = await self.session.ask(
+                outcome = await self.session.hooks.ask(
                     "user_prompt_submit", following, source="user", text="after"
                 )
                 check_healthy(outcome)

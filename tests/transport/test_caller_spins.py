@@ -59,7 +59,7 @@ async def ask(turn: Turn) -> Outcome:
         "origin": "agent",
         "arguments": {},
     }
-    return await turn.session.ask("pre_tool_call", turn, **call)
+    return await turn.hooks.ask("pre_tool_call", turn, **call)
 
 
 @asynccontextmanager

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from sliphook.agent.ui.questions import Person
     from sliphook.host.host import PluginHost
     from sliphook.session.session import Session
-    from sliphook.session.turn import Turn, TurnOutcome
+    from sliphook.session.state import TurnOutcome
+    from sliphook.session.turn import Turn
 
 __all__ = ["MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS", "Agent", "AgentTool"]
 

@@ -20,10 +20,11 @@ from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.quoting import quote
+from sliphook.session.host import Approver
+from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import ToolAnswer
 from sliphook.session.plugin_requests import Progress
-from sliphook.session.session import InterruptReason, Session, StartSource
-from sliphook.session.tool_call import Approver
+from sliphook.session.session import Session, StartSource
 from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
@@ -322,6 +323,7 @@ class PluginHost:
         """
         return Session(
             self._state,
+            self._state.sessions,
             session_key=session_key,
             platform=platform,
             user_id=user_id,
@@ -335,12 +337,12 @@ class PluginHost:
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
         """The plugins' tools that a session may offer to its model, in the plugins' order, whichever was ready first."""
         return sorted(
-            self._state.tool_host.table.offers(session_id), key=place_among(self._plugins)
+            self._state.plugin_calls.table.offers(session_id), key=place_among(self._plugins)
         )
 
     def commands(self) -> list[CommandOffer]:
         """The plugins' slash commands, in the plugins' order."""
-        return sorted(self._state.tool_host.commands(), key=place_among(self._plugins))
+        return sorted(self._state.plugin_calls.commands(), key=place_among(self._plugins))
 
     def interrupt_from_thread(
         self,
@@ -395,8 +397,8 @@ class PluginHost:
         Raises:
             HostError: no plugin has the tool.
         """
-        offer = self._state.tool_host.table.find(name, params.session_id)
+        offer = self._state.plugin_calls.table.find(name, params.session_id)
         if offer is None:
             known = ", ".join(offer.name for offer in self.tools()) or "none"
             raise HostError(f"no plugin has a tool named {quote(name, 64)}; there is {known}")
-        return await self._state.tool_host.call_tool(offer, params)
+        return await self._state.plugin_calls.call_tool(offer, params)

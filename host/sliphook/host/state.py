@@ -40,8 +40,8 @@ from .admission import (
 if TYPE_CHECKING:
     from sliphook.dispatch.outcome import Outcome
     from sliphook.plugin.supervision import Plugin
+    from sliphook.session.host import Approver
     from sliphook.session.session import Session
-    from sliphook.session.tool_call import Approver
     from sliphook.trace.record import TraceSink
 
 _log = logging.getLogger("sliphook")
@@ -110,20 +110,15 @@ class HostState:
         self._parted: list[Plugin] = []
         self._subscribers: dict[str, Audience] = {}
         self._listeners: dict[str, Sequence[Listeners]] = {}
-        self.tool_host = PluginCalls(
-            self._by_name, ToolTable(reserved_tools), approver, self.recorder
-        )
+        self.approver = approver
+        self.plugins_by_name: Mapping[str, Plugin] = self._by_name
+        self.plugin_calls = PluginCalls(self._by_name, ToolTable(reserved_tools), self.recorder)
 
     # -- for sessions (see SessionHost)
     # ------------------------------------------------------------------------------
 
-    @property
-    def plugins_by_name(self) -> Mapping[str, Plugin]:
-        """The plugins whose manifest is known: they have declared themselves, or it was recorded."""
-        return self._by_name
-
     def everybody(self) -> Sequence[Plugin]:
-        """Those, and the ones that were removed and are still being ended."""
+        """Those whose manifest is known, and the removed ones that are still being ended."""
         return [
             *self._by_name.values(),
             *(plugin for plugin in self._parted if not plugin.gone.is_set()),
@@ -148,19 +143,7 @@ class HostState:
         self._subscribers = subscribers_by_name(self._by_name.values())
         self._listeners.clear()
 
-    def session_opened(self, session: Session, old_id: str | None) -> None:
-        """A session lives under its id."""
-        if old_id is not None:
-            self.sessions.pop(old_id, None)
-            self.tool_host.table.end_session(old_id)
-        self.sessions[session.session_id] = session
-
-    def session_closed(self, session: Session) -> None:
-        """A session is over."""
-        self.sessions.pop(session.session_id, None)
-        self.tool_host.table.end_session(session.session_id)
-
-    # -- for plugins (see Supervisor and CalledHost)
+    # -- for plugins (see Supervisor and RequestedHost)
     # -------------------------------------------------------------------
 
     def expect(self, plugins: Iterable[Plugin]) -> None:
@@ -177,7 +160,7 @@ class HostState:
             self._parted.append(plugin)
             if self._by_name.get(plugin.name) is plugin:
                 del self._by_name[plugin.name]
-            self.tool_host.table.remove(plugin.name)
+            self.plugin_calls.table.remove(plugin.name)
         self._find_subscribers()
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
@@ -215,13 +198,17 @@ class HostState:
                     return f"{taken} is taken by the plugin {other.name} ({other.spec.path})"
                 rivals[other] = taken
         own = next(
-            (tool.name for tool in manifest.tools if self.tool_host.table.is_reserved(tool.name)),
+            (
+                tool.name
+                for tool in manifest.tools
+                if self.plugin_calls.table.is_reserved(tool.name)
+            ),
             None,
         )
         if own is not None:
             return f"the tool {own} is taken by the agent"
         for tool in manifest.tools:
-            holder = self.tool_host.table.holder(tool.name, besides=plugin.name)
+            holder = self.plugin_calls.table.holder(tool.name, besides=plugin.name)
             if holder is not None and all(holder != other.name for other in rivals):
                 return f"the tool {tool.name} is taken by {holder}"  # which took it while it ran
         own = next(
@@ -237,7 +224,7 @@ class HostState:
         for other, taken in rivals.items():
             why = f"{taken} is taken by the plugin {plugin.name}, which was installed before"
             self.problem(other, f"{other.name} is left out: {why}")
-            self.tool_host.table.remove(other.name)
+            self.plugin_calls.table.remove(other.name)
             if other.recorded is None or other.name == plugin.name:
                 del self._by_name[other.name]
             other.refuse(why)
@@ -245,17 +232,17 @@ class HostState:
         if lacks is not None and not plugin.has_worked:
             self.problem(plugin, f"{plugin.name} {lacks}")
         self._by_name[name_of(plugin, manifest)] = plugin
-        self.tool_host.table.remove(
+        self.plugin_calls.table.remove(
             plugin.name
         )  # what an earlier process of it had offered for a session too
-        self.tool_host.table.replace(plugin.name, None, manifest.tools)
+        self.plugin_calls.table.replace(plugin.name, None, manifest.tools)
         return None
 
     def state_changed(self, plugin: Plugin) -> None:
         """Who hears what is worked out anew; a plugin that came back is told of the sessions that live."""
         self._find_subscribers()
         if not plugin.ready and not plugin.state.waits:
-            self.tool_host.table.remove(plugin.name)
+            self.plugin_calls.table.remove(plugin.name)
         if plugin.state is State.READY:
             own = listeners_among(
                 [one for one in self.subscribers("session_start") if one.plugin == plugin.name],
@@ -331,15 +318,11 @@ class HostState:
             )
         self._callbacks.call(self._callbacks.on_progress, progress)
 
-    def session_by_id(self, session_id: str) -> Session | None:
-        """The living session."""
-        return self.sessions.get(session_id)
-
     def replace_tools(
         self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]
     ) -> str | None:
         """Replace the plugin's tools of a scope, all or nothing; returns why not, or None."""
-        table = self.tool_host.table
+        table = self.plugin_calls.table
         for tool in tools:
             holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(
                 tool.name, self._by_name.values(), besides=plugin

@@ -15,8 +15,9 @@ from sliphook.dispatch.hook_recorder import Spans
 from sliphook.dispatch.outcome import Context
 from sliphook.host.host import PluginHost
 from sliphook.plugin.spec import PluginStatus
+from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_requests import Progress
-from sliphook.session.session import InterruptReason, Session
+from sliphook.session.session import Session
 from sliphook.session.turn import Turn
 from sliphook.trace.record import TraceSink
 
@@ -137,7 +138,7 @@ class SessionFace(Face[Session]):
     reset = AtOnce(Session.reset)
     end = AtOnce(Session.end)
     notification = AtOnce(Session.notification)
-    take_injected = AtOnce(Session.take_injected)
+    take_injected: AtOnce[Session, [], list[Context]] = AtOnce(Session.take_injected)
 
     def interrupt(
         self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"

@@ -2,63 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+import msgspec
 
-    from sliphook.dispatch.broadcast import Listeners
-    from sliphook.dispatch.hook_recorder import HookRecorder
-    from sliphook.dispatch.outcome import Outcome
-    from sliphook.dispatch.policy import Subscriber
-    from sliphook.plugin.supervision import Plugin
-    from sliphook.transport.deadlines import Deadlines
+from sliphook.dispatch.broadcast import Listeners
+from sliphook.dispatch.hook_recorder import HookRecorder
+from sliphook.dispatch.outcome import Outcome, Reason
+from sliphook.dispatch.policy import Subscriber
+from sliphook.plugin.supervision import Plugin
+from sliphook.transport.deadlines import Deadlines
 
-    from .session import Session
-    from .tool_call import ToolHost
+from .plugin_calls import PluginCalls
+
+
+class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a person is asked to decide."""
+
+    session_id: str
+    turn_id: str
+    call_id: str
+    tool_name: str
+    arguments: dict[str, Any]
+    reasons: tuple[Reason, ...]
+    prompt: str
+
+
+Approver = Callable[[ApprovalRequest], Awaitable[bool]]
+"""Asks a person; True allows. Runs inside the turn, so an interrupt cancels it.
+
+One question of a session at a time.
+"""
 
 
 class SessionHost(Protocol):
-    """What a session needs of the host."""
+    """What a session needs of the host.
 
-    @property
-    def recorder(self) -> HookRecorder | None:
-        """Who looks on while hooks are fired, or None."""
-        ...
+    Attributes:
+        approver: asks a person, or None.
+        deadlines: the timeouts of all calls.
+        recorder: records hooks, or None.
+        plugins_by_name: the plugins whose manifest is known.
+        plugin_calls: runs the plugins' tools and commands.
+    """
 
-    @property
-    def deadlines(self) -> Deadlines:
-        """The watchdog."""
-        ...
-
-    @property
-    def tool_host(self) -> ToolHost:
-        """The plugins' tools and commands."""
-        ...
-
-    @property
-    def plugins_by_name(self) -> Mapping[str, Plugin]:
-        """All plugins."""
-        ...
+    approver: Approver | None
+    deadlines: Deadlines
+    recorder: HookRecorder | None
+    plugins_by_name: Mapping[str, Plugin]
+    plugin_calls: PluginCalls
 
     def everybody(self) -> Sequence[Plugin]:
-        """All plugins, and those that the user has removed and that are still being ended: they may owe something."""
+        """Those plugins, and the removed ones that are still being ended: calls may be open there."""
         ...
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
-        """Who hears a hook or event."""
+        """The subscribers of a hook or event."""
         ...
 
     def listeners(self, name: str) -> Sequence[Listeners]:
-        """Those of them who are there."""
-        ...
-
-    def session_opened(self, session: Session, old_id: str | None) -> None:
-        """The session lives, under its id; `old_id` is the one that it had before."""
-        ...
-
-    def session_closed(self, session: Session) -> None:
-        """The session is over."""
+        """The subscribers whose plugin is ready."""
         ...
 
     def hook_answered(self, name: str, outcome: Outcome) -> None:

@@ -14,109 +14,113 @@ The order, for each plugin, is the protocol's promise (protocol.md, Interrupts):
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import msgspec
 
 from sliphook.dispatch.broadcast import Broadcast
+from sliphook.dispatch.fast_path import SingleFire
+from sliphook.dispatch.fire import Fire
+from sliphook.plugin.supervision import Plugin
+from sliphook.transport.call import Call
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
-if TYPE_CHECKING:
-    from sliphook.dispatch.fast_path import SingleFire
-    from sliphook.dispatch.fire import Fire
-    from sliphook.plugin.supervision import Plugin
-    from sliphook.transport.call import Call
+from .hooks import Hooks
+from .state import TurnOutcome, TurnState
 
-    from .turn import Turn, TurnOutcome
-
+InterruptReason = Literal[
+    "user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"
+]
 _STOPPED = CATALOGUE["agent_loop_stopped"]
 
 
-def interrupt_turns(root: Turn, reason: str, invalidation_reason: str) -> None:
+def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_reason: str) -> None:
     """Interrupt a session's open turn and its children's.
 
-    A turn that was interrupted before is only counted.
+    If the turn was interrupted before, this only counts.
     """
-    root.interrupt_count += 1
+    root.count_interrupt()
     if root.ended:
         return
-    session = root.session
+    session, host = hooks.state, hooks.host
     turns = root.family()
     open_tools = [tool.call_id for turn in turns for tool in turn.open_tools.values()]
     llm = any(turn.llm_under_way for turn in turns)
     for turn in turns:
-        turn.ended = True
-        turn.outcome = "interrupted"
+        turn.mark_ended("interrupted")
     fires = _abandon_fires(turns)
     turn_ids = {turn.turn_id for turn in turns}
-    subscribers = {one.plugin: one for one in session.host.subscribers(_STOPPED.name)}
+    subscribers = {one.plugin: one for one in host.subscribers(_STOPPED.name)}
     stopped = session.stamp(
         _STOPPED.name,
         root,
-        reason=reason,
-        invalidation_reason=invalidation_reason,
-        inflight=Inflight(llm=llm, tools=[], requests=[]),
+        {
+            "reason": reason,
+            "invalidation_reason": invalidation_reason,
+            "inflight": Inflight(llm=llm, tools=[], requests=[]),
+        },
     )
-    recorder = session.host.recorder
-    span = recorder.span_of(stopped) if recorder is not None else None
-    announcements: dict[
-        tuple[int, ...], Broadcast
-    ] = {}  # by the requests that are under way at a plugin
+    span = host.recorder.span_of(stopped) if host.recorder is not None else None
+    # each plugin is told which of its own requests are cancelled; equal messages are encoded once
+    by_requests: dict[tuple[int, ...], Broadcast] = {}
     try:
-        for plugin in session.host.everybody():
+        for plugin in host.everybody():
             written = withdraw(plugin, turn_ids)
             connection = plugin.open_connection
             if connection is not None:
                 connection.hasten(session.session_id)
             if connection is not None and plugin.ready and plugin.name in subscribers:
                 requests = tuple(call.id for call in written)
-                if requests not in announcements:
+                if requests not in by_requests:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
-                    announcements[requests] = Broadcast(
+                    by_requests[requests] = Broadcast(
                         _STOPPED, msgspec.structs.replace(stopped, inflight=inflight), span
                     )
-                item = announcements[requests].item_for(subscribers[plugin.name])
+                item = by_requests[requests].item_for(subscribers[plugin.name])
                 if item is not None:
                     connection.tell(item, urgent=True)
             if connection is not None:
                 for call in written:
                     connection.cancel(call, urgent=True)
-        _release(fires)
-        if not subscribers and recorder is not None:
-            recorder.unheard(_STOPPED.name, stopped)
+        _withdraw_fires(fires)
+        if not subscribers and host.recorder is not None:
+            host.recorder.unheard(_STOPPED.name, stopped)
         for turn in turns:
-            _say_over(turn, urgent=True)
+            _tell_end(hooks, turn, urgent=True)
     finally:
-        # also where the agent's own reason cannot be sent, the turn is over
-        for plugin in session.host.everybody():
+        # the turn is over even if the agent's own reason cannot be encoded
+        for plugin in host.everybody():
             connection = plugin.open_connection
             if connection is not None:
                 connection.flush()
-        session.turn_closed(root)
+        session.root_closed(root)
         for turn in turns:
             turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
 
 
-def close_turn(turn: Turn, outcome: TurnOutcome) -> None:
-    """End a turn that was not interrupted: children that are open, requests that nobody waits for any more, then `turn_end`."""
+def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
+    """End a turn that was not interrupted.
+
+    First come its open children and the requests whose answer no task needs any more, then
+    `turn_end`.
+    """
     turns = turn.family()
     for one in turns:
-        one.ended = True
-        one.outcome = outcome if one is turn else "interrupted"
+        one.mark_ended(outcome if one is turn else "interrupted")
     fires = _abandon_fires(turns)
     turn_ids = {one.turn_id for one in turns}
-    for plugin in turn.session.host.everybody():
+    for plugin in hooks.host.everybody():
         connection = plugin.open_connection
         for call in withdraw(plugin, turn_ids):
             if connection is not None:
                 connection.cancel(call)
-    _release(fires)
+    _withdraw_fires(fires)
     for one in turns:
-        _say_over(one, urgent=False)
+        _tell_end(hooks, one, urgent=False)
         if one is not turn:
             one.scope.cancel()
     if turn.parent is None:
-        turn.session.turn_closed(turn)
+        hooks.state.root_closed(turn)
 
 
 def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
@@ -126,7 +130,7 @@ def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
     return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
 
 
-def _abandon_fires(turns: list[Turn]) -> list[Fire | SingleFire]:
+def _abandon_fires(turns: list[TurnState]) -> list[Fire | SingleFire]:
     """In the order of `seq`: what has to be told all the same is told in that order."""
     fires = sorted((fire for turn in turns for fire in turn.fires), key=lambda fire: fire.seq)
     for fire in fires:
@@ -134,33 +138,22 @@ def _abandon_fires(turns: list[Turn]) -> list[Fire | SingleFire]:
     return fires
 
 
-def _release(fires: list[Fire | SingleFire]) -> None:
-    """What a plugin owes that the host has parted with meanwhile: nobody waits for it to end."""
+def _withdraw_fires(fires: list[Fire | SingleFire]) -> None:
+    """Cancel the calls still open at plugins that the host has already removed."""
     for fire in fires:
         fire.withdraw()
 
 
-def _say_over(turn: Turn, *, urgent: bool) -> None:
-    session = turn.session
+def _tell_end(hooks: Hooks, turn: TurnState, *, urgent: bool) -> None:
     for tool in list(turn.open_tools.values()):
-        turn.close_tool(tool, urgent=urgent)
+        hooks.tell_cancelled(turn, tool, urgent=urgent)
     if turn.began:
-        session.tell(
-            "turn_end",
-            turn,
-            urgent=urgent,
-            outcome=turn.outcome,
-            interrupt_count=turn.interrupt_count,
-            model_calls=turn.model_calls,
-            usage=turn.usage,
-            duration_ms=turn.duration_ms(),
-            last_assistant_message=turn.last_assistant_message,
-        )
+        hooks.tell("turn_end", turn, urgent=urgent, **turn.over())
     if turn.parent is not None:
         status = {"completed": "completed", "denied": "denied", "interrupted": "cancelled"}.get(
             turn.outcome or "", "failed"
         )
-        session.tell(
+        hooks.tell(
             "subagent_stop",
             turn.parent,
             urgent=urgent,

@@ -1,17 +1,15 @@
-"""Having a plugin do something for the model or the user: its tools and its commands.
-
-Faults of plugins become results.
-"""
+"""Runs the plugins' tools and commands. A plugin's fault becomes a result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 import trio
 
+from sliphook.dispatch.hook_recorder import HookRecorder
 from sliphook.errors import HostError
+from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
 from sliphook.quoting import quote
 from sliphook.transport.call import Call
@@ -20,15 +18,7 @@ from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_MESSAGE_BYTES
 
-from .ids import new_id, now
-
-if TYPE_CHECKING:
-    from sliphook.dispatch.hook_recorder import HookRecorder
-    from sliphook.plugin.supervision import Plugin
-
-    from .session import Session
-    from .tool_call import Approver, OpenTool, ToolStatus
-    from .turn import Turn
+from .state import OpenTool, SessionState, ToolStatus, TurnState
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,16 +38,17 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PluginCalls:
-    """The plugins' tools and commands (see `ToolHost`)."""
+    """The plugins' tools and commands.
+
+    Args:
+        plugins: by name.
+        table: the tools that plugins offer.
+        recorder: gives each call the span that the plugin may continue, or None.
+    """
 
     def __init__(
-        self,
-        plugins: Mapping[str, Plugin],
-        table: ToolTable,
-        approver: Approver | None,
-        recorder: HookRecorder | None,
+        self, plugins: Mapping[str, Plugin], table: ToolTable, recorder: HookRecorder | None
     ) -> None:
-        self.approver = approver
         self.table = table
         self._plugins = plugins
         self._recorder = recorder
@@ -82,13 +73,11 @@ class PluginCalls:
         ]
 
     async def call(
-        self, offer: ToolOffer, tool: OpenTool, turn: Turn
+        self, session: SessionState, turn: TurnState, offer: ToolOffer, tool: OpenTool
     ) -> tuple[ToolStatus, ToolResult]:
         """Have the plugin run its tool inside a turn."""
-        session = turn.session
         params = ToolCallParams(
-            **_last_stamp(session),
-            **session.common(turn),
+            **session.unnumbered(turn),
             call_id=tool.call_id,
             name=offer.name,
             timeout_s=offer.timeout_s,
@@ -133,7 +122,7 @@ class PluginCalls:
             error=error,
         )
 
-    async def run_command(self, session: Session, name: str, arguments: str) -> str:
+    async def run_command(self, session: SessionState, name: str, arguments: str) -> str:
         """Run a plugin's slash command; returns what the user reads.
 
         Raises:
@@ -142,10 +131,8 @@ class PluginCalls:
         command = next((command for command in self.commands() if command.name == name), None)
         if command is None:
             raise HostError(f"there is no command /{quote(name, 40)}; /help lists them")
-        turn = session.open_turn
         params = CommandRunParams(
-            **_last_stamp(session),
-            **session.common(turn),
+            **session.unnumbered(session.open_root),
             name=name,
             timeout_s=COMMAND_TIMEOUT_S,
             arguments=arguments,
@@ -201,10 +188,6 @@ class PluginCalls:
             plugin.cancel(call)
             raise
         return call
-
-
-def _last_stamp(session: Session) -> dict[str, Any]:
-    return {"event_id": new_id(), "seq": session.seq, "time": now()}
 
 
 def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:

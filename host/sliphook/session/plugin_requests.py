@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import trio
 
 from sliphook.dispatch.outcome import Context
 from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, read_tools
 from sliphook.quoting import quote
 from sliphook.transport.rate_limit import RateLimit
@@ -34,10 +35,7 @@ from sliphook_sdk.protocol import (
 )
 from sliphook_sdk.protocol.limits import MAX_INJECT_BYTES, MAX_LOG_PER_SECOND, MAX_NOTIFY_PER_MINUTE
 
-if TYPE_CHECKING:
-    from sliphook.plugin.supervision import Plugin
-
-    from .session import Session
+from .session import Session
 
 P = TypeVar("P", bound=msgspec.Struct)
 _MESSAGE_CHARS = 2_000
@@ -81,23 +79,25 @@ def _is_long(value: object) -> bool:
     return isinstance(value, str) and "\n" in value
 
 
-class CalledHost(Protocol):
-    """What of the host plugins can reach."""
+class RequestedHost(Protocol):
+    """What plugins can reach of the host.
 
-    def session_by_id(self, session_id: str) -> Session | None:
-        """The living session."""
-        ...
+    Attributes:
+        sessions: the open ones, by id.
+    """
+
+    sessions: dict[str, Session]
 
     def log_line(self, plugin: Plugin, level: str, message: str) -> None:
-        """A line for the plugin's log."""
+        """Write a line of the plugin's log."""
         ...
 
     def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
-        """An alert for the user."""
+        """Show the user an alert."""
         ...
 
     def show_progress(self, progress: Progress) -> None:
-        """How far a request has come."""
+        """Show how far a request has come."""
         ...
 
     def replace_tools(
@@ -110,7 +110,7 @@ class CalledHost(Protocol):
 class PluginRequests:
     """The handlers for one plugin."""
 
-    def __init__(self, host: CalledHost, plugin: Plugin) -> None:
+    def __init__(self, host: RequestedHost, plugin: Plugin) -> None:
         self._host = host
         self._plugin = plugin
         self._logs = RateLimit(MAX_LOG_PER_SECOND, 1.0)
@@ -221,7 +221,7 @@ class PluginRequests:
         return InterruptResult(interrupted=session.interrupt("plugin", "host_interrupt"))
 
     def _session(self, session_id: str) -> Session:
-        session = self._host.session_by_id(session_id)
+        session = self._host.sessions.get(session_id)
         if session is None:
             raise Refusal(
                 ErrorCode.UNKNOWN_SESSION, f"no living session has the id {quote(session_id, 64)}"

@@ -1,31 +1,27 @@
-"""One tool call with all that belongs to it, and what of the host it needs."""
+"""One tool call: arguments checked, `pre_tool_call`, approval, the tool itself, `post_tool_call`."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import Any, cast
 
 import msgspec
 import trio
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.plugin.json_schema import why_arguments_do_not_fit
+from sliphook.plugin.tools import ToolOffer
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
+from .hooks import Hooks
+from .host import ApprovalRequest
 from .ids import new_id
-
-if TYPE_CHECKING:
-    from sliphook.plugin.tools import ToolOffer
-
-    from .session import Session
-    from .turn import Turn
+from .state import OpenTool, ToolStatus, TurnState
 
 _log = logging.getLogger(__name__)
-
-ToolStatus = Literal["ok", "error", "denied", "cancelled", "timed_out"]
 
 
 class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,9 +31,9 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
         call_id: the host's id of the call.
         status: how it ended.
         result: what came back, after replacements.
-        context: texts of plugins, to stand behind the result.
+        context: texts of plugins, for the model to read after the result.
         duration_ms: how long the tool ran.
-        denied_by: the reasons, where it was denied.
+        denied_by: the reasons, if it was denied.
     """
 
     call_id: str
@@ -52,113 +48,10 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
         return "\n\n".join([self.result.content, *(context.labelled() for context in self.context)])
 
 
-class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person is asked to decide."""
-
-    session_id: str
-    turn_id: str
-    call_id: str
-    tool_name: str
-    arguments: dict[str, Any]
-    reasons: tuple[Reason, ...]
-    prompt: str
-
-
-Approver = Callable[[ApprovalRequest], Awaitable[bool]]
-"""Asks a person; True allows. Runs inside the turn, so an interrupt cancels it.
-
-One question of a session at a time.
-"""
-
-
-class ToolHost(Protocol):
-    """What a tool call needs of the host."""
-
-    @property
-    def approver(self) -> Approver | None:
-        """Asks a person."""
-        ...
-
-    def find(self, name: str, session_id: str) -> ToolOffer | None:
-        """The plugin's tool of that name."""
-        ...
-
-    def names(self, session_id: str) -> list[str]:
-        """The names of all plugins' tools."""
-        ...
-
-    async def call(
-        self, offer: ToolOffer, tool: OpenTool, turn: Turn
-    ) -> tuple[ToolStatus, ToolResult]:
-        """Have the plugin run its tool."""
-        ...
-
-    async def run_command(self, session: Session, name: str, arguments: str) -> str:
-        """Run a plugin's slash command."""
-        ...
-
-
-class OpenTool:
-    """A tool call whose `pre_tool_call` has been fired and whose `post_tool_call` has not."""
-
-    def __init__(
-        self,
-        call_id: str,
-        model_call_id: str | None,
-        name: str,
-        origin: str,
-        arguments: dict[str, Any],
-    ) -> None:
-        self.call_id = call_id
-        self.model_call_id = model_call_id
-        self.name = name
-        self.origin = origin
-        self.arguments = arguments
-        self.started = False
-        self.substituted_by: str | None = None
-        self._began_s = 0.0
-        self._ended_s: float | None = None
-
-    def begin(self) -> None:
-        """The tool begins to run."""
-        self.started = True
-        self._began_s = trio.current_time()
-
-    def end(self) -> None:
-        """The tool has run."""
-        self._ended_s = trio.current_time()
-
-    def duration_ms(self) -> float | None:
-        """How long it has run, or None."""
-        if not self.started:
-            return None
-        return round(((self._ended_s or trio.current_time()) - self._began_s) * 1000, 3)
-
-    def before(self) -> dict[str, Any]:
-        """The fields of `pre_tool_call`."""
-        return {
-            "call_id": self.call_id,
-            "model_call_id": self.model_call_id,
-            "tool_name": self.name,
-            "origin": self.origin,
-            "arguments": self.arguments,
-        }
-
-    def over(self, status: ToolStatus, result: ToolResult | None) -> dict[str, Any]:
-        """The fields of `post_tool_call`."""
-        return {
-            **self.before(),
-            "started": self.started,
-            "status": status,
-            "duration_ms": self.duration_ms(),
-            "substituted_by": self.substituted_by,
-            "result": result,
-        }
-
-
 @trio.lowlevel.enable_ki_protection
 async def call_tool(
-    turn: Turn,
+    hooks: Hooks,
+    turn: TurnState,
     name: str,
     arguments: dict[str, Any],
     *,
@@ -167,12 +60,11 @@ async def call_tool(
     input_schema: dict[str, Any] | None,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
-    session = turn.session
-    host = session.host.tool_host
+    session, plugins = hooks.state, hooks.host.plugin_calls
     call_id = new_id()
-    offer = host.find(name, session.session_id) if run is None else None
+    offer = plugins.find(name, session.session_id) if run is None else None
     if run is None and offer is None:
-        known = ", ".join(sorted(host.names(session.session_id)))
+        known = ", ".join(sorted(plugins.names(session.session_id)))
         return _failed(
             call_id,
             f"there is no tool named {name}; there is {known}"
@@ -190,19 +82,21 @@ async def call_tool(
     tool = OpenTool(
         call_id, model_call_id, name, offer.plugin if offer is not None else "agent", arguments
     )
-    turn.open_tools[call_id] = tool
+    turn.open_tool(tool)
     session.count(tool_calls=1)
     try:
-        before = await session.ask("pre_tool_call", turn, **tool.before())
+        before = await hooks.ask("pre_tool_call", turn, **tool.before())
         tool.arguments = cast(PreToolCall, before.payload).arguments
-        status, result, reasons = await _decide_and_run(turn, tool, before, offer, run, schema)
+        status, result, reasons = await _decide_and_run(
+            hooks, turn, tool, before, offer, run, schema
+        )
     except BaseException:
-        turn.close_tool(tool)
+        hooks.tell_cancelled(turn, tool)
         raise
-    if turn.open_tools.pop(call_id, None) is None:
+    if not turn.close_tool(tool):
         # interrupted, in a task that the interrupt does not reach: it has been told as cancelled
         return _cancelled(call_id)
-    after = await session.ask("post_tool_call", turn, **tool.over(status, result))
+    after = await hooks.ask("post_tool_call", turn, **tool.over(status, result))
     final = cast(PostToolCall, after.payload).result or result
     context = [] if status == "denied" else [*before.context, *after.context]
     return ToolOutcome(
@@ -216,7 +110,8 @@ async def call_tool(
 
 
 async def _decide_and_run(
-    turn: Turn,
+    hooks: Hooks,
+    turn: TurnState,
     tool: OpenTool,
     before: Outcome,
     offer: ToolOffer | None,
@@ -226,7 +121,7 @@ async def _decide_and_run(
     reasons = before.reasons
     denied = before.denied
     if before.decision == "ask":
-        denied, more = await _approve(turn, tool, before)
+        denied, more = await _approve(hooks, turn, tool, before)
         reasons = (*reasons, *more)
     if denied or turn.ended:
         why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in reasons)
@@ -249,11 +144,9 @@ async def _decide_and_run(
             ),
             (),
         )
-    tool.begin()
-    if tool.model_call_id is not None:
-        turn.tools_begun.add(tool.model_call_id)
+    turn.tool_begins(tool)
     if offer is not None:
-        status, result = await turn.session.host.tool_host.call(offer, tool, turn)
+        status, result = await hooks.host.plugin_calls.call(hooks.state, turn, offer, tool)
     else:
         assert run is not None
         status, result = await _run_own(run, tool)
@@ -278,35 +171,54 @@ async def _run_own(
 
 
 @trio.lowlevel.disable_ki_protection
-async def _approve(turn: Turn, tool: OpenTool, before: Outcome) -> tuple[bool, tuple[Reason, ...]]:
+async def _approve(
+    hooks: Hooks, turn: TurnState, tool: OpenTool, before: Outcome
+) -> tuple[bool, tuple[Reason, ...]]:
     """Put an `ask` to a person; returns whether it is denied, and why."""
-    approver = turn.session.host.tool_host.approver
-    prompt = f"Run {tool.name}?" + (f" {before.reason}" if before.reasons else "")
-    if approver is None:
-        turn.user_input_required("approval", prompt, tool.call_id)
-        turn.user_input_received("approval", "deny", "none", tool.call_id)
-        return True, (Reason("host", "a person must approve this, and nobody can be asked"),)
+    approver = hooks.host.approver
     request = ApprovalRequest(
-        session_id=turn.session.session_id,
+        session_id=hooks.state.session_id,
         turn_id=turn.turn_id,
         call_id=tool.call_id,
         tool_name=tool.name,
         arguments=tool.arguments,
         reasons=before.reasons,
-        prompt=prompt,
+        prompt=f"Run {tool.name}?" + (f" {before.reason}" if before.reasons else ""),
     )
-    async with turn.session.asking:
+    if approver is None:
+        _tell_question(hooks, turn, request)
+        _tell_choice(hooks, turn, request, "deny", "none")
+        return True, (Reason("host", "a person must approve this, and nobody can be asked"),)
+    async with hooks.state.asking:
         if turn.ended:
             return True, (Reason("host", "the turn has ended"),)
-        turn.user_input_required("approval", prompt, tool.call_id)
+        _tell_question(hooks, turn, request)
         try:
             allowed = await approver(request)
         except Exception:
             _log.exception("the approver failed")
-            turn.user_input_received("approval", "deny", "none", tool.call_id)
+            _tell_choice(hooks, turn, request, "deny", "none")
             return True, (Reason("host", "the person could not be asked"),)
-        turn.user_input_received("approval", "allow" if allowed else "deny", "user", tool.call_id)
+        _tell_choice(hooks, turn, request, "allow" if allowed else "deny", "user")
     return (False, ()) if allowed else (True, (Reason("user", "declined"),))
+
+
+def _tell_question(hooks: Hooks, turn: TurnState, request: ApprovalRequest) -> None:
+    hooks.tell_if_open(
+        "user_input_required",
+        turn,
+        kind="approval",
+        call_id=request.call_id,
+        prompt=request.prompt,
+    )
+
+
+def _tell_choice(
+    hooks: Hooks, turn: TurnState, request: ApprovalRequest, choice: str, by: str
+) -> None:
+    hooks.tell_if_open(
+        "user_input_received", turn, kind="approval", call_id=request.call_id, choice=choice, by=by
+    )
 
 
 def _failed(call_id: str, why: str) -> ToolOutcome:

@@ -1,40 +1,26 @@
-"""One turn: from a user's message until control is back with the user, as a scope that always ends with `turn_end`."""
+"""One turn: from a user's message until the agent has answered; its block always ends with `turn_end`."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 import trio
 
 from sliphook.dispatch.outcome import Context
 from sliphook.errors import HostError, TurnOpen
-from sliphook_sdk.protocol import Message, ModelTool, ToolResult, Usage
+from sliphook_sdk.protocol import AlertLevel, Message, ModelTool, ToolResult, Usage
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
-from .ids import new_id
+from .hooks import Hooks
+from .interrupt import InterruptReason, close_turn
 from .scope_exit import exit_kind
-from .tool_call import OpenTool, ToolOutcome, call_tool
-from .usage import add_usage
+from .state import TurnOutcome, TurnState
+from .tool_call import ToolOutcome, call_tool
 
-if TYPE_CHECKING:
-    from sliphook.dispatch.fast_path import SingleFire
-    from sliphook.dispatch.fire import Fire
-
-    from .session import Session
-
-TurnOutcome = Literal[
-    "completed",
-    "interrupted",
-    "failed",
-    "denied",
-    "max_iterations",
-    "loop_detected",
-    "budget_exceeded",
-]
 InputKind = Literal["approval", "max_iterations", "question"]
 
 
@@ -66,7 +52,29 @@ class LlmGate(msgspec.Struct, frozen=True, kw_only=True):
     substituted_by: str | None
 
 
-class Turn:
+class TurnSession(Protocol):
+    """The session of a turn, as far as a turn and an agent's loop need it (see `Session`)."""
+
+    session_id: str
+
+    async def ready(self) -> list[Context]:
+        """Wait for the answers to `session_start`."""
+        ...
+
+    def interrupt(self, reason: InterruptReason = ..., invalidation_reason: str = ...) -> bool:
+        """Abandon the open turn."""
+        ...
+
+    def notification(self, level: AlertLevel, message: str, source: str = ...) -> None:
+        """Tell that the user was shown an error or a warning."""
+        ...
+
+    def take_injected(self) -> list[Context]:
+        """Take the texts that wait for the next model call."""
+        ...
+
+
+class Turn(TurnState):
     """One turn. Made by `Session.turn` or `Turn.subagent`, used as `async with`.
 
     Entering tells `turn_start`; leaving, however it happens, tells `turn_end` exactly once. An
@@ -86,63 +94,42 @@ class Turn:
 
     def __init__(
         self,
-        session: Session,
+        session: TurnSession,
+        hooks: Hooks,
         text: str,
         *,
         source: str,
         interrupt: bool = False,
         parent: Turn | None = None,
     ) -> None:
+        super().__init__(hooks.state.agent_id, parent)
         self.session = session
+        self.hooks = hooks
         self.text = text
         self.source = source
-        self.parent = parent
-        self.turn_id = new_id()
-        self.index = 0
-        self.agent_id = session.agent_id if parent is None else new_id()
-        self.parent_agent_id = parent.agent_id if parent is not None else None
-        self.agent_depth: int = parent.agent_depth + 1 if parent is not None else 0
-        self.outcome: TurnOutcome | None = None
         self.context: list[Context] = []
-        self.summary: str | None = None
-        self.last_assistant_message: str | None = None
-        self.began = False
-        self.ended = False
-        self.interrupt_count = 0
-        self.model_calls = 0
-        self.usage = Usage()
-        self.llm_under_way = False
-        self.children: list[Turn] = []
-        self.open_tools: dict[str, OpenTool] = {}
-        self.tools_begun: set[str] = set()
-        self.fires: set[Fire | SingleFire] = set()
-        self.scope = trio.CancelScope()
         self._interrupt_first = interrupt
         self._finish: TurnOutcome | None = None
         self._call_index = 0
         self._stop_count = 0
-        self._began_s = 0.0
 
     # -- the scope
-    # -------------------------------------------------------------------------------------------------
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
-        session = self.session
-        if session.ended:
+        state = self.hooks.state
+        if state.ended:
             raise HostError("the session has ended, so no turn can begin in it")
-        if self.parent is None and session.open_turn is not None:
+        if self.parent is None and state.open_root is not None:
             if not self._interrupt_first:
                 raise TurnOpen(
                     "a turn of this session is open; interrupt it first, or pass interrupt=True"
                 )
-            session.interrupt("new_message", "new_message")
-        self._began_s = trio.current_time()
-        self.began = True
+            self.session.interrupt("new_message", "new_message")
         if self.parent is None:
-            session.turn_opened(self)
-        self.index = session.turn_count
-        session.tell(
+            state.root_opened(self)
+        self.mark_begun(state.turn_count)
+        self.hooks.tell(
             "turn_start",
             self,
             index=self.index,
@@ -165,13 +152,11 @@ class Turn:
             elif how == "signal" and self.parent is None:
                 self.session.interrupt("signal", "sigint")
             elif how in ("cancelled", "signal"):
-                self.session.close_turn(self, "interrupted")
+                close_turn(self.hooks, self, "interrupted")
             else:
-                self.session.close_turn(
-                    self, "failed" if how == "error" else self._finish or "completed"
-                )
-        if self.parent is not None and self in self.parent.children:
-            self.parent.children.remove(self)
+                outcome = "failed" if how == "error" else self._finish or "completed"
+                close_turn(self.hooks, self, outcome)
+        self.leave_parent()
         return bool(self.scope.__exit__(kind, error, traceback))
 
     @property
@@ -180,23 +165,10 @@ class Turn:
         return self.outcome == "interrupted"
 
     def finish(self, outcome: TurnOutcome) -> None:
-        """Say beforehand how the turn ends when its block is left."""
+        """Set how the turn ends when its block is left."""
         self._finish = outcome
 
-    def family(self) -> list[Turn]:
-        """This turn and its open children, innermost first."""
-        return [turn for child in self.children for turn in child.family()] + [self]
-
-    def lineage(self) -> list[Turn]:
-        """This turn, its parent's, and so on up to the root's."""
-        return [self] + (self.parent.lineage() if self.parent is not None else [])
-
-    def duration_ms(self) -> float:
-        """How long the turn has been open."""
-        return round((trio.current_time() - self._began_s) * 1000, 3) if self.began else 0.0
-
     # -- hooks
-    # -----------------------------------------------------------------------------------------------------
 
     async def submit(self) -> Prompt:
         """Put the user's text to the plugins, after the session is ready.
@@ -204,7 +176,7 @@ class Turn:
         Denied: the turn's outcome will be `denied`.
         """
         await self.session.ready()
-        outcome = await self.session.ask(
+        outcome = await self.hooks.ask(
             "user_prompt_submit", self, source=self.source, text=self.text
         )
         if outcome.denied and not outcome.cancelled:
@@ -227,7 +199,7 @@ class Turn:
         A denied one is told as `llm_call_failed` right away.
         """
         self._call_index += 1
-        outcome = await self.session.ask(
+        outcome = await self.hooks.ask(
             "pre_llm_call",
             self,
             call_index=self._call_index,
@@ -241,7 +213,7 @@ class Turn:
                 attempt=1, kind="denied", status=None, message=outcome.reason, will_retry=False
             )
         else:
-            self.llm_under_way = not outcome.cancelled
+            self.llm_goes_on(not outcome.cancelled)
         payload = cast(PreLlmCall, outcome.payload)
         return LlmGate(
             denied=outcome.denied,
@@ -269,14 +241,9 @@ class Turn:
         """Tell that a model call succeeded; it is counted, in the parents' turns too, and its text becomes `last_assistant_message`."""
         if self.ended:
             return
-        self.llm_under_way = False
-        for turn in self.lineage():
-            turn.model_calls += 1
-            turn.usage = add_usage(turn.usage, usage)
-        self.session.count(model_calls=1, usage=usage)
-        if response.content:
-            self.last_assistant_message = response.content
-        self.session.tell(
+        self.llm_answers(response.content, usage)
+        self.hooks.state.count(model_calls=1, usage=usage)
+        self.hooks.tell(
             "post_llm_call",
             self,
             call_index=self._call_index,
@@ -296,8 +263,8 @@ class Turn:
         """Tell that an attempt to call the model failed."""
         if self.ended:
             return
-        self.llm_under_way = will_retry
-        self.session.tell(
+        self.llm_goes_on(will_retry)
+        self.hooks.tell(
             "llm_call_failed",
             self,
             call_index=self._call_index,
@@ -331,7 +298,13 @@ class Turn:
             are results, never exceptions.
         """
         return await call_tool(
-            self, name, arguments, model_call_id=model_call_id, run=run, input_schema=input_schema
+            self.hooks,
+            self,
+            name,
+            arguments,
+            model_call_id=model_call_id,
+            run=run,
+            input_schema=input_schema,
         )
 
     async def stop(self) -> str | None:
@@ -339,10 +312,10 @@ class Turn:
 
         Returns the text to go on with, or None; at most eight times a turn it is a text.
         """
-        outcome = await self.session.ask(
+        outcome = await self.hooks.ask(
             "stop",
             self,
-            turn_count=self.session.turn_count,
+            turn_count=self.hooks.state.turn_count,
             stop_count=self._stop_count,
             last_assistant_message=self.last_assistant_message,
         )
@@ -360,19 +333,17 @@ class Turn:
 
     def user_input_required(self, kind: InputKind, prompt: str, call_id: str | None = None) -> None:
         """Tell that the loop pauses for a person."""
-        if not self.ended:
-            self.session.tell(
-                "user_input_required", self, kind=kind, call_id=call_id, prompt=prompt
-            )
+        self.hooks.tell_if_open(
+            "user_input_required", self, kind=kind, call_id=call_id, prompt=prompt
+        )
 
     def user_input_received(
         self, kind: InputKind, choice: str, by: str, call_id: str | None = None
     ) -> None:
         """Tell that the loop goes on."""
-        if not self.ended:
-            self.session.tell(
-                "user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by
-            )
+        self.hooks.tell_if_open(
+            "user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by
+        )
 
     def subagent(self, goal: str) -> ChildTurn:
         """A child agent with a turn of its own, to be used as `async with`; it is interrupted with its parent.
@@ -382,11 +353,6 @@ class Turn:
                 block.
         """
         return ChildTurn(self, goal)
-
-    def close_tool(self, tool: OpenTool, *, urgent: bool = False) -> None:
-        """Tell `post_tool_call` for a call that will have no result."""
-        if self.open_tools.pop(tool.call_id, None) is not None:
-            self.session.tell("post_tool_call", self, urgent=urgent, **tool.over("cancelled", None))
 
 
 class ChildTurn:
@@ -400,20 +366,19 @@ class ChildTurn:
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
         parent = self._parent
-        child = Turn(parent.session, self._goal, source="user", parent=parent)
+        child = Turn(parent.session, parent.hooks, self._goal, source="user", parent=parent)
         if not parent.ended:
-            # one of the family from here on: an interrupt tells `subagent_stop`, though the child's
-            # turn has not begun
-            parent.children.append(child)
+            # before its turn begins, so that an interrupt meanwhile tells `subagent_stop`
+            child.join_parent()
             try:
-                outcome = await parent.session.ask(
+                outcome = await parent.hooks.ask(
                     "subagent_start", parent, child_agent_id=child.agent_id, goal=self._goal
                 )
                 child.context = list(outcome.context)
             except BaseException:
                 if not child.ended:
-                    parent.session.close_turn(child, "interrupted")
-                parent.children.remove(child)
+                    close_turn(parent.hooks, child, "interrupted")
+                child.leave_parent()
                 raise
         if parent.ended:
             await trio.lowlevel.checkpoint_if_cancelled()

@@ -133,7 +133,7 @@ async def _wait_by_thousands(stage: Stage) -> None:
     statuses: Counter[str] = Counter()
 
     async def ask(turn: Turn) -> None:
-        outcome = await stage.session.ask(
+        outcome = await stage.session.hooks.ask(
             "pre_llm_call", turn, call_index=1, provider=None, model=None, tools=[], messages=[]
         )
         statuses[outcome.parts[0].status] += 1

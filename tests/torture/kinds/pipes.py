@@ -38,7 +38,7 @@ async def _tell_much(stage: Stage) -> None:
     """Tell it more than its queue holds; nobody waits for it."""
     async with stage.session.turn("much") as turn:
         for number in range(6_000):
-            stage.session.tell("turn_start", turn, index=number, parent_turn_id=None)
+            stage.session.hooks.tell("turn_start", turn, index=number, parent_turn_id=None)
     await stage.until(lambda: stage.bad.restarts > 0, "the restart")
 
 

@@ -20,7 +20,8 @@ from .replies import ChatReply, PendingMessage, ReplyDisplay
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
     from sliphook.host.host import PluginHost
-    from sliphook.session.session import EndReason, InterruptReason, Session
+    from sliphook.session.interrupt import InterruptReason
+    from sliphook.session.session import EndReason, Session
 
 _log = logging.getLogger("sliphook.agent.channel")
 

@@ -32,8 +32,8 @@ from .replies import ChatReply, PendingMessage
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
     from sliphook.host.host import PluginHost
+    from sliphook.session.host import ApprovalRequest
     from sliphook.session.session import EndReason, StartSource
-    from sliphook.session.tool_call import ApprovalRequest
 
 _END: Final[dict[str, EndReason]] = {
     "none": "shutdown",

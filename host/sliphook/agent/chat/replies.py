@@ -8,7 +8,7 @@ import msgspec
 import trio
 
 from sliphook.agent.ui.display import Display, LineDisplay, cut
-from sliphook.session.turn import TurnOutcome
+from sliphook.session.state import TurnOutcome
 from sliphook_sdk.protocol import ToolCallRequest
 
 _KEPT: Final = frozenset({"denied", "warning", "error"})

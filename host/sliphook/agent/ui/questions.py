@@ -13,7 +13,7 @@ import msgspec
 import trio
 
 from sliphook.quoting import quote
-from sliphook.session.tool_call import ApprovalRequest
+from sliphook.session.host import ApprovalRequest
 
 _SAID: Final = {"y": True, "yes": True, "n": False, "no": False, "": False}
 _LINE_CHARS: Final = 1_000

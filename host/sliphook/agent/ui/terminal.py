@@ -10,7 +10,7 @@ import trio
 from rich.console import Console
 from rich.text import Text
 
-from sliphook.session.tool_call import ApprovalRequest
+from sliphook.session.host import ApprovalRequest
 
 from .display import PlainDisplay, cut
 from .questions import HOW_TO_ANSWER, Question, approval, going_on, yes_or_no

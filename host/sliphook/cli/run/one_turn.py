@@ -25,7 +25,7 @@ from .setup import PLATFORM, Setup, Told, here
 
 if TYPE_CHECKING:
     from sliphook.agent.ui.terminal import TerminalPerson
-    from sliphook.session.turn import TurnOutcome
+    from sliphook.session.state import TurnOutcome
 
 PROGRESS_S: Final = 1.0
 PIPED_PROGRESS_S: Final = 10.0

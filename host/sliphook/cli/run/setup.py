@@ -17,7 +17,7 @@ from sliphook.cli.common import Failed
 if TYPE_CHECKING:
     from sliphook import Progress
     from sliphook.agent.ui.display import LineDisplay
-    from sliphook.session.tool_call import Approver
+    from sliphook.session.host import Approver
     from sliphook.settings import Settings
     from sliphook.trace.record import TraceSink
     from sliphook_sdk.protocol import AlertLevel

@@ -47,6 +47,18 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
         Optional[int], doc("tokens of the input that came from a cache", 0)
     ] = None
 
+    def plus(self, more: Usage) -> Usage:
+        """The sum, field by field; a number that is unknown on both sides stays unknown."""
+        return Usage(
+            input_tokens=_sum(self.input_tokens, more.input_tokens),
+            output_tokens=_sum(self.output_tokens, more.output_tokens),
+            cached_tokens=_sum(self.cached_tokens, more.cached_tokens),
+        )
+
+
+def _sum(total: Optional[int], more: Optional[int]) -> Optional[int]:
+    return more if total is None else total if more is None else total + more
+
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool call came to."""

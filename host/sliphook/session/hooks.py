@@ -1,0 +1,129 @@
+"""Puts the hooks and events of one session to the plugins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import trio
+
+from sliphook.dispatch.broadcast import tell
+from sliphook.dispatch.fast_path import SingleFire, asked_single
+from sliphook.dispatch.fire import Fire
+from sliphook.dispatch.outcome import Outcome, cancelled_outcome
+from sliphook_sdk.protocol import CATALOGUE, Payload
+
+from .host import SessionHost
+from .state import OpenTool, SessionState, TurnState
+
+
+class Hooks:
+    """The hooks and events of one session.
+
+    Args:
+        state: the session's; numbers the payloads.
+        host: knows the plugins.
+    """
+
+    def __init__(self, state: SessionState, host: SessionHost) -> None:
+        self.state = state
+        self.host = host
+
+    @trio.lowlevel.enable_ki_protection
+    def tell(
+        self, name: str, turn: TurnState | None = None, *, urgent: bool = False, **fields: Any
+    ) -> None:
+        """Tell an event to its subscribers, or a hook whose answers would come too late."""
+        payload = self.state.stamp(name, turn, fields)
+        listeners = self.host.listeners(name)
+        recorder = self.host.recorder
+        span = recorder.told(name, payload) if recorder is not None else None
+        told = (
+            tell(CATALOGUE[name], payload, listeners, urgent=urgent, traceparent=span)
+            if listeners
+            else []
+        )
+        if not told and recorder is not None:
+            recorder.unheard(name, payload)
+
+    def tell_if_open(self, name: str, turn: TurnState, **fields: Any) -> None:
+        """Tell an event, unless the turn has ended: nothing comes behind `turn_end`."""
+        if not turn.ended:
+            self.tell(name, turn, **fields)
+
+    def tell_cancelled(self, turn: TurnState, tool: OpenTool, *, urgent: bool = False) -> None:
+        """Tell `post_tool_call` for a call that will have no result."""
+        if turn.close_tool(tool):
+            self.tell("post_tool_call", turn, urgent=urgent, **tool.over("cancelled", None))
+
+    @trio.lowlevel.enable_ki_protection
+    def begin(self, name: str, turn: TurnState | None, **fields: Any) -> Fire:
+        """Put a hook to its subscribers; `Fire.wait` gives the outcome."""
+        fire = self._fire(name, turn, self.state.stamp(name, turn, fields), None)
+        fire.begin()
+        return fire
+
+    @trio.lowlevel.enable_ki_protection
+    async def ask(
+        self, name: str, turn: TurnState, *, budget_s: float | None = None, **fields: Any
+    ) -> Outcome:
+        """Put a hook to its subscribers and wait for the outcome.
+
+        Args:
+            name: the hook.
+            turn: the turn that asks; if it ends, the outcome is `cancelled`.
+            budget_s: the most that all of it may take; None: the largest timeout of the
+                subscriptions.
+            fields: the hook's own fields.
+        """
+        if turn.ended:
+            unsent = self.state.unnumbered(turn) | {"event_id": ""}
+            payload = CATALOGUE[name].payload(**unsent, **fields)
+            return await _unless_ended(turn, cancelled_outcome(payload))
+        payload = self.state.stamp(name, turn, fields)
+        single = self._single_fire(name, payload) if budget_s is None else None
+        fire = single or self._fire(name, turn, payload, budget_s)
+        fire.begin()
+        if fire.outcome is None:
+            turn.fires.add(fire)
+            try:
+                await fire.wait()
+            finally:
+                turn.fires.discard(fire)
+        assert fire.outcome is not None
+        self.host.hook_answered(name, fire.outcome)
+        return await _unless_ended(turn, fire.outcome) if turn.ended else fire.outcome
+
+    def _fire(
+        self, name: str, turn: TurnState | None, payload: Payload, budget_s: float | None
+    ) -> Fire:
+        host = self.host
+        return Fire(
+            CATALOGUE[name],
+            payload,
+            host.subscribers(name),
+            host.plugins_by_name,
+            host.deadlines,
+            turn_id=turn.turn_id if turn is not None else None,
+            budget_s=budget_s,
+            record=host.recorder.hook(name, payload) if host.recorder is not None else None,
+        )
+
+    def _single_fire(self, name: str, payload: Payload) -> SingleFire | None:
+        """The fast path, if it can be taken."""
+        host, entry = self.host, CATALOGUE[name]
+        asked = asked_single(entry, host.subscribers(name), host.plugins_by_name)
+        if asked is None:
+            return None
+        record = host.recorder.hook(name, payload) if host.recorder is not None else None
+        return SingleFire(entry, payload, *asked, host.deadlines, record)
+
+
+async def _unless_ended(turn: TurnState, outcome: Outcome) -> Outcome:
+    """The outcome, but `cancelled` if the turn has ended.
+
+    It may end even between the last answer and the moment at which this task runs again.
+    """
+    if not turn.ended:
+        return outcome
+    await trio.lowlevel.checkpoint_if_cancelled()
+    return outcome if outcome.cancelled else cancelled_outcome(outcome.payload)
