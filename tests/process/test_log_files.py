@@ -52,7 +52,7 @@ def test_files_are_rotated_and_stay_private(tmp_path: Path) -> None:
     for _ in range(6):
         for number in range(900):
             logs.write("guard", "info", f"{number} " + "x" * 1_000)
-        while logs._lines.qsize():  # pyright: ignore[reportPrivateUsage] # wait for the thread, as the queue is bounded
+        while logs._writer._queue:  # pyright: ignore[reportPrivateUsage] # wait for the thread, as the queue is bounded
             os.sched_yield()
     assert logs.close() == 0
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -123,6 +123,21 @@ def test_a_disk_that_hangs_holds_nobody(tmp_path: Path) -> None:
     while any(thread.name == "sliphook-logs" for thread in threading.enumerate()):
         os.sched_yield()
     os.close(reader)
+
+
+def test_lines_wait_until_the_system_has_a_thread_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_thread(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    logs = PluginLogs(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading, "_start_new_thread", no_thread)
+        logs.write("guard", "info", "one")
+    logs.write("guard", "info", "two")
+    assert logs.close() == 0
+    assert lines_of(tmp_path / "guard.log") == ["info: one", "info: two"]
 
 
 def test_after_the_end_lines_are_counted(tmp_path: Path) -> None:

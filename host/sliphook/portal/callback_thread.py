@@ -1,54 +1,48 @@
-"""A thread in which an agent's callbacks are called one after the other, so that none of them can hold the loop."""
+"""A thread in which an agent's callbacks are called in order, so that no slow callback holds the loop."""
 
 from __future__ import annotations
 
 import logging
-import queue
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
+
+from sliphook.files.background_writer import BackgroundWriter
 
 _log = logging.getLogger("sliphook")
 
 MAX_WAITING: Final = 1_000
-"""Calls beyond this are lost and counted: an agent that does not come along must not fill the memory."""
+"""Further calls are dropped and counted, so that slow callbacks cannot exhaust memory."""
 JOIN_S: Final = 5.0
-"""How long the end waits for a callback that does not return."""
+"""How long `stop` waits for a callback that does not return."""
 
 
 class CallbackThread:
     """Calls functions in the order in which they were put."""
 
     def __init__(self) -> None:
-        self._waiting: queue.Queue[Callable[[], None] | None] = queue.Queue()
-        self._lost = 0
-        self._thread = threading.Thread(target=self._run, name="sliphook callbacks", daemon=True)
+        self._writer = BackgroundWriter(_call, name="sliphook callbacks", max_items=MAX_WAITING)
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread.start()
+        self._writer.start()
 
     def put(self, function: Callable[[], None]) -> None:
         """Have a function called; never waits."""
-        if self._waiting.qsize() < MAX_WAITING:
-            self._waiting.put(function)
-        else:
-            self._lost += 1
+        self._writer.put(function)
 
     def stop(self) -> None:
-        """Let what was put be called, then end the thread."""
-        self._waiting.put(None)
-        if threading.current_thread() is not self._thread:
-            self._thread.join(JOIN_S)
-        if self._lost:
+        """Call what was put, then end the thread; waits for `JOIN_S` at most."""
+        self._writer.close(JOIN_S)
+        if lost := self._writer.lost:
             _log.warning(
-                "%d calls of the agent's callbacks were left out: the callbacks are too slow",
-                self._lost,
+                "%d calls of the agent's callbacks were left out: the callbacks are too slow", lost
             )
 
-    def _run(self) -> None:
-        while (function := self._waiting.get()) is not None:
-            try:
-                function()
-            except Exception:
-                _log.exception("a callback of the agent failed")
+
+def _call(functions: Sequence[Callable[[], None]]) -> int:
+    for function in functions:
+        try:
+            function()
+        except Exception:
+            _log.exception("a callback of the agent failed")
+    return 0

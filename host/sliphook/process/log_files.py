@@ -6,12 +6,12 @@ import contextlib
 import io
 import logging
 import os
-import queue
-import threading
+from collections.abc import Sequence
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
 
+from sliphook.files.background_writer import BackgroundWriter
 from sliphook.files.paths import state_home
 
 FILE_BYTES: Final = 1024 * 1024
@@ -57,59 +57,42 @@ class PluginLogs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._lines: queue.Queue[logging.LogRecord | None] = queue.Queue(MAX_WAITING)
-        self._thread: threading.Thread | None = None
-        self._closing = threading.Event()
-        self._given_up = False
         self._files: dict[str, _File] = {}
-        self._refused = 0
-        self._failed = 0
+        self._given_up = False
+        self._writer = BackgroundWriter(
+            self._write_all, name="sliphook-logs", max_items=MAX_WAITING, at_end=self._close_files
+        )
 
     @property
     def lost(self) -> int:
-        """Lines that nobody will find in a file, so far."""
-        return self._refused + self._failed
+        """Lines so far that are missing in the files."""
+        return self._writer.lost
 
     def write(self, plugin: str, level: str, message: str) -> None:
         """Take one line, already escaped. Called from the host's own loop."""
-        if self._closing.is_set():
-            self._refused += 1
-            return
         record = logging.LogRecord(
             safe_name(plugin), _LEVELS.get(level, logging.INFO), "", 0, message, None, None
         )
         record.levelname = level
-        try:
-            if self._thread is None:
-                # a daemon: a disk that hangs must not hold the agent
-                self._thread = threading.Thread(target=self._run, name="sliphook-logs", daemon=True)
-                self._thread.start()
-            self._lines.put_nowait(record)
-        except (queue.Full, RuntimeError):  # RuntimeError: no more threads can be started
-            self._refused += 1
+        if not self._writer.is_running:  # the first line, or it came to a system without threads
+            with contextlib.suppress(RuntimeError):
+                self._writer.start()
+        self._writer.put(record)
 
     def close(self) -> int:
         """Write what waits, for `CLOSE_S` at most; returns how many lines were lost in all."""
-        self._closing.set()
-        if self._thread is not None and self._thread.ident is not None:
-            with contextlib.suppress(queue.Full):
-                self._lines.put_nowait(None)
-            self._thread.join(CLOSE_S)
-            self._given_up = self._thread.is_alive()
-        return self.lost + self._lines.qsize()
+        lost = self._writer.close(CLOSE_S)
+        self._given_up = True
+        return lost
 
-    def _run(self) -> None:
-        while True:
-            record = self._lines.get()
-            if record is not None:
-                self._write(record)
-            if record is None or self._given_up or (self._closing.is_set() and self._lines.empty()):
-                break
-        for file in self._files.values():
-            file.drop_stream()
-            file.close()
+    # -- in the writer's thread
 
-    def _write(self, record: logging.LogRecord) -> None:
+    def _write_all(self, records: Sequence[logging.LogRecord]) -> int:
+        return sum(not self._write(record) for record in records)
+
+    def _write(self, record: logging.LogRecord) -> bool:
+        if self._given_up:
+            return False
         file = self._files.get(record.name)
         try:
             if file is None:
@@ -117,9 +100,15 @@ class PluginLogs:
                 file = self._files[record.name] = _File(self._folder / f"{record.name}.log")
             file.emit(record)
         except (OSError, ValueError):
-            self._failed += 1
             if file is not None:
                 file.missing += 1
+            return False
+        return True
+
+    def _close_files(self) -> None:
+        for file in self._files.values():
+            file.drop_stream()
+            file.close()
 
 
 class _File(RotatingFileHandler):

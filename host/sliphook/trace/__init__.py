@@ -1,6 +1,6 @@
 """The trace: a record of every message, the sinks that take records, and what reads them again.
 
-`record` is what the host hands out. `writer_thread` carries records off the host's loop to one of
+`record` is what the host hands out. `background_sink` carries records off the host's loop to one of
 two sinks, `live_sink` (a terminal) and `file_sink`; `line_format` is the format of the file,
 `render` what a person sees of a record, and `redact` keeps secrets out of both. `reading` and
 `follow` read a file, `filter` and `one_turn` choose from it, `exchanges` says which records belong

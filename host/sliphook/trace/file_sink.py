@@ -7,15 +7,14 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from .background_sink import CLOSE_S, BackgroundSink
 from .line_format import encode_line, header_line, lost_line
 from .record import TraceRecord
-from .redact import Redactor
 from .render import count
-from .writer_thread import CLOSE_S, RecordWriter
 
 __all__ = ["FileTrace"]
 
@@ -26,7 +25,7 @@ OLD_FILES: Final = 3
 """So many old files are kept; `FILE.1` is the newest of them."""
 
 
-class FileTrace:
+class FileTrace(BackgroundSink):
     """A trace in a file, mode 0600.
 
     A disk that is full or slow loses records, never the host's time.
@@ -47,7 +46,6 @@ class FileTrace:
         self.path = path
         self._real = Path(os.path.realpath(path))  # a link stays where it is when the file is moved
         self._max_bytes = max_bytes or FILE_BYTES
-        self._redactor = Redactor()
         self._why: str | None = None
         self._fd = _open_private(path)
         self._node = os.fstat(self._fd)
@@ -55,20 +53,12 @@ class FileTrace:
         self._part = 1
         self._begin()
         self._told_lost = 0
-        self._writer = RecordWriter(self._write, name="sliphook-trace-file")
+        super().__init__("sliphook-trace-file")
 
     def _begin(self) -> None:
         self._size = 0
         self._torn = False
         self._headed = False
-
-    def record(self, record: TraceRecord) -> None:
-        """Queue one record. Never blocks, never raises."""
-        self._writer.record(record)
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Write these no more."""
-        self._redactor.add(secrets)
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Write what is left, and close.

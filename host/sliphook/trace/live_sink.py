@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from .background_sink import CLOSE_S, BackgroundSink
 from .filter import Sieve, TraceFilter
 from .from_body import complete
 from .record import TraceRecord
-from .redact import Redactor
 from .render import Style, count, render_body, render_line
-from .writer_thread import CLOSE_S, RecordWriter
 
 __all__ = ["LiveTrace", "style_of"]
 
 
-class LiveTrace:
+class LiveTrace(BackgroundSink):
     """The live view. A terminal that is slow or gone loses records, never the host's time.
 
     Args:
@@ -44,16 +43,7 @@ class LiveTrace:
         self._style = style_of(stream)
         self._bodies = bodies
         self._sieve = Sieve(wanted or TraceFilter())
-        self._redactor = Redactor()
-        self._writer = RecordWriter(self._write, name="sliphook-trace-live")
-
-    def record(self, record: TraceRecord) -> None:
-        """Queue one record. Never blocks, never raises."""
-        self._writer.record(record)
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        """Show these no more."""
-        self._redactor.add(secrets)
+        super().__init__("sliphook-trace-live")
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Show what is left.

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +17,10 @@ import trio
 
 from sliphook.agent.conversation import Conversation
 from sliphook.agent.transcripts import store as transcripts_module
+from sliphook.agent.transcripts import writer_thread
 from sliphook.agent.transcripts.database import connect
 from sliphook.agent.transcripts.store import SessionRow, TranscriptError, Transcripts
+from sliphook.agent.transcripts.writer_thread import TranscriptWriter
 from sliphook_sdk.protocol import Message, ToolCallRequest
 
 CALL_1 = ToolCallRequest(call_id="c1", name="weather", arguments={"city": "Åre"})
@@ -374,6 +376,68 @@ async def test_a_full_disk_is_told_once(path: Path, monkeypatch: pytest.MonkeyPa
         f"cannot use the transcripts in {path}: database or disk is full; free some space; the conversation goes on unrecorded"
     ]
     assert load(path, "s-1") == [user("one"), assistant("a")]
+
+
+class HungDisk:
+    """A step that hangs until it is released."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Event()
+        self.release = threading.Event()
+
+    def __call__(self, _: sqlite3.Connection) -> None:
+        self.entered.set()
+        assert self.release.wait(10)
+
+    def end(self) -> None:
+        """Let the writer's thread go on, and wait for its end."""
+        self.release.set()
+        for thread in threading.enumerate():
+            if thread.name == "sliphook-transcripts":
+                thread.join(10)
+
+
+@pytest.fixture
+def hung(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HungDisk]:
+    monkeypatch.setattr(writer_thread, "MAX_WAITING", 2)
+    monkeypatch.setattr(writer_thread, "CLOSE_S", 0.01)
+    disk = HungDisk()
+    yield disk
+    disk.end()
+
+
+async def test_steps_for_which_there_is_no_room_are_told_once(path: Path, hung: HungDisk) -> None:
+    problems: list[str] = []
+    writer = TranscriptWriter(connect(path), path, problems.append)
+    writer.put(hung)
+    assert hung.entered.wait(10)
+    for _ in range(4):
+        writer.put(hung)
+    await writer.settled()
+    writer.close()
+    assert problems == [
+        f"{path} cannot be written as fast as things are said; the rest goes unrecorded"
+    ]
+
+
+async def test_an_end_that_is_not_written_in_time_is_told_and_what_follows_is_not(
+    path: Path, hung: HungDisk
+) -> None:
+    problems: list[str] = []
+    done: list[str] = []
+    writer = TranscriptWriter(connect(path), path, problems.append)
+    writer.put(hung)
+    assert hung.entered.wait(10)
+    writer.put(lambda _: done.append("the next step"))
+    writer.close()
+    assert problems == [
+        f"the end of the conversation may be missing in {path}: it could not be written in time"
+    ]
+    writer.put(hung)
+    await writer.settled()
+    hung.end()
+    assert len(problems) == 1
+    assert done == []
 
 
 async def test_a_message_that_is_no_json_is_told_and_holds_nobody(path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import sqlite3
-import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import trio
+
+from sliphook.files.background_writer import BackgroundWriter
 
 from .database import BUSY_TIMEOUT_S, broken
 
@@ -48,11 +48,16 @@ class TranscriptWriter:
         self._problem: str | None = None
         self._told = False
         self._behind = False
-        self._waiting: queue.Queue[Step | trio.Event | None] = queue.Queue(MAX_WAITING)
         self._loop: trio.lowlevel.TrioToken | None = None
-        self._thread = threading.Thread(target=self._run, name="sliphook-transcripts", daemon=True)
+        self._writer: BackgroundWriter[Step | trio.Event] = BackgroundWriter(
+            self._write,
+            name="sliphook-transcripts",
+            max_items=MAX_WAITING,
+            max_batch=MAX_WAITING,
+            at_end=self._close_file,
+        )
         try:
-            self._thread.start()
+            self._writer.start()
         except RuntimeError as error:
             self._problem = f"the conversation goes unrecorded: {error}"
 
@@ -62,7 +67,10 @@ class TranscriptWriter:
         self._tell()
 
     async def settled(self) -> None:
-        """Wait until all that was put is in the file, or cannot be; a disk that is slow is waited for once, for `PATIENCE_S`."""
+        """Wait until all that was put is in the file, or cannot be.
+
+        A slow disk is waited for once, for `PATIENCE_S`, and again only after it has caught up.
+        """
         if self._problem is None and not self._behind:
             self._loop = trio.lowlevel.current_trio_token()
             written = trio.Event()
@@ -74,20 +82,17 @@ class TranscriptWriter:
 
     def close(self) -> None:
         """Write what waits, for `CLOSE_S` at most."""
-        self._put(None)
-        if self._thread.ident is not None:
-            self._thread.join(CLOSE_S)
-        if self._thread.is_alive():
+        self._writer.close(CLOSE_S)
+        if self._writer.is_running:
             self._problem = (
                 self._problem
                 or f"the end of the conversation may be missing in {self._path}: it could not be written in time"
             )
         self._tell()
+        self._told = True  # what is put from now on is ignored
 
-    def _put(self, item: Step | trio.Event | None) -> None:
-        try:
-            self._waiting.put_nowait(item)
-        except queue.Full:
+    def _put(self, item: Step | trio.Event) -> None:
+        if not self._writer.put(item):
             self._problem = (
                 self._problem
                 or f"{self._path} cannot be written as fast as things are said; the rest goes unrecorded"
@@ -98,29 +103,20 @@ class TranscriptWriter:
             self._told = True
             self._on_problem(self._problem)
 
-    def _run(self) -> None:
-        going_on = True
-        while going_on:
-            items = [self._waiting.get()]
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    items.append(self._waiting.get_nowait())
-            if self._problem is None:
-                self._write(
-                    [
-                        item
-                        for item in items
-                        if item is not None and not isinstance(item, trio.Event)
-                    ]
-                )
-            self._caught_up([item for item in items if isinstance(item, trio.Event)])
-            going_on = None not in items
-        with contextlib.suppress(
-            sqlite3.Error
-        ):  # what is in the file stays there; nobody is left to be told
+    # -- in the writer's thread
+
+    def _write(self, items: Sequence[Step | trio.Event]) -> int:
+        steps = [item for item in items if not isinstance(item, trio.Event)]
+        if steps and self._problem is None:
+            self._transact(steps)
+        self._caught_up([item for item in items if isinstance(item, trio.Event)])
+        return 0
+
+    def _close_file(self) -> None:
+        with contextlib.suppress(sqlite3.Error):  # what is in the file stays there
             self._connection.close()
 
-    def _write(self, steps: list[Step]) -> None:
+    def _transact(self, steps: list[Step]) -> None:
         try:
             self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
             self._connection.execute("BEGIN IMMEDIATE")

@@ -1,0 +1,163 @@
+"""A bounded queue and a daemon thread that empties it, so that no slow disk or terminal holds the loop."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+__all__ = ["BackgroundWriter"]
+
+Item = TypeVar("Item")
+
+
+def _no_size(_item: object) -> int:
+    return 0
+
+
+class BackgroundWriter(Generic[Item]):
+    """Hands items, in order, to a function that may block and may raise.
+
+    `put` is called from one thread alone, the producer's. It neither blocks nor raises: an item for
+    which there is no room is lost and counted.
+    """
+
+    def __init__(
+        self,
+        write: Callable[[Sequence[Item]], int],
+        *,
+        name: str,
+        max_items: int,
+        max_bytes: float = math.inf,
+        size_of: Callable[[Item], int] = _no_size,
+        max_batch: int = 1,
+        gather_s: float = 0.0,
+        at_end: Callable[[], object] | None = None,
+    ) -> None:
+        """Make the queue; `start` starts the thread.
+
+        Args:
+            write: called in the thread with the next items; returns how many of them were lost.
+                All of them are lost if it raises an `Exception`.
+            name: the thread's name.
+            max_items: items that wait at most, besides those that `write` is working on.
+            max_bytes: the same, as the sum of their sizes.
+            size_of: an item's size in bytes; the same at every call.
+            max_batch: items in one call of `write` at most. Between two calls the thread lets other
+                threads run.
+            gather_s: how long the thread waits after it has emptied the queue, so that the producer
+                need not wake it for each item.
+            at_end: called in the thread after the last `write`.
+        """
+        self._write = write
+        self._max_items: Final = max_items
+        self._max_bytes: Final = max_bytes
+        self._size_of = size_of
+        self._max_batch: Final = max_batch
+        self._gather_s: Final = gather_s
+        self._at_end = at_end
+        self._queue: deque[Item] = deque()
+        # Only one thread changes each of these numbers, so none needs a lock.
+        self._bytes_in = 0
+        self._bytes_out = 0
+        self._refused = 0
+        self._failed = 0
+        self._in_hand = 0
+        self._asleep = False
+        self._closed = False
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        # A daemon: a `write` that hangs must not keep the process from ending.
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    @property
+    def lost(self) -> int:
+        """Items so far for which there was no room, or which `write` has lost."""
+        return self._refused + self._failed
+
+    @property
+    def is_running(self) -> bool:
+        """True from `start` until the thread has written everything after `close`."""
+        return self._thread.is_alive()
+
+    def start(self) -> None:
+        """Start the thread.
+
+        Raises:
+            RuntimeError: it was started or closed before, or the system has no more threads; only
+                in the last case another attempt may succeed.
+        """
+        if self._closed:
+            raise RuntimeError("a closed writer cannot be started")
+        self._thread.start()
+
+    def put(self, item: Item) -> bool:
+        """Queue one item; returns False if it is lost: the queue is full or closed."""
+        size = self._size_of(item)
+        if (
+            len(self._queue) >= self._max_items
+            or self._bytes_in - self._bytes_out + size > self._max_bytes
+            or self._closed
+        ):
+            self._refused += 1
+            return False
+        self._bytes_in += size
+        self._queue.append(item)
+        if self._asleep:
+            self._asleep = False
+            self._wake.set()
+        return True
+
+    def close(self, timeout_s: float) -> int:
+        """Take no more items, and wait until all are written, for `timeout_s` at most.
+
+        After the timeout the thread goes on with what it has; the caller only stops waiting. In the
+        thread itself nothing is waited for. A second call waits again.
+
+        Returns:
+            How many items were lost or are not written yet.
+        """
+        self._closed = True
+        self._closing.set()
+        self._wake.set()
+        if self.is_running and threading.current_thread() is not self._thread:
+            self._thread.join(timeout_s)
+        return self.lost + len(self._queue) + self._in_hand
+
+    # -- in the thread
+
+    def _run(self) -> None:
+        while True:
+            if batch := self._take():
+                try:
+                    self._failed += self._write(batch)
+                except Exception:  # a failing `write` costs its items, not the program
+                    self._failed += len(batch)
+                self._in_hand = 0
+                if self._gather_s and not self._queue:
+                    self._closing.wait(self._gather_s)
+            elif self._closing.is_set():
+                break
+            else:
+                self._sleep()
+        if self._at_end is not None:
+            self._at_end()
+
+    def _take(self) -> list[Item]:
+        batch: list[Item] = []
+        while self._queue and len(batch) < self._max_batch:
+            self._in_hand += 1  # first: `close` may count an item twice, but never misses one
+            item = self._queue.popleft()
+            batch.append(item)
+            self._bytes_out += self._size_of(item)
+        return batch
+
+    def _sleep(self) -> None:
+        self._wake.clear()
+        self._asleep = True
+        # An item that came before `_asleep` was set has not set `_wake`: look once more.
+        if not self._queue and not self._closing.is_set():
+            self._wake.wait()
+        self._asleep = False
