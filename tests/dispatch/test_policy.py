@@ -233,7 +233,8 @@ def test_a_guard_that_replaces_and_matches_only_in_the_end_is_asked_but_replaces
     part = fire("user_prompt_submit", answers, *subscribers).outcome.parts[1]
     assert (part.status, part.error) == (
         "refused_answer",
-        "the answer has replace, but the payload is final: only a subscription that says replaces is asked before",
+        "the answer has replace, but the payload is final:"
+        " only a subscription with replaces is asked before that",
     )
 
 
@@ -628,7 +629,7 @@ REFUSED: Final[list[tuple[str, Any, str]]] = [
     (
         "pre_tool_call",
         {"replace": {"tool_name": "x"}},
-        "replace.tool_name is not allowed in pre_tool_call; there is arguments",
+        "replace.tool_name is not allowed in pre_tool_call; allowed are arguments",
     ),
     (
         "pre_tool_call",
@@ -638,7 +639,7 @@ REFUSED: Final[list[tuple[str, Any, str]]] = [
     (
         "pre_tool_call",
         {"substitute": {"response": "x"}},
-        "substitute.response is not allowed in pre_tool_call; there is result",
+        "substitute.response is not allowed in pre_tool_call; allowed are result",
     ),
     (
         "pre_tool_call",
@@ -680,9 +681,9 @@ def test_replace_and_substitute_in_the_second_phase_are_a_failed_answer(word: st
     outcome = fire(
         "pre_tool_call", {"a": {word: values[word]}}, subscriber("a", {"on_failure": "open"})
     ).outcome
-    assert (
-        outcome.parts[0].error
-        == f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before"
+    assert outcome.parts[0].error == (
+        f"the answer has {word}, but the payload is final:"
+        " only a subscription with replaces is asked before that"
     )
     assert (outcome.payload, outcome.substitute, outcome.decision) == (
         payload("pre_tool_call"),

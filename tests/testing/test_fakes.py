@@ -73,14 +73,14 @@ def raises(_: PreToolCall) -> None:
         pytest.param(
             Fails("broken"),
             "denied",
-            "g: it answered an error: broken (-32603)",
+            "g: it answered with an error: broken (-32603)",
             0.0,
             id="an error",
         ),
         pytest.param(
             raises,
             "denied",
-            "g: it answered an error: LookupError: where is it (-32603)",
+            "g: it answered with an error: LookupError: where is it (-32603)",
             0.0,
             id="an exception",
         ),

@@ -1,4 +1,4 @@
-"""One hook or event: which plugins are asked in which order, how their answers merge, and the calls that do it.
+"""One hook or event: the order of the plugins, the calls to them, and the merge of their answers.
 
 For `session` and `host`.
 """

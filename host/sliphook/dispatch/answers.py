@@ -1,4 +1,4 @@
-"""Pure: one answer, read strictly and checked against the catalogue."""
+"""Pure: decodes one answer strictly and checks it against the catalogue."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ from .outcome import Context
 
 
 class AnswerError(SliphookError):
-    """The answer is not acceptable here. The plugin's author is at fault; str() is one line."""
+    """The hook cannot accept the answer.
+
+    The plugin's author is at fault; str() is one line.
+    """
 
 
 _ANSWER = msgspec.json.Decoder(Answer | None)
 ABSTAINED = Answer()
+"""What `null` is read as: no decision, no changes."""
 
 
 def read_answer(raw: bytes | msgspec.Raw) -> Answer:
     """Decode one answer strictly; null and `{}` abstain.
 
     Raises:
-        AnswerError: it is no answer; an unknown field is named with the nearest right one.
+        AnswerError: the JSON is no answer. For an unknown field, the message suggests a known one.
     """
     try:
         return _ANSWER.decode(raw) or ABSTAINED
@@ -37,6 +41,10 @@ def read_answer(raw: bytes | msgspec.Raw) -> Answer:
 
 
 def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
+    """Say why `raw` is no answer; `error` is the decoder's message.
+
+    A value that is no object, and an unknown field, get plainer words than the decoder's.
+    """
     known = [field.encode_name for field in msgspec.structs.fields(Answer)]
     try:
         fields = msgspec.json.decode(raw)
@@ -55,16 +63,20 @@ def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
 def check_answer(
     entry: Entry, answer: Answer, *, replacing: bool
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Check that the catalogue allows the answer here; returns what it replaces and what it substitutes, typed.
+    """Check that the catalogue allows the answer to this hook.
 
     Args:
         entry: the hook.
         answer: what the plugin sent.
-        replacing: it was asked in the first phase, where answers may replace and substitute.
+        replacing: the plugin was asked in the first phase, where an answer may replace and
+            substitute.
+
+    Returns:
+        The values to replace and the values to substitute, by field, converted to their types.
 
     Raises:
-        AnswerError: a field, a decision or a value is not allowed; the message names those that
-            are.
+        AnswerError: a field, a decision or a value is not allowed; the message names the allowed
+            ones.
     """
     if answer.decision is not None and answer.decision not in entry.decisions:
         raise AnswerError(f"{entry.name} takes no decision '{answer.decision}'; {_allowed(entry)}")
@@ -95,11 +107,13 @@ def _check_values(
     for name in values:
         if name not in names:
             raise AnswerError(
-                f"{word}.{quote(name, 40)} is not allowed in {entry.name}; there is {', '.join(names)}"
+                f"{word}.{quote(name, 40)} is not allowed in {entry.name};"
+                f" allowed are {', '.join(names)}"
             )
     if not replacing:
         raise AnswerError(
-            f"the answer has {word}, but the payload is final: only a subscription that says replaces is asked before"
+            f"the answer has {word}, but the payload is final:"
+            " only a subscription with replaces is asked before that"
         )
     return {
         name: _typed(entry, word, name, value)
@@ -111,6 +125,7 @@ def _check_values(
 def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, value: Any) -> Any:
     if word == "substitute":
         shape: Any = SUBSTITUTES[name]
+        # a tool's result may also be given as its text alone
         if shape is ToolResult and isinstance(value, str):
             return ToolResult(content=value)
     else:
@@ -132,7 +147,10 @@ def _allowed(entry: Entry) -> str:
 
 
 def cut_context(plugin: str, texts: Sequence[str]) -> list[Context]:
-    """The texts of one answer, cut to the protocol's size together; what was cut is said at the end."""
+    """Cut the texts of one answer, which together may have `MAX_CONTEXT_CHARS` characters.
+
+    If something is cut, the last text ends with a note that says how much.
+    """
     total = sum(map(len, texts))
     left = MAX_CONTEXT_CHARS
     kept: list[Context] = []

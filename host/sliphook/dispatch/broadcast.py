@@ -1,4 +1,4 @@
-"""One event put to all who hear it: encoded once for those who want the same, written to one plugin after the other; nothing waits."""
+"""Tells one event to many plugins: encoded once per form, then written to each; nothing waits."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _log = logging.getLogger(__name__)
 
 
 class Listeners(msgspec.Struct, frozen=True):
-    """Plugins that are there and wish to hear the same.
+    """Connected plugins whose subscriptions to one entry are equivalent.
 
     Attributes:
-        one: one of them; the subscriptions of the others say the same.
-        names: all of them.
-        connections: the conversations with them, in the same order.
+        one: one of these subscribers; what it is sent, all are sent.
+        names: the plugins.
+        connections: their connections, in the order of `names`.
     """
 
     one: Subscriber
@@ -35,20 +35,20 @@ class Listeners(msgspec.Struct, frozen=True):
 def listeners_among(
     subscribers: Iterable[Subscriber], plugins: Mapping[str, Plugin]
 ) -> Sequence[Listeners]:
-    """Those who are there to be told, by what they wish to hear."""
+    """Group the connected subscribers by what they are sent."""
     found: dict[object, Listeners] = {}
     for subscriber in subscribers:
         plugin = plugins.get(subscriber.plugin)
         connection = plugin.connection if plugin is not None else None
         if connection is not None:
-            same = found.setdefault(_wishes(subscriber), Listeners(subscriber, [], []))
+            same = found.setdefault(_group_of(subscriber), Listeners(subscriber, [], []))
             same.names.append(subscriber.plugin)
             same.connections.append(connection)
     return list(found.values())
 
 
-def _wishes(subscriber: Subscriber) -> object:
-    """All on which it depends whether and what a plugin is told."""
+def _group_of(subscriber: Subscriber) -> object:
+    """A key made of everything that decides whether and what a plugin is told."""
     return tuple(
         (route.subagents, route.include, *((one.field, one.texts) for one in route.patterns))
         for route in subscriber.routes
@@ -63,11 +63,21 @@ def tell(
     urgent: bool = False,
     traceparent: str | None = None,
 ) -> list[str]:
-    """Tell everybody whose subscription matches, hooks too; returns the names of those who were told."""
-    announcement = Broadcast(entry, payload, traceparent)
+    """Tell every plugin whose subscription matches; returns the names of those plugins.
+
+    A hook can be told too: as an event, also to plugins that subscribed in order to be asked.
+
+    Args:
+        entry: the hook or event.
+        payload: its payload, heavy fields filled in.
+        listeners: the connected plugins, grouped.
+        urgent: use the urgent lane of each plugin's queue; the caller flushes the connections.
+        traceparent: the span that plugins may continue, or None.
+    """
+    broadcast = Broadcast(entry, payload, traceparent)
     told: list[str] = []
     for same in listeners:
-        item = announcement.item_for(same.one)
+        item = broadcast.item_for(same.one)
         if item is not None:
             told += same.names
             for connection in same.connections:
@@ -76,11 +86,11 @@ def tell(
 
 
 class Broadcast:
-    """One event on its way to many.
+    """The messages of one event, each encoded once and shared by all plugins that are sent it.
 
     Args:
         entry: the hook or event.
-        payload: what is told, heavy fields filled in.
+        payload: its payload, heavy fields filled in.
         traceparent: the span that plugins may continue, or None.
     """
 
@@ -91,7 +101,7 @@ class Broadcast:
         self._items: dict[frozenset[str], Item | None] = {}
 
     def item_for(self, subscriber: Subscriber) -> Item | None:
-        """What a plugin is sent, hooks too; None where none of its subscriptions matches, or where the message is too large."""
+        """The message for a plugin; None if no subscription matches or the message is too large."""
         route = first_match(subscriber, self._payload)
         if route is None:
             return None
@@ -99,11 +109,11 @@ class Broadcast:
         return self._items[include] if include in self._items else self._encode(include)
 
     def _encode(self, include: frozenset[str]) -> Item | None:
-        """The message; None where it does not fit even without the heavy fields: then it is lost with a log line."""
+        """Encode a form; None, and a line in the log, if it is too large without heavy fields."""
         try:
             frame = self._delivery.event(self._payload, include)
         except PayloadTooLarge as error:
-            _log.warning("%s; it is lost", error)
+            _log.warning("%s; no plugin is told of it", error)
             item = None
         else:
             item = Item(

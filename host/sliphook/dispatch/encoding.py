@@ -1,4 +1,7 @@
-"""Pure: one payload in the forms in which it is sent: heavy fields cut for those who did not ask for them, encoded once a form."""
+"""Pure: encodes a payload in the forms that plugins asked for, each form once.
+
+The forms differ in the heavy fields that they include.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,15 @@ _ENVELOPE_BYTES = 256
 
 
 class PayloadTooLarge(SliphookError):
-    """The message would be over the protocol's size even without its heavy fields."""
+    """The message exceeds the protocol's size limit even without its heavy fields."""
 
 
 class Delivery:
-    """Encodes the payloads of one fire; plugins with the same wishes share the bytes.
+    """Encodes the payloads of one fire; plugins that are sent the same form share its bytes.
 
     Args:
         entry: the hook or event.
-        traceparent: the span that plugins which are told may continue, or None.
+        traceparent: the span that a plugin may continue if it is told, or None.
     """
 
     def __init__(self, entry: Entry, traceparent: str | None = None) -> None:
@@ -39,13 +42,14 @@ class Delivery:
         """The params for a plugin.
 
         Args:
-            payload: the payload; heavy fields are filled in.
-            include: heavy fields that the plugin asked for.
-            timeout_s: what is left to answer, or None where it is only told.
+            payload: the payload, heavy fields filled in.
+            include: the heavy fields that the plugin asked for.
+            timeout_s: seconds left to answer, or None if the plugin is only told.
 
         Raises:
-            PayloadTooLarge: it does not fit, even without what `include` names.
+            PayloadTooLarge: the message is too large, even without the fields in `include`.
         """
+        # a plugin that replaces makes a new payload: the forms of the old one are void
         if payload is not self._payload:
             self._payload = payload
             self._forms.clear()
@@ -57,7 +61,7 @@ class Delivery:
         return params
 
     def event(self, payload: Payload, include: frozenset[str]) -> bytes:
-        """The whole message to a plugin that is only told; arguments and errors are those of `params`."""
+        """The whole message for a plugin that is only told; arguments and errors as in `params`."""
         params = self.params(payload, include, None)
         frame = self._events.get(include)
         if frame is None:
@@ -70,7 +74,7 @@ class Delivery:
 def encode_params(
     entry: Entry, payload: Payload, include: frozenset[str], timeout_s: float | None
 ) -> msgspec.Raw:
-    """The params for a plugin; arguments and errors are those of `Delivery.params`."""
+    """The params for a plugin; see `Delivery.params` for arguments and errors."""
     changes: dict[str, object] = {name: None for name in entry.heavy if name not in include}
     if timeout_s is not None:
         changes["timeout_s"] = timeout_s
@@ -78,6 +82,7 @@ def encode_params(
     body = envelope.encode(shaped)
     if len(body) <= MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
         return msgspec.Raw(body)
+    # without its heavy fields the message may fit: `truncated` tells the plugin what is missing
     cut = [name for name in entry.heavy if getattr(shaped, name) is not None]
     if cut:
         shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)

@@ -1,21 +1,23 @@
-"""The fast path: a hook that one plugin is asked, which replaces nothing.
+"""The fast path: a hook that is asked of one plugin, by a subscription that does not replace.
 
-Most hooks of most agents, on every tool and model call.
+These are most hooks of most agents, on every tool and model call.
 
-It is `Fire` without all that only several plugins need: rounds, shared bytes, a timer for the
-whole. The rules are the same code (`first_match`, `encode_params`, `merge_one`), and so are the
-request, its timeout and its end (`Call`, `Connection`). What makes it fast:
+`SingleFire` is `Fire` without the parts that only several plugins need: rounds, shared bytes, and a
+timer for the whole. Both use the same code for the rules (`first_match`, `encode_params`,
+`merge_one`) and for the request, its timeout and its end (`Call`, `Connection`). What makes it
+fast:
 
 - the task that asks reads the plugin's pipe itself, so the answer costs one pass of trio's
-  scheduler, not two;
+  scheduler instead of two;
 - the reader's task is not woken for that, nor directly after it (see `PipeReader`);
-- the request goes past the JSON-RPC engine's future, which would have no waiter (see `Rpc.ask`);
-- what was read is usually one whole message, and is not put into a buffer first (see
+- the request has no future in the JSON-RPC engine, because no task would wait for it (see
+  `Rpc.ask`);
+- one read usually brings one whole message, which is decoded without a buffer (see
   `FrameReader.whole`).
 
-A fire that waits for anything but this one answer is a `Fire`: a plugin that starts, a replacer, a
-second subscriber, a budget, an entry whose content must not be lost. If other tasks ask the same
-plugin at the same time, the reader's task reads for all of them.
+A hook that needs more than this one answer is a `Fire`: the plugin is still starting, a
+subscription replaces, there is a second subscriber or a budget, or the content of the hook must not
+be lost. If other tasks ask the same plugin at the same time, the reader's task reads for all.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def asked_single(
     entry: Entry, subscribers: Sequence[Subscriber], plugins: Mapping[str, Plugin]
 ) -> tuple[Subscriber, Connection] | None:
     """The subscriber and its connection if a `SingleFire` can ask it, else None."""
+    # an urgent hook must reach the plugin even if the turn ends: only `Fire` tells it then
     if entry.urgent or not isinstance(subscribers, Audience) or not subscribers.is_one_asked:
         return None
     subscriber = subscribers[0]
@@ -48,17 +51,17 @@ def asked_single(
 
 
 class SingleFire(PendingOutcome):
-    """A hook under way at one plugin, for one task.
+    """One hook that one task asks of one plugin.
 
     The task calls `begin` and, if there is no outcome yet, `wait`.
 
     Args:
         entry: the hook.
-        payload: what it is about, heavy fields filled in.
-        subscriber: who is asked, by its only subscription.
-        connection: to that plugin.
+        payload: its payload, heavy fields filled in.
+        subscriber: the plugin to ask; it has one subscription to the hook.
+        connection: the connection to that plugin.
         deadlines: the host's deadlines.
-        record: what is recorded of it, or None.
+        record: takes the outcome, or None.
     """
 
     __slots__ = ("_call", "_connection", "_deadlines", "_entry", "_route", "_subscriber")
@@ -80,7 +83,7 @@ class SingleFire(PendingOutcome):
         (self._route,) = subscriber.routes
 
     def begin(self) -> None:
-        """Ask, if the subscription matches."""
+        """Ask the plugin if the subscription matches; else the outcome is known at once."""
         route = self._route
         if first_match(self._subscriber, self._payload) is None:
             self._finish(Outcome(payload=self._payload))
@@ -91,7 +94,7 @@ class SingleFire(PendingOutcome):
             result = Result(status="payload_too_large", error=str(error), elapsed_ms=0.0)
             self._finish(merge_one(self._entry, self._payload, self._subscriber, route, result))
             return
-        # only now: the timeout is the plugin's, and encoding a large payload takes time
+        # the call's timeout counts from here: the plugin must not pay for the encoding above
         payload = self._payload
         self._call = call = Call(
             self._entry.method,
@@ -105,7 +108,7 @@ class SingleFire(PendingOutcome):
         if self._connection.ask(call, params):
             self._reading = self._connection
         if call.status is None:
-            # it counts from the call's making; the plugin works meanwhile
+            # after sending: the plugin works meanwhile, and the time counts from `Call()` anyway
             call.start_clock(self._deadlines)
 
     async def _read_for_it(self) -> None:

@@ -1,7 +1,7 @@
-"""One hook put to all its subscribers: drives the policy with calls and never waits itself.
+"""Asks all subscribers of one hook: turns the rounds of the policy into calls, and never waits.
 
-A `Fire` moves on when the last call of a round is settled, inside the code that settled it: an
-answer, a timeout, a death, an interrupt. A task that waits for the outcome is only woken.
+A `Fire` moves on inside the code that settles the last call of a round: an answer, a timeout, the
+death of a plugin, or an interrupt. A task that waits for the outcome is only woken.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .waiting import PendingOutcome, result_of
 
 
 class Fire(PendingOutcome):
-    """A hook under way at any number of plugins.
+    """One hook that is asked of any number of plugins.
 
     Args:
         entry: the hook.
-        payload: what it is about, heavy fields filled in.
+        payload: its payload, heavy fields filled in.
         subscribers: the plugins that may be asked; see `dispatch`.
         plugins: the plugins by name.
         deadlines: the host's deadlines.
-        turn_id: the turn it belongs to, or None.
-        budget_s: the most that all of it may take; None: the largest timeout among the
+        turn_id: the turn to which the hook belongs, or None.
+        budget_s: seconds for all rounds together; None is the largest timeout among the
             subscriptions.
-        record: what is recorded of it, or None.
+        record: takes the outcome, or None.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Fire(PendingOutcome):
         super().__init__(payload, record)
         self.entry = entry
         self._subscribers = subscribers
-        self._heard: set[str] = set()
+        self._reached: set[str] = set()
         self._plugins = plugins
         self._deadlines = deadlines
         self._turn_id = turn_id
@@ -65,31 +65,35 @@ class Fire(PendingOutcome):
         self._missing = 0
         self._opening = False
         audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
-        # without a sequence each call's own timeout is enough
+        # a single round ends with the last call's own timeout; several in a row need a common end
         timed = budget_s is not None or audience.has_sequence
         self._timer = Timer(self._out_of_budget) if timed else None
         self._budget_s = audience.longest_s if budget_s is None else budget_s
         self._ends_at = 0.0
 
     def begin(self) -> None:
-        """Ask the first ones."""
+        """Begin the first round."""
         if self._timer is not None:
             self._ends_at = trio.current_time() + self._budget_s
             self._deadlines.add(self._timer, self._budget_s)
         self._advance(None)
 
     def abandon(self) -> None:
-        """The turn has ended; the content of an urgent hook still reaches those not yet asked."""
+        """End the fire because its turn has ended; the caller settles the calls.
+
+        The content of an urgent hook must not be lost: plugins not yet asked get it as an event.
+        """
         if self.outcome is not None:
             return
         super().abandon()
         if self.entry.urgent:
-            rest = [one for one in self._subscribers if one.plugin not in self._heard]
+            rest = [one for one in self._subscribers if one.plugin not in self._reached]
             self._tell(rest, self._payload)
 
     async def _read_for_it(self) -> None:
         if self._reading is not None:
-            return  # another waiter reads
+            return  # another task that waits for this outcome reads already
+        # after an answer the next round may begin, again with one call
         while (
             self.outcome is None
             and (call := self._only_call()) is not None
@@ -101,9 +105,10 @@ class Fire(PendingOutcome):
             finally:
                 self._reading = None
             if call.status is None:
-                return  # another task reads
+                return  # another task reads this pipe
 
     def _only_call(self) -> Call | None:
+        """The call under way if it is the only one and has been written, else None."""
         if len(self._calls) != 1:
             return None
         ((_, call),) = self._calls.values()
@@ -114,6 +119,11 @@ class Fire(PendingOutcome):
             plugin.cancel(call)
 
     def _advance(self, results: Sequence[Result] | None) -> None:
+        """Go on to the first round that has to wait, or to the outcome.
+
+        Args:
+            results: those of the round before; None begins the first round.
+        """
         while self.outcome is None:
             try:
                 todo = next(self._policy) if results is None else self._policy.send(results)
@@ -125,9 +135,10 @@ class Fire(PendingOutcome):
                 return
 
     def _open(self, todo: Round) -> Sequence[Result] | None:
-        """Begin a round; returns the results if all are there at once."""
+        """Begin a round; returns its results if all are known at once."""
         self._missing = len(todo.asks)
         self._results = [None] * self._missing
+        # a call may be settled while it is made: `_settled` must not go on to the next round then
         self._opening = True
         for index, ask in enumerate(todo.asks):
             self._ask(index, ask)
@@ -144,18 +155,18 @@ class Fire(PendingOutcome):
         self._missing -= 1
 
     def _fail(self, index: int, status: Status, error: str) -> None:
-        """Note an ask that failed before anything was sent."""
+        """Note a plugin that could not be asked: nothing was sent."""
         self._note(index, Result(status=status, error=error, elapsed_ms=0.0))
 
     def _ask(self, index: int, ask: Ask) -> None:
-        self._heard.add(ask.subscriber.plugin)
+        self._reached.add(ask.subscriber.plugin)
         timeout_s = ask.route.timeout_s
         if self._timer is not None:
             timeout_s = min(timeout_s, self._ends_at - trio.current_time())
             if timeout_s <= 0:
                 if self.entry.urgent:
                     self._tell((ask.subscriber,), ask.payload)
-                self._fail(index, "timed_out", "no time was left to ask it")
+                self._fail(index, "timed_out", "the hook's time was over before it was asked")
                 return
         try:
             params = self._delivery.params(ask.payload, ask.route.include, timeout_s)
@@ -164,7 +175,7 @@ class Fire(PendingOutcome):
             return
         plugin = self._plugins.get(ask.subscriber.plugin)
         if plugin is None:
-            self._fail(index, "failed_to_start", "it was left out meanwhile")
+            self._fail(index, "failed_to_start", "it was removed meanwhile")
             return
         call = Call(
             f"hook/{self.entry.name}",
@@ -172,6 +183,7 @@ class Fire(PendingOutcome):
             partial(self._settled, index),
             session_id=ask.payload.session_id,
             turn_id=self._turn_id,
+            # an interrupt withdraws unwritten requests; this makes it an event instead
             retell=params if self.entry.urgent else None,
         )
         if self._record is not None:
@@ -180,8 +192,8 @@ class Fire(PendingOutcome):
         plugin.ask(call, params)
 
     def _tell(self, subscribers: Sequence[Subscriber], payload: Payload) -> None:
-        """Tell the subscribers of one round; all see the same payload."""
-        self._heard.update(one.plugin for one in subscribers)
+        """Tell these subscribers of the hook, all with the same payload."""
+        self._reached.update(one.plugin for one in subscribers)
         span = self._record.traceparent if self._record is not None else None
         tell(self.entry, payload, listeners_among(subscribers, self._plugins), traceparent=span)
 
@@ -197,7 +209,7 @@ class Fire(PendingOutcome):
 
     def _out_of_budget(self) -> None:
         for _, call in list(self._calls.values()):
-            call.expired(0.0)
+            call.expired(0.0)  # late by 0 s: only the timeouts of calls report a blocked loop
 
     def _finish(self, outcome: Outcome) -> None:
         if self._timer is not None:

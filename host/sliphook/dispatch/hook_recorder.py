@@ -1,6 +1,6 @@
-"""Records what hooks come to, in the trace and as spans.
+"""Records the outcomes of hooks, in the trace and as spans.
 
-Without a trace and without spans the host has None instead of a `HookRecorder`, and pays nothing.
+Without a trace and without spans the host has None instead of a `HookRecorder`: it costs nothing.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ class HookSpans(Protocol):
 
     @property
     def traceparent(self) -> str | None:
-        """The hook's own span, for plugins that are only told."""
+        """The span of the whole hook, which plugins that are only told may continue."""
         ...
 
     def asked(self, plugin: str) -> str | None:
-        """A plugin is about to be asked: return the span of its part."""
+        """Begin the span of a plugin that is about to be asked, and return it."""
         ...
 
     def over(self, outcome: Outcome) -> None:
-        """The outcome is known, or is not wanted any more."""
+        """End all spans of the hook: it has its outcome, which may be `cancelled`."""
         ...
 
 
 class Spans(Protocol):
-    """Makes spans of what happens (see `sliphook.otel`).
+    """Makes spans of hooks and events (see `sliphook.otel`).
 
-    Called from the host's own loop: no method may wait or raise.
+    Called in the host's loop: no method may wait or raise. A span is given as a `traceparent`.
     """
 
     def hook(self, name: str, payload: Payload) -> HookSpans:
-        """A hook is about to be put to the plugins."""
+        """Begin the spans of a hook that is about to be asked."""
         ...
 
     def told(self, name: str, payload: Payload) -> str | None:
-        """An event, or a hook without an answer, is about to be told: return its span."""
+        """The span of an event that is about to be told, or of a hook that is told as one."""
         ...
 
     def span_of(self, payload: Payload) -> str | None:
-        """The span of the tool call or command of this payload."""
+        """The span of the tool call or command to which the payload belongs."""
         ...
 
 
@@ -62,8 +62,8 @@ class HookRecord:
 
     Args:
         name: the hook.
-        payload: what it is about.
-        trace: where the outcome is recorded, or None.
+        payload: its payload.
+        trace: takes the outcome, or None.
         spans: the hook's spans, or None.
     """
 
@@ -80,15 +80,15 @@ class HookRecord:
 
     @property
     def traceparent(self) -> str | None:
-        """The span that a plugin may continue if it is only told."""
+        """The span that a plugin may continue if it is only told, or None."""
         return self._spans.traceparent if self._spans is not None else None
 
     def asked(self, plugin: str) -> str | None:
-        """A plugin is about to be asked: return the span that it may continue."""
+        """The span that a plugin which is about to be asked may continue, or None."""
         return self._spans.asked(plugin) if self._spans is not None else None
 
     def over(self, outcome: Outcome) -> None:
-        """The outcome is known, or is not wanted any more."""
+        """Record the outcome, which may be `cancelled`."""
         if self._spans is not None:
             self._spans.over(outcome)
         if self._trace is None:
@@ -103,8 +103,8 @@ class HookRecorder:
     """Makes a `HookRecord` for each hook, and records what reached no plugin.
 
     Args:
-        trace: where outcomes are recorded, or None.
-        spans: makes spans, or None.
+        trace: takes the outcomes, or None.
+        spans: makes the spans, or None.
     """
 
     def __init__(self, trace: TraceSink | None, spans: Spans | None) -> None:
@@ -112,7 +112,7 @@ class HookRecorder:
         self._spans = spans
 
     def hook(self, name: str, payload: Payload) -> HookRecord:
-        """A hook is about to be put to the plugins."""
+        """Begin the record of a hook that is about to be asked."""
         return HookRecord(
             name,
             payload,
@@ -121,21 +121,21 @@ class HookRecorder:
         )
 
     def told(self, name: str, payload: Payload) -> str | None:
-        """An event, or a hook without an answer, is about to be told: return its span."""
+        """The span of an event that is about to be told, or of a hook that is told as one."""
         return self._spans.told(name, payload) if self._spans is not None else None
 
     def span_of(self, payload: Payload) -> str | None:
-        """The span of the tool call or command of this payload."""
+        """The span of the tool call or command to which the payload belongs."""
         return self._spans.span_of(payload) if self._spans is not None else None
 
     def unheard(self, name: str, payload: Payload) -> None:
-        """An event, or a hook that was only to be told, reached no plugin."""
+        """Record an event that reached no plugin, or a hook that was only to be told."""
         if self._trace is not None:
             _record_unheard(self._trace, name, payload)
 
 
 def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
-    """Without this, a trace would not show a turn that no plugin was told of."""
+    """Record what reached no plugin: else its turn would be missing in the trace."""
     entry = CATALOGUE[name]
     method = f"{entry.kind}/{name}"
     try:
@@ -146,7 +146,7 @@ def _record_unheard(trace: TraceSink, name: str, payload: Payload) -> None:
                 "params": msgspec.structs.replace(payload, **dict.fromkeys(entry.heavy)),
             }
         )
-    except TypeError:  # the agent's own values have no JSON form
+    except TypeError:  # the agent filled in a value that has no JSON form
         body = None
     _record(trace, "unheard", method, payload, body)
 

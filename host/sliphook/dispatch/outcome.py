@@ -1,4 +1,4 @@
-"""Pure: what plugins answered, and what all answers amount to."""
+"""Pure: the outcome of a hook, and the parts that the plugins had in it."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ Status = Literal[
     "payload_too_large",
     "cancelled",
 ]
-"""How one plugin's part in a fire ended; all but the first two and `not_subscribed` are failures, `cancelled` is nobody's."""
+"""How one plugin's part in a fire ended.
+
+All are failures but `answered`, `told` and `not_subscribed`; `cancelled` is not the plugin's fault.
+"""
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a plugin decided as it did."""
+    """The reason that a plugin gave for its decision, or its failure if that denies."""
 
     plugin: str
     text: str
 
 
 class Context(msgspec.Struct, frozen=True):
-    """A text of a plugin for the model."""
+    """A text that a plugin gives the model."""
 
     plugin: str
     text: str
 
     def labelled(self) -> str:
-        """The text as the model reads it: it always says which plugin speaks."""
+        """The text as the model reads it, with the name of the plugin."""
         return f"[{self.plugin}] {self.text}"
 
 
@@ -46,12 +49,13 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One plugin's part in a fire.
 
     Attributes:
+        plugin: the plugin's name.
         status: how it ended.
-        decision: what it counted as, failures by `on_failure` included.
-        reason: in the plugin's words, or the failure.
-        elapsed_ms: from the request's queueing to its end; None where nothing was asked.
-        error: what went wrong, one line for people.
-        answer: what the plugin sent, where it could be read.
+        decision: the decision that counted; a failure with `on_failure` closed counts as deny.
+        reason: the plugin's reason, or the error of a failure that counts as deny.
+        elapsed_ms: milliseconds from queueing the request to its end; None if none was made.
+        error: what went wrong, one line for people; None if nothing did.
+        answer: what the plugin sent; None if it sent null or nothing that could be read.
     """
 
     plugin: str
@@ -64,17 +68,19 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What all answers to one fire amount to.
+    """All answers to one fire, merged.
 
     Attributes:
-        decision: deny > ask > allow > None; `allow` never skips the agent's own rules.
-        reasons: all of them, in the order of asking.
         payload: the final payload, after replacements.
-        context: what goes to the model; empty where denied.
-        substitute: what stands in for the call, or None.
-        continue_with: in `stop`: the text to go on with.
-        parts: every plugin that was asked or told.
-        cancelled: the turn ended meanwhile; the decision is then deny.
+        decision: the strictest of all: deny > ask > allow > None. `allow` never skips the agent's
+            own rules.
+        reasons: all reasons, in the order of asking.
+        context: the texts for the model; empty if denied.
+        substitute: the result that takes the place of the call's, or None.
+        substituted_by: the plugin that gave `substitute`, or None.
+        continue_with: the text with which the turn goes on instead of stopping, or None.
+        parts: the parts of all plugins that were asked or told.
+        cancelled: the turn ended before the outcome was known; the decision is then deny.
     """
 
     payload: Payload
@@ -89,17 +95,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def denied(self) -> bool:
-        """True where what was asked about must not happen."""
+        """True if the agent must not do what the hook announced."""
         return self.decision == "deny"
 
     @property
     def reason(self) -> str:
-        """All reasons in one line a plugin, for the model and for people."""
+        """All reasons with their plugins, joined by `; `, for the model and for people."""
         return "; ".join(f"{reason.plugin}: {reason.text}" for reason in self.reasons)
 
 
 def cancelled_outcome(payload: Payload) -> Outcome:
-    """The outcome of a fire whose turn has ended: never permissive."""
+    """The outcome of a fire whose turn has ended: deny, as not every plugin has agreed."""
     return Outcome(
         payload=payload, decision="deny", reasons=(Reason("host", "cancelled"),), cancelled=True
     )

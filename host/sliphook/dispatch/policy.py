@@ -1,8 +1,8 @@
-"""Pure: which plugin is asked in what order, and how the answers merge.
+"""Pure: which plugins are asked in which order, and how the answers merge.
 
-`dispatch` is a generator. It yields a `Round` (whom to ask at the same time, whom to tell), is sent
-the results in the order of the asks, and returns the `Outcome`. As it sees a round only when the
-round is complete, the outcome cannot depend on who answered first.
+`dispatch` is a generator. It yields a `Round`: the plugins to ask at the same time, and the plugins
+to tell. It is sent the results in the order of the asks, and returns the `Outcome`. It gets the
+results of a round all at once, so the outcome cannot depend on which plugin answered first.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
     """One plugin that subscribed to the entry.
 
     Attributes:
-        plugin: its name.
+        plugin: the plugin's name.
         order: its place in the order of installation.
-        routes: its subscriptions to the entry, in the manifest's order.
+        routes: its subscriptions to the entry, in the order of its manifest.
     """
 
     plugin: str
@@ -35,11 +35,11 @@ class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Audience(tuple[Subscriber, ...]):
-    """All who subscribed to one entry. What every fire needs to know of them is worked out once."""
+    """All subscribers of one entry, with what every fire needs to know of them, computed once."""
 
     @cached_property
     def in_turn(self) -> tuple[tuple[Route, Subscriber], ...]:
-        """Every subscription, by priority, then the order of installation, then the manifest's."""
+        """Every subscription in turn: by priority, then order of installation, then manifest."""
         pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
         return tuple(
             sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index))
@@ -47,26 +47,26 @@ class Audience(tuple[Subscriber, ...]):
 
     @cached_property
     def has_sequence(self) -> bool:
-        """Some are asked one after the other."""
+        """True if some plugin is asked before the others: a subscription replaces."""
         return any(route.replaces for route, _ in self.in_turn)
 
     @cached_property
     def is_one_asked(self) -> bool:
-        """There is one subscription, it is asked, and it replaces nothing."""
+        """True if there is one subscription only, and it is asked and does not replace."""
         return (
             len(self.in_turn) == 1 and not self.has_sequence and self.in_turn[0][0].mode == "hook"
         )
 
     @cached_property
     def longest_s(self) -> float:
-        """The largest timeout of those who are asked."""
+        """The largest timeout among the subscriptions that are asked, in seconds."""
         return max(
             (route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0
         )
 
 
 class Ask(msgspec.Struct, frozen=True):
-    """Ask this plugin; `payload` is what it shall see, heavy fields not yet cut."""
+    """A plugin to ask, by the subscription `route`; the payload's heavy fields are not cut yet."""
 
     subscriber: Subscriber
     route: Route
@@ -74,7 +74,7 @@ class Ask(msgspec.Struct, frozen=True):
 
 
 class Tell(msgspec.Struct, frozen=True):
-    """Tell this plugin, expect nothing."""
+    """A plugin to tell without an answer, by the subscription `route`."""
 
     subscriber: Subscriber
     route: Route
@@ -82,14 +82,21 @@ class Tell(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
-    """What is to be done at the same time."""
+    """The plugins to ask and to tell at the same time."""
 
     asks: tuple[Ask, ...]
     tells: tuple[Tell, ...] = ()
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How one ask ended: JSON in `raw` where the status is `answered`, else an `error` line for people."""
+    """How one ask ended.
+
+    Attributes:
+        status: how it ended.
+        elapsed_ms: milliseconds from queueing the request to its end; None if none was made.
+        raw: the answer's JSON if the status is `answered`, else None.
+        error: what went wrong, one line for people; None if nothing did.
+    """
 
     status: Status
     elapsed_ms: float | None = None
@@ -104,12 +111,12 @@ _NULL = msgspec.Raw(b"null")
 
 
 def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) -> Policy:
-    """The two phases of a fire.
+    """Ask and tell the subscribers in two phases, and merge the answers.
 
-    Phase 1 asks the subscriptions that replace, one after the other by priority and order of
-    installation, each on the last payload. Phase 2 asks all others at the same time on the final
-    payload. A plugin takes part once, by the first of its subscriptions that matches the payload at
-    its turn.
+    Phase 1 asks the subscriptions that replace, one after another by priority and order of
+    installation, each with the payload that the one before has left. Phase 2 asks all others at the
+    same time, with the final payload. A plugin takes part once, by the first of its subscriptions
+    that matches the payload when its turn comes.
     """
     audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
     merge = _Merge(entry, payload)
@@ -125,7 +132,7 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
         results = yield Round((Ask(subscriber, route, merge.payload),))
         merge.add(subscriber, route, results[0], replacing=True)
         if merge.decision == "deny":
-            break
+            break  # no answer can lift a deny: the others are told at most
     asks: list[Ask] = []
     tells: list[Tell] = []
     for route, subscriber in audience.in_turn:
@@ -148,7 +155,7 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
 def merge_one(
     entry: Entry, payload: Payload, subscriber: Subscriber, route: Route, result: Result
 ) -> Outcome:
-    """The outcome where one plugin was asked, by a subscription that does not replace: what `dispatch` makes of it."""
+    """The outcome if one plugin was asked, without `replaces`: the same that `dispatch` returns."""
     if result.raw == _NULL:
         return Outcome(payload=payload, parts=(_abstained(subscriber, result),))
     merge = _Merge(entry, payload)
@@ -157,7 +164,7 @@ def merge_one(
 
 
 def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
-    """The subscription by which the plugin hears of the payload, or None."""
+    """The first of the plugin's subscriptions that matches the payload, or None."""
     child = payload.agent_depth > 0
     for route in subscriber.routes:
         if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
@@ -166,12 +173,12 @@ def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
 
 
 def _abstained(subscriber: Subscriber, result: Result) -> Part:
-    """What most answers to most hooks come to; null needs no decoding."""
+    """The part of a plugin that answered null: most answers do, and null needs no decoding."""
     return Part(plugin=subscriber.plugin, status="answered", elapsed_ms=result.elapsed_ms)
 
 
 class _Merge:
-    """The answers so far."""
+    """Merges the answers of one fire, in the order of asking."""
 
     def __init__(self, entry: Entry, payload: Payload) -> None:
         self.entry = entry
@@ -197,7 +204,7 @@ class _Merge:
         except AnswerError as error:
             self._fail(subscriber, route, result, "refused_answer", str(error))
             return
-        # a replacer's allow is no opinion on what the others make of it
+        # ignore `allow` from a replacing plugin: later plugins may still change the payload
         decision = None if replacing and answer.decision == "allow" else answer.decision
         self._count(decision)
         plugin = subscriber.plugin
@@ -205,8 +212,8 @@ class _Merge:
             self.reasons.append(Reason(plugin, answer.reason or "denied without a reason"))
         if replaced:
             self.payload = msgspec.structs.replace(self.payload, **replaced)
-        if substituted and self.substituted_by is None:
-            (self.substitute,) = substituted.values()
+        if substituted and self.substituted_by is None:  # the first one counts
+            (self.substitute,) = substituted.values()  # no entry has more than one such field
             self.substituted_by = plugin
         if answer.context:
             self.context += cut_context(plugin, answer.context)
@@ -247,6 +254,7 @@ class _Merge:
             self.decision = decision
 
     def outcome(self) -> Outcome:
+        # a call that does not happen has no result, and the model gets the reasons alone
         denied = self.decision == "deny"
         return Outcome(
             payload=self.payload,

@@ -1,4 +1,4 @@
-"""What every fire under way has in common: tasks wait for its outcome, and it can be given up."""
+"""The base of both kinds of fires: tasks can wait for the outcome, and the fire can be given up."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from .policy import Result
 
 
 def result_of(call: Call) -> Result:
-    """What a settled hook call means to the policy."""
+    """Turn a settled call of a hook into the policy's result."""
     if call.status == "answered":
         return Result(status="answered", raw=call.result, elapsed_ms=call.elapsed_ms)
     if call.status is None or call.status == "error":
         why = call.why
         if call.error is not None:
-            why = f"it answered an error: {quote(call.error.message, 300)} ({call.error.code})"
+            why = f"it answered with an error: {quote(call.error.message, 300)} ({call.error.code})"
         return Result(status="refused_answer", error=why, elapsed_ms=call.elapsed_ms)
     return Result(status=call.status, error=call.why, elapsed_ms=call.elapsed_ms)
 
 
 class PendingOutcome(ABC):
-    """The outcome of one fire, from `begin` until it is known.
+    """The outcome of one fire, from the first request until it is known.
 
-    A subclass asks the plugins, and calls `_finish` inside whatever settles the last call: an
-    answer, a timeout, a death, an interrupt. A task that waits is only woken.
+    A subclass asks the plugins. It calls `_finish` inside the code that settles the last call: an
+    answer, a timeout, the death of a plugin, or an interrupt. A task that waits is only woken.
 
     Args:
-        payload: what the hook is about, heavy fields filled in.
-        record: what is recorded of it, or None.
+        payload: the hook's payload, heavy fields filled in.
+        record: takes the outcome, or None.
 
     Attributes:
-        seq: the payload's.
+        seq: the payload's `seq`.
         outcome: None while the fire is under way.
     """
 
@@ -56,7 +56,7 @@ class PendingOutcome(ABC):
         """Wait for the outcome.
 
         Args:
-            owned: the caller's cancellation withdraws the calls; False if others wait too.
+            owned: if the caller is cancelled, withdraw the calls; False if other tasks wait too.
 
         Raises:
             trio.Cancelled: the caller was cancelled, or its turn was interrupted and the caller
@@ -66,32 +66,33 @@ class PendingOutcome(ABC):
             await self._read_for_it()
             if self.outcome is None:
                 await self._park()
-        except BaseException:  # cancelled, or Ctrl+C: the outcome is not wanted any more
+        except BaseException:  # cancelled, or Ctrl+C: the caller does not want the outcome now
             if owned:
                 self.withdraw()
             raise
         assert self.outcome is not None
         if self.outcome.cancelled:
+            # an interrupt also cancels the turn's scope: if the caller is inside it, raise that now
             await trio.lowlevel.checkpoint_if_cancelled()
         return self.outcome
 
     def abandon(self) -> None:
-        """The turn has ended: the outcome is `cancelled`; the caller settles the calls."""
+        """Make the outcome `cancelled` because the turn has ended; the caller settles the calls."""
         if self.outcome is None:
             self._finish(cancelled_outcome(self._payload))
 
     def withdraw(self) -> None:
-        """Give up: the outcome is `cancelled`, and the calls are cancelled at the plugins."""
+        """Make the outcome `cancelled`, and cancel the calls at the plugins."""
         self.abandon()
         self._cancel_calls()
 
     @abstractmethod
     async def _read_for_it(self) -> None:
-        """Read a plugin's pipe in this task, if one answer is all that is missing."""
+        """Read a plugin's pipe in this task if only that plugin's answer is missing."""
 
     @abstractmethod
     def _cancel_calls(self) -> None:
-        """Cancel the calls that are under way at the plugins."""
+        """Cancel the calls that are still open at the plugins."""
 
     def _finish(self, outcome: Outcome) -> None:
         self.outcome = outcome
@@ -101,13 +102,15 @@ class PendingOutcome(ABC):
             trio.lowlevel.reschedule(task)
         self._waiters.clear()
         if self._reading is not None:
+            # a timeout or an interrupt makes no pipe readable: wake the task that reads
             self._reading.nudge()
 
     async def _park(self) -> None:
+        """Sleep until `_finish` reschedules this task."""
         task = trio.lowlevel.current_task()
         self._waiters.append(task)
 
-        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:  # trio: cancelled
             self._waiters.remove(task)
             return trio.lowlevel.Abort.SUCCEEDED
 
