@@ -82,7 +82,7 @@ def plain_type(hint: Any) -> str:
             )
         case typing.Literal:
             return ", ".join(f'`"{value}"`' for value in arguments)
-        case builtins.list:
+        case builtins.list | builtins.tuple | builtins.frozenset:
             return f"list of {_one_of(arguments[0])}"
         case builtins.dict:
             return "object" if arguments[1] is Any else f"object of {_one_of(arguments[1])}"

@@ -15,7 +15,7 @@ import msgspec
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.toml import BadKey, TomlError, read_toml
 from sliphook.plugin.spec import Override, PluginSpec
-from sliphook.registry.keys import HookKeys, check_hooks, check_timeout_cap
+from sliphook.registry.keys import check_overrides, check_timeout_cap
 from sliphook_sdk.protocol import nearest
 from sliphook_sdk.protocol.describe import doc
 
@@ -47,8 +47,8 @@ class PluginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     timeout_cap_s: Annotated[
         float | None, doc("seconds that an answer of this plugin may take at most", 1.0)
     ] = None
-    hooks: Annotated[dict[str, HookKeys], doc("by the name of a hook or event", {})] = (
-        msgspec.field(default_factory=dict[str, HookKeys])
+    hooks: Annotated[dict[str, Override], doc("by the name of a hook or event", {})] = (
+        msgspec.field(default_factory=dict[str, Override])
     )
 
 
@@ -122,8 +122,8 @@ def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
     overrides = {
         **spec.overrides,
         **{
-            name: _over(spec.overrides.get(name, Override()), keys)
-            for name, keys in own.hooks.items()
+            name: _over(spec.overrides.get(name, Override()), override)
+            for name, override in own.hooks.items()
         },
     }
     return dataclasses.replace(spec, timeout_cap_s=min(caps, default=None), overrides=overrides)
@@ -139,11 +139,11 @@ def for_nobody(settings: Settings, installed: list[str]) -> dict[str, str | None
     return {name: nearest(name, installed) for name in settings.plugins if name not in installed}
 
 
-def _over(below: Override, keys: HookKeys) -> Override:
+def _over(below: Override, above: Override) -> Override:
     return Override(
-        priority=below.priority if keys.priority is None else keys.priority,
-        on_failure=below.on_failure if keys.on_failure is None else keys.on_failure,
-        off=below.off or keys.off,
+        priority=below.priority if above.priority is None else above.priority,
+        on_failure=below.on_failure if above.on_failure is None else above.on_failure,
+        off=below.off or above.off,
     )
 
 
@@ -164,4 +164,4 @@ def _check(settings: Settings) -> None:
     check_timeout_cap(settings.timeout_cap_s, ("timeout_cap_s",))
     for name, plugin in settings.plugins.items():
         check_timeout_cap(plugin.timeout_cap_s, ("plugins", name, "timeout_cap_s"))
-        check_hooks(plugin.hooks, ("plugins", name, "hooks"))
+        check_overrides(plugin.hooks, ("plugins", name, "hooks"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,9 +13,9 @@ from sliphook import PluginHost
 from sliphook.cli.chosen_plugins import Chosen, choose, look_who_is_there, model_of, user_settings
 from sliphook.cli.common import Failed
 from sliphook.plugin.spec import Override, PluginStatus
-from sliphook.registry import Registered, Registry
+from sliphook.registry import Registry
 from sliphook.settings import Settings
-from sliphook_sdk.protocol import Manifest
+from tests.registry.installed import installed
 
 
 @pytest.fixture
@@ -26,20 +25,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def install(path: Path, **more: Any) -> None:
-    manifest = msgspec.convert({"protocol_version": 1, "name": path.name}, Manifest)
-    day = datetime(2026, 1, 1, tzinfo=UTC)
-    Registry().add(
-        Registered(
-            name=path.name,
-            path=path,
-            sha256="0" * 64,
-            interpreter=None,
-            manifest=manifest,
-            installed=day,
-            **more,
-        )
-    )
+def install(path: Path, **keys: Any) -> None:
+    Registry().add(installed(path, **keys))
 
 
 def test_installed_plugins_come_first_in_their_order(home: Path) -> None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 import trio
+from msgspec.structs import replace
 
 from sliphook.cli.main import main
 from sliphook.doctor import Finding, examine, files, system
 from sliphook.doctor.finding import Scene
-from sliphook.registry import Registered, Registry
+from sliphook.registry import Registry
 from sliphook_sdk.protocol import Manifest
+from tests.registry.installed import installed, with_interpreter
 
 PLUGIN = """\
 #!/bin/sh
@@ -46,13 +46,10 @@ def install(home: Path, name: str, **declares: Any) -> Path:
     path.write_text(PLUGIN.replace("MANIFEST", json.dumps(declared)))
     path.chmod(0o755)
     Registry().add(
-        Registered(
-            name=name,
-            path=path,
+        installed(
+            path,
+            msgspec.convert(declared, Manifest),
             sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-            interpreter=None,
-            manifest=msgspec.convert(declared, Manifest),
-            installed=datetime(2026, 1, 1, tzinfo=UTC),
         )
     )
     return path
@@ -90,7 +87,7 @@ async def test_each_plugin_is_started_and_what_is_wrong_is_told(home: Path) -> N
     install(home, "gone").unlink()
     install(home, "mute").write_text("#!/bin/sh\nexit 3\n")
     install(home, "off").write_text("#!/bin/sh\ntouch started\n")
-    Registry().change("off", lambda plugin: dataclasses.replace(plugin, enabled=False))
+    Registry().change("off", lambda plugin: replace(plugin, enabled=False))
     (home / "data" / "sliphook" / "plugins" / "torn.toml").write_text("enabled = 1\n")
     for name in ("of-old", "only-tried"):
         (home / "data" / "sliphook" / "data" / name).mkdir(parents=True)
@@ -176,20 +173,17 @@ def set_open(file: Path) -> None:
 def test_executables_of_plugins_that_are_not_started(home: Path) -> None:
     path = install(home, "guard")
     change = Registry().change
-    plugin = change(
-        "guard", lambda plugin: dataclasses.replace(plugin, enabled=False, interpreter="/bin/sh")
-    )
+    change("guard", lambda plugin: replace(plugin, enabled=False))
+    plugin = change("guard", lambda plugin: with_interpreter(plugin, "/bin/sh"))
     assert list(files.executables(Scene(plugins=(plugin,)))) == []
     (home / "sh").symlink_to("/bin/sh")
-    plugin = change(
-        "guard", lambda plugin: dataclasses.replace(plugin, interpreter=str(home / "sh"))
-    )
+    plugin = change("guard", lambda plugin: with_interpreter(plugin, str(home / "sh")))
     (finding,) = files.executables(Scene(plugins=(plugin,)))
     what = (
         f"when it was approved, {home}/sh ran it; now /bin/sh does, which may lack what it imports"
     )
     assert (finding.level, finding.what) == ("note", what)
-    plugin = change("guard", lambda plugin: dataclasses.replace(plugin, interpreter="/none/sh"))
+    plugin = change("guard", lambda plugin: with_interpreter(plugin, "/none/sh"))
     path.chmod(0o757)
     found = [
         (finding.level, finding.what.partition(" (")[0])

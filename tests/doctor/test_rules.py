@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from sliphook.plugin.spec import Override, PluginStatus
 from sliphook.registry import Broken, Registered
 from sliphook.settings import Settings
 from sliphook_sdk.protocol import Manifest
+from tests.registry.installed import installed as registered
 
 
 def manifest(name: str, **declares: Any) -> Manifest:
@@ -25,18 +25,7 @@ def installed(
     name: str, *subscriptions: dict[str, Any], declares: dict[str, Any] | None = None, **more: Any
 ) -> Registered:
     declared = manifest(name, subscriptions=list(subscriptions), **(declares or {}))
-    return Registered(
-        name=name,
-        path=Path("/p") / name,
-        sha256="0" * 64,
-        interpreter=None,
-        manifest=declared,
-        installed=_DAY,
-        **more,
-    )
-
-
-_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+    return registered(Path("/p") / name, declared, **more)
 
 
 def started(

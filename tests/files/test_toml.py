@@ -29,10 +29,10 @@ def test_a_whole_file_is_read() -> None:
     keys = read(
         f'grants = ["inject"]\ntimeout_cap_s = 2\n[config]\na = {{b = [1, 2.5, true, "x"]}}\n[hooks.stop]\noff = true\n{RECORDED}'
     )
-    assert keys.grants == ["inject"]
+    assert keys.grants == {"inject"}
     assert keys.timeout_cap_s == 2.0
     assert keys.config == {"a": {"b": [1, 2.5, True, "x"]}}
-    assert keys.hooks["stop"].off is True
+    assert keys.overrides["stop"].off is True
     assert keys.recorded.path == "/bin/guard"
 
 

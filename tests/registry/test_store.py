@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import threading
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sliphook.files import atomic
 from sliphook.files.atomic import locked
@@ -18,32 +17,24 @@ from sliphook.plugin.spec import Override
 from sliphook.registry import Broken, Registered, Registry, RegistryError
 from sliphook_sdk.protocol import Manifest, Subscription, ToolSpec
 
+from .installed import installed
 
-def plugin(name: str = "guard", **fields: Any) -> Registered:
-    whole = Registered(
-        name=name,
-        path=Path("/opt/guard"),
-        sha256="ab" * 32,
-        interpreter=None,
-        manifest=Manifest(
-            protocol_version=1,
-            name="guard",
-            subscriptions=[Subscription(event="pre_tool_call", on_failure="closed")],
-            # what TOML could not hold otherwise: null, every quote there is, and what it forbids
-            tools=[
-                ToolSpec(
-                    name="x",
-                    input_schema={
-                        "type": "object",
-                        "default": None,
-                        "a": "'''\"\"\"\\\x7f\n\u2028",
-                    },
-                )
-            ],
-        ),
-        installed=datetime(2026, 1, 1, tzinfo=UTC),
-    )
-    return dataclasses.replace(whole, **fields)
+MANIFEST = Manifest(
+    protocol_version=1,
+    name="guard",
+    subscriptions=[Subscription(event="pre_tool_call", on_failure="closed")],
+    # what TOML could not hold otherwise: null, every quote there is, and what it forbids
+    tools=[
+        ToolSpec(
+            name="x",
+            input_schema={"type": "object", "default": None, "a": "'''\"\"\"\\\x7f\n\u2028"},
+        )
+    ],
+)
+
+
+def plugin(name: str = "guard", manifest: Manifest = MANIFEST, **keys: Any) -> Registered:
+    return installed(Path("/opt/guard"), manifest, name=name, sha256="ab" * 32, **keys)
 
 
 @pytest.fixture
@@ -66,8 +57,8 @@ def test_what_is_written_is_read_again(registry: Registry) -> None:
         sandbox=True,
     )
     assert registry.read() == []
-    assert registry.add(full) == dataclasses.replace(full, order=1)
-    assert registry.get("guard") == dataclasses.replace(full, order=1)
+    assert registry.add(full) == replace(full, order=1)
+    assert registry.get("guard") == replace(full, order=1)
     file = registry.folder / "guard.toml"
     assert file.stat().st_mode & 0o777 == 0o600
     assert registry.folder.stat().st_mode & 0o777 == 0o700
@@ -77,7 +68,7 @@ def test_what_is_written_is_read_again(registry: Registry) -> None:
 def test_they_come_in_the_order_of_installation(registry: Registry) -> None:
     for name in ("zebra", "ant", "mole"):
         registry.add(plugin(name))
-    registry.change("zebra", lambda one: dataclasses.replace(one, order=9))
+    registry.change("zebra", lambda one: replace(one, order=9))
     registry.remove("ant")
     registry.add(plugin("bee"))
     assert [(one.name, one.order) for one in registry.read() if isinstance(one, Registered)] == [
@@ -174,11 +165,21 @@ def test_a_change_keeps_comments_and_says_what_it_cannot_do(registry: Registry) 
     registry.add(plugin())
     file = registry.folder / "guard.toml"
     file.write_text(file.read_text().replace("enabled = true", "enabled = true # always"))
-    assert registry.change("guard", lambda one: dataclasses.replace(one, order=7)).order == 7
+    assert registry.change("guard", lambda one: replace(one, order=7)).order == 7
     assert "enabled = true # always\norder = 7\n" in file.read_text()
     before = file.read_bytes()
     assert registry.change("guard", lambda one: one) == registry.get("guard")
     assert file.read_bytes() == before
+
+
+def test_a_change_leaves_the_manifest_as_the_user_has_laid_it_out(registry: Registry) -> None:
+    registry.add(plugin())
+    file = registry.folder / "guard.toml"
+    spaced = 'manifest = \'{ "protocol_version": 1, "name": "guard" }\'\n'
+    file.write_text(file.read_text().partition("manifest = ")[0] + spaced)
+    registry.change("guard", lambda one: replace(one, enabled=False))
+    assert "enabled = false\n" in file.read_text()
+    assert file.read_text().endswith(spaced)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ def test_what_python_takes_for_the_same_is_changed_all_the_same(
     registry: Registry, before: object, after: object
 ) -> None:
     registry.add(plugin(config={"key": before}))
-    registry.change("guard", lambda one: dataclasses.replace(one, config={"key": after}))
+    registry.change("guard", lambda one: replace(one, config={"key": after}))
     assert repr(registry.get("guard").config) == repr({"key": after})
 
 
@@ -203,9 +204,7 @@ def test_a_manifest_stands_in_the_file_without_escapes_of_toml(registry: Registr
     )
     assert "\nmanifest = '{" in (registry.folder / "guard.toml").read_text()
     assert (
-        registry.change(
-            "guard", lambda one: dataclasses.replace(one, enabled=False)
-        ).manifest.description
+        registry.change("guard", lambda one: replace(one, enabled=False)).manifest.description
         == "'\\\n\x1b\u2028" * 30_000
     )
 
@@ -215,7 +214,7 @@ def test_changes_at_the_same_time_are_made_one_after_the_other(registry: Registr
 
     def count() -> None:
         for _ in range(5):
-            registry.change("guard", lambda one: dataclasses.replace(one, order=one.order + 1))
+            registry.change("guard", lambda one: replace(one, order=one.order + 1))
 
     threads = [threading.Thread(target=count) for _ in range(3)]
     for thread in threads:
@@ -240,10 +239,10 @@ def test_what_a_killed_writer_has_left_is_cleared_away(
         killed.setattr("os.replace", die)
         killed.setattr("os.unlink", do_nothing)
         with pytest.raises(KeyboardInterrupt):
-            registry.change("guard", lambda one: dataclasses.replace(one, order=7))
+            registry.change("guard", lambda one: replace(one, order=7))
     assert len(os.listdir(registry.folder)) == 3
     assert registry.get("guard").order == 1
-    registry.change("guard", lambda one: dataclasses.replace(one, order=8))
+    registry.change("guard", lambda one: replace(one, order=8))
     assert sorted(os.listdir(registry.folder)) == [".lock", "guard.toml"]
 
 

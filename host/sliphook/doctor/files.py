@@ -26,7 +26,7 @@ def executables(scene: Scene) -> Iterator[Finding]:
         if plugin.enabled:
             continue
         try:
-            changed = sha256_of(plugin.path) != plugin.sha256
+            changed = sha256_of(plugin.path) != plugin.recorded.sha256
         except Unreadable as error:
             yield Finding(
                 area="files",
@@ -76,13 +76,14 @@ def data_of_nobody(scene: Scene) -> Iterator[Finding]:
 
 def _runs_in_another(plugin: Registered) -> str | None:
     """A script's interpreter is not the one it was approved with, in words."""
-    if plugin.interpreter is None:
+    before = plugin.recorded.interpreter
+    if before is None:
         return None
-    approved = f"when it was approved, {quote(plugin.interpreter)} ran it"
-    if not os.path.exists(plugin.interpreter):
+    approved = f"when it was approved, {quote(before)} ran it"
+    if not os.path.exists(before):
         return f"{approved}, which is not there any more"
     now = interpreter_of(plugin.path)
-    if now is None or _without_links_above(now) == _without_links_above(plugin.interpreter):
+    if now is None or _without_links_above(now) == _without_links_above(before):
         return None
     return f"{approved}; now {quote(now)} does, which may lack what it imports"
 

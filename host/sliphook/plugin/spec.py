@@ -1,34 +1,34 @@
-"""What the host is told of a plugin, and what it tells of one."""
+"""What the host is told of a plugin, and what the host tells of it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
 
 from sliphook_sdk.protocol import Manifest, OnFailure
+from sliphook_sdk.protocol.describe import doc
 
 if TYPE_CHECKING:
     from sliphook.process.child import Process
 
 
-@dataclass(frozen=True)
-class Override:
-    """What the user's configuration says of a plugin's subscriptions to one hook or event.
+class Override(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What the user has decided about a plugin's subscriptions to one hook or event.
 
-    None leaves what the plugin declared.
-
-    Attributes:
-        priority: high is asked first.
-        on_failure: what a failed answer counts as; the user may weaken a guard, a plugin's update
-            may not.
-        off: the plugin is neither asked nor told.
+    The same keys stand in the plugin's file and in `config.toml`. A default leaves what the plugin
+    declared. The user may weaken a guard by `on_failure`; an update of the plugin may not.
     """
 
-    priority: int | None = None
-    on_failure: OnFailure | None = None
-    off: bool = False
+    priority: Annotated[int | None, doc("high is asked first", 10)] = None
+    on_failure: Annotated[
+        OnFailure | None,
+        doc("what a failed answer counts as: `closed` denies, `open` abstains", "open"),
+    ] = None
+    off: Annotated[bool, doc("true: the plugin is neither asked nor told", True)] = False
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def state_of(plugin: Registered) -> tuple[str, str | None]:
         found = look_at(plugin.path)
     except RegistryError as error:
         return "refused", str(error)
-    if found.sha256 != plugin.sha256:
+    if found.sha256 != plugin.recorded.sha256:
         return (
             "refused",
             f"its file has changed; if that is right, run: sliphook trust {plugin.name} (now its sha256 is {found.sha256})",

@@ -6,36 +6,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from sliphook.files.toml import BadKey, check_json
+from sliphook.plugin.spec import Override
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
-from sliphook_sdk.protocol import CATALOGUE, Manifest, OnFailure, Uses, nearest
+from sliphook_sdk.protocol import CATALOGUE, Manifest, Uses, nearest
 from sliphook_sdk.protocol.describe import doc
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
-class HookKeys(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
-    """What the user has decided about a plugin's subscriptions to one hook or event; a key that is not there leaves the plugin's own."""
-
-    priority: Annotated[int | None, doc("high is asked first", 10)] = None
-    on_failure: Annotated[
-        OnFailure | None,
-        doc("what a failed answer counts as: `closed` denies, `open` abstains", "open"),
-    ] = None
-    off: Annotated[bool, doc("true: the plugin is neither asked nor told", True)] = False
-
-
-class RecordedKeys(
+class Recorded(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
     """What was approved; `sliphook install` and `sliphook trust` write it."""
@@ -62,11 +51,11 @@ class PluginKeys(
         int, doc("its place among the plugins, where priorities do not decide; low comes first", 1)
     ] = 0
     grants: Annotated[
-        list[Uses], doc("what it may ask of the agent, of all that it `uses`", ["inject"])
-    ] = msgspec.field(default_factory=list[Uses])
+        frozenset[Uses], doc("what it may ask of the agent, of all that it `uses`", ["inject"])
+    ] = frozenset()
     env: Annotated[
-        list[str], doc("environment variables that it is given, by name", ["DEPLOY_TOKEN"])
-    ] = msgspec.field(default_factory=list[str])
+        tuple[str, ...], doc("environment variables that it is given, by name", ["DEPLOY_TOKEN"])
+    ] = ()
     timeout_cap_s: Annotated[
         float | None, doc("seconds that an answer may take at most, whatever it asks for", 2.0)
     ] = None
@@ -77,11 +66,11 @@ class PluginKeys(
         dict[str, Any],
         doc("its settings; its own documentation says which there are", {"channel": "ops"}),
     ] = msgspec.field(default_factory=dict[str, Any])
-    hooks: Annotated[
-        dict[str, HookKeys],
+    overrides: Annotated[
+        dict[str, Override],
         doc("by the name of a hook or event, what you have decided about it", {}),
-    ] = msgspec.field(default_factory=dict[str, HookKeys])
-    recorded: Annotated[RecordedKeys, doc("what was approved", {})]
+    ] = msgspec.field(default_factory=dict[str, Override], name="hooks")
+    recorded: Annotated[Recorded, doc("what was approved", {})]
 
 
 def check_plugin_keys(keys: PluginKeys) -> None:
@@ -96,7 +85,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
         if why is not None:
             raise BadKey(("env",), why)
     check_timeout_cap(keys.timeout_cap_s, ("timeout_cap_s",))
-    check_hooks(keys.hooks, ("hooks",))
+    check_overrides(keys.overrides, ("hooks",))
     if not keys.recorded.path.startswith("/"):
         raise BadKey(("recorded", "path"), f"'{quote(keys.recorded.path)}' is no absolute path")
     if not _SHA256.fullmatch(keys.recorded.sha256):
@@ -121,19 +110,19 @@ def check_timeout_cap(cap_s: float | None, keys: tuple[str, ...]) -> None:
         )
 
 
-def check_hooks(hooks: dict[str, HookKeys], keys: tuple[str, ...]) -> None:
+def check_overrides(overrides: Mapping[str, Override], keys: tuple[str, ...]) -> None:
     """Refuse a name that nobody fires: the user's wish would be left undone, without a word.
 
     Raises:
         BadKey: there is no such hook or event, or it cannot be what is asked.
     """
-    for name, hook in hooks.items():
+    for name, override in overrides.items():
         entry = CATALOGUE.get(name)
         if entry is None:
             close = nearest(name, list(CATALOGUE))
             hint = f"did you mean {close}?" if close else "`sliphook events` lists them"
             raise BadKey((*keys, name), f"there is no such hook or event; {hint}")
-        if hook.on_failure == "closed" and "deny" not in entry.decisions:
+        if override.on_failure == "closed" and "deny" not in entry.decisions:
             raise BadKey(
                 (*keys, name, "on_failure"), f"closed needs a hook that can deny, and {name} cannot"
             )

@@ -6,12 +6,13 @@ Reading never waits; changes are made under a lock and atomically, while agents 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import re
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import asdict, replace
 
 from sliphook.files import paths
 from sliphook.files.atomic import Busy, locked
@@ -23,7 +24,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS, nearest
 
 from .keys import PluginKeys, check_plugin_keys
-from .record import Broken, Registered, RegistryError, file_content, registered
+from .record import Broken, Registered, RegistryError
 
 _HEADING: Final = """\
 # Installed by `sliphook install`. What does not stand under [recorded] is yours to change, here or with `sliphook config`.
@@ -126,8 +127,8 @@ class Registry:
         with self._change():
             self.check_free(plugin.name)
             orders = [one.order for one in self.read() if isinstance(one, Registered)]
-            placed = dataclasses.replace(plugin, order=max(orders, default=0) + 1)
-            change_toml(file, None, file_content(placed), heading=_HEADING)
+            placed = replace(plugin, order=max(orders, default=0) + 1)
+            change_toml(file, None, placed.file_content(), heading=_HEADING)
         return placed
 
     def change(self, name: str, how: Callable[[Registered], Registered]) -> Registered:
@@ -143,8 +144,8 @@ class Registry:
         with self._change():
             old, text = self._read(name)
             new = how(old)
-            if not same_json(file_content(new), file_content(old)):
-                change_toml(self.file_of(name), text, file_content(new))
+            if not same_json(new.file_content(), old.file_content()):
+                change_toml(self.file_of(name), text, new.file_content())
         return new
 
     def remove(self, name: str) -> None:
@@ -191,7 +192,8 @@ class Registry:
         self._refuse_what_others_could_change(file)
         try:
             text = text_of(file)
-            return registered(name, parse_toml(text, PluginKeys, file, check_plugin_keys)), text
+            keys = parse_toml(text, PluginKeys, file, check_plugin_keys)
+            return Registered(name=name, **asdict(keys)), text
         except FileNotFoundError:
             raise self._unknown(name) from None
         except TomlError as error:

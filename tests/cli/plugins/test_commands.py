@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from sliphook.cli.plugins import trust
 from sliphook.cli.plugins.install import meet
@@ -76,7 +76,7 @@ def test_what_a_person_is_shown_and_asked(run: Run, make: MakePlugin, tmp_path: 
         "  env       DEPLOY_URL",
     ]
     plugin = Registry().get("guard")
-    assert (plugin.grants, plugin.env, plugin.sha256, plugin.path) == (
+    assert (plugin.grants, plugin.env, plugin.recorded.sha256, plugin.path) == (
         frozenset({"inject"}),
         ("DEPLOY_TOKEN",),
         sha256(path),
@@ -168,7 +168,7 @@ def test_the_whole_life_of_one(run: Run, make: MakePlugin) -> None:
         == f"its file has changed; if that is right, run: sliphook trust guard (now its sha256 is {sha256(path)})"
     )
     assert run("trust", "guard", "--yes").out.splitlines()[0] == "guard is accepted as it is now"
-    assert Registry().get("guard").sha256 == sha256(path)
+    assert Registry().get("guard").recorded.sha256 == sha256(path)
     assert run("list").out.splitlines() == [
         "  1  guard  1.2.0  enabled",
         f"     path      {path}",
@@ -412,7 +412,7 @@ def test_what_is_revoked_while_trust_asks_stays_revoked(
     path.write_text(path.read_text() + "\n")
 
     def meet_and_revoke(*args: Any) -> Any:
-        Registry().change("guard", lambda one: dataclasses.replace(one, grants=frozenset()))
+        Registry().change("guard", lambda one: replace(one, grants=frozenset()))
         return meet(*args)
 
     monkeypatch.setattr(trust, "meet", meet_and_revoke)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -106,7 +105,7 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
                 raise Failed(
                     f"{plugin.name} has no {kind} {one!r}; it has {', '.join(sorted(had)) or 'none'}"
                 )
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         _overridden(plugin, options),
         config=config,
         grants=(plugin.grants | granted) - frozenset(options["revoke"]),
@@ -139,8 +138,8 @@ def _overridden(plugin: Registered, options: dict[str, Any]) -> Registered:
         raise click.UsageError(
             f"--on-failure closed needs a hook that can deny, and {entry.name} cannot"
         )
-    override = dataclasses.replace(plugin.overrides.get(entry.name, Override()), **said)
-    return dataclasses.replace(plugin, overrides={**plugin.overrides, entry.name: override})
+    override = msgspec.structs.replace(plugin.overrides.get(entry.name, Override()), **said)
+    return msgspec.structs.replace(plugin, overrides={**plugin.overrides, entry.name: override})
 
 
 def _cap(given: str | None, before: float | None) -> float | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import click
 
 from sliphook.cli.common import EXIT_OK, json_option, print_json
@@ -55,10 +53,12 @@ def disable(name: str, as_json: bool) -> int:
 
 
 def _switch(name: str, as_json: bool, *, to: bool) -> int:
+    from msgspec.structs import replace
+
     from sliphook.registry import Registry
 
     with failing():
-        Registry().change(name, lambda plugin: dataclasses.replace(plugin, enabled=to))
+        Registry().change(name, lambda plugin: replace(plugin, enabled=to))
     if as_json:
         print_json({"name": name, "enabled": to})
     else:

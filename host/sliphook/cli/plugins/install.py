@@ -61,6 +61,8 @@ def command(
     from sliphook.plugin.spec import PluginSpec
     from sliphook.registry import Registered, Registry
     from sliphook.registry.executables import find_executable, look_at
+    from sliphook.registry.keys import Recorded
+    from sliphook.registry.record import manifest_text
 
     registry = Registry()
     with failing():
@@ -94,11 +96,13 @@ def command(
     )
     plugin = Registered(
         name=name or manifest.name,
-        path=found.path,
-        sha256=found.sha256,
-        interpreter=found.interpreter,
-        manifest=manifest.wire,
-        installed=datetime.now(UTC).replace(microsecond=0),
+        recorded=Recorded(
+            path=str(found.path),
+            sha256=found.sha256,
+            interpreter=found.interpreter,
+            installed=datetime.now(UTC).replace(microsecond=0),
+            manifest=manifest_text(manifest.wire),
+        ),
         grants=granted,
         env=tuple(variables),
         config=config,
@@ -122,7 +126,7 @@ def command(
             {
                 "name": plugin.name,
                 "path": str(plugin.path),
-                "sha256": plugin.sha256,
+                "sha256": found.sha256,
                 "grants": sorted(granted),
                 "env": variables,
             }
@@ -146,7 +150,7 @@ def _refuse_what_is_installed(registry: Registry, file_name: str, found: Executa
     for other in registry.read():
         if isinstance(other, Registered) and other.path == found.path:
             do = "uninstall it first, or give another --name"
-            if other.sha256 != found.sha256:
+            if other.recorded.sha256 != found.sha256:
                 do = f"its file has changed since; if that is right, run: sliphook trust {other.name}"
             elif not other.enabled:
                 do = f"it is disabled; to start it again: sliphook enable {other.name}"

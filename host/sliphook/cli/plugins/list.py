@@ -73,9 +73,9 @@ def describe(plugin: Registered) -> dict[str, Any]:
         "version": manifest.version,
         "description": manifest.description,
         "path": str(plugin.path),
-        "sha256": plugin.sha256,
-        "interpreter": plugin.interpreter,
-        "installed": plugin.installed.isoformat(),
+        "sha256": plugin.recorded.sha256,
+        "interpreter": plugin.recorded.interpreter,
+        "installed": plugin.recorded.installed.isoformat(),
         "hooks": hooks,
         "tools": [tool.name for tool in manifest.tools or ()],
         "commands": [one.name for one in manifest.commands or ()],
@@ -84,9 +84,9 @@ def describe(plugin: Registered) -> dict[str, Any]:
         "env": list(plugin.env),
         "timeout_cap_s": plugin.timeout_cap_s,
         "sandbox": plugin.sandbox,
-        "config": masked(dict(plugin.config), frozenset(secret_values(spec, manifest))),
+        "config": masked(plugin.config, frozenset(secret_values(spec, manifest))),
         "overrides": {
-            name: msgspec.to_builtins(override) for name, override in plugin.overrides.items()
+            name: msgspec.structs.asdict(override) for name, override in plugin.overrides.items()
         },
     }
 

@@ -35,9 +35,12 @@ def command(
     Shows what has changed since it was approved, asks, runs it once, and shows what it asks for
     beyond what it did.
     """
+    from msgspec.structs import replace
+
     from sliphook.files import paths
     from sliphook.registry import Registry
     from sliphook.registry.executables import look_at
+    from sliphook.registry.record import manifest_text
 
     registry = Registry()
     with failing():
@@ -46,15 +49,13 @@ def command(
         found = look_at(old.path)
     questions = Questions(yes=yes, what="trust")
     quiet = as_json and yes
-    if found.sha256 != old.sha256:
-        show(
-            [*lines_of_file(found), f"  before    {old.sha256}", "", WITH_YOUR_RIGHTS], quiet=quiet
-        )
+    before = old.recorded.sha256
+    if found.sha256 != before:
+        show([*lines_of_file(found), f"  before    {before}", "", WITH_YOUR_RIGHTS], quiet=quiet)
         questions.confirm("Its file has changed. Run it once, to see what it wants?")
-    now = dataclasses.replace(
-        old, path=found.path, sha256=found.sha256, interpreter=found.interpreter
+    spec = dataclasses.replace(
+        old.spec(os.environ), path=found.path, sha256=found.sha256, recorded=None
     )
-    spec = dataclasses.replace(now.spec(os.environ), recorded=None)
     manifest = meet(spec, paths.plugin_data() / name)
     more = _more(old, manifest)
     if more:
@@ -69,16 +70,19 @@ def command(
         questions.grants("Grant {}?", new_uses, grants), manifest.name, manifest.uses
     )
     more_env = questions.grants("Give it the variable {}?", new_env, env)
-    if more or found.sha256 != old.sha256:
+    if more or found.sha256 != before:
         questions.confirm(f"Accept {name} as it is now?")
 
     def renew(current: Registered) -> Registered:
-        return dataclasses.replace(
+        return replace(
             current,
-            path=found.path,
-            sha256=found.sha256,
-            interpreter=found.interpreter,
-            manifest=manifest.wire,
+            recorded=replace(
+                current.recorded,
+                path=str(found.path),
+                sha256=found.sha256,
+                interpreter=found.interpreter,
+                manifest=manifest_text(manifest.wire),
+            ),
             grants=(current.grants | added)
             & manifest.uses,  # what was revoked while we asked is not granted again
             env=tuple(dict.fromkeys([*current.env, *more_env])),
@@ -86,7 +90,7 @@ def command(
 
     with failing():
         new = registry.change(name, renew)
-    changed = found.sha256 != old.sha256 or manifest.wire != old.manifest
+    changed = found.sha256 != before or manifest.wire != old.manifest
     if as_json:
         print_json(
             {
