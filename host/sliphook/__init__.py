@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .plugin.spec import Override, PluginSpec, PluginStatus
     from .plugin.tools import CommandOffer, ToolOffer
     from .session.host import ApprovalRequest, Approver
-    from .session.plugin_requests import Progress
+    from .session.reports import Progress
     from .session.session import Session
     from .session.tool_call import ToolOutcome
     from .session.turn import LlmGate, Prompt, Turn
@@ -57,7 +57,7 @@ __getattr__ = lazy_names(
         "PluginHost": "host.host",
         "PluginSpec": "plugin.spec",
         "PluginStatus": "plugin.spec",
-        "Progress": "session.plugin_requests",
+        "Progress": "session.reports",
         "Prompt": "session.turn",
         "Reason": "dispatch.outcome",
         "Session": "session.session",

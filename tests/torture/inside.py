@@ -115,7 +115,7 @@ def keeper_pid(host: PluginHost) -> int:
 
 def log_files_lost(host: PluginHost) -> int:
     """Lines that did not come into the log files."""
-    return host._state.logs.lost
+    return host._state.reports.logs.lost
 
 
 def descriptors() -> dict[int, str]:

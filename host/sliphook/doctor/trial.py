@@ -11,7 +11,7 @@ from .finding import Started
 
 if TYPE_CHECKING:
     from sliphook.plugin.spec import PluginSpec
-    from sliphook.session.plugin_requests import Progress
+    from sliphook.session.reports import Progress
     from sliphook.trace.record import TraceRecord
 
 

@@ -23,14 +23,14 @@ from sliphook.quoting import quote
 from sliphook.session.host import Approver
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import ToolAnswer
-from sliphook.session.plugin_requests import Progress
+from sliphook.session.reports import Callbacks, Progress
 from sliphook.session.session import Session, StartSource
 from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .admission import place_among, with_timeout
-from .state import Callbacks, HostState
+from .state import HostState
 
 
 class PluginHost:
@@ -196,7 +196,7 @@ class PluginHost:
         self._nursery.cancel_scope.shield = True
         self._supervision.cancel()
         self._state.services.reaper.close()
-        self._state.logs.close()
+        self._state.reports.logs.close()
         await self._open_nursery.__aexit__(None, None, None)
         if impatience is not None:
             raise impatience

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,7 +20,8 @@ from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder, safe_name
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.plugin_calls import PluginCalls
-from sliphook.session.plugin_requests import PluginRequests, Progress
+from sliphook.session.plugin_requests import PluginRequests
+from sliphook.session.reports import Callbacks, Reports
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
 from sliphook.wire.rpc import Handler
@@ -44,32 +43,8 @@ if TYPE_CHECKING:
     from sliphook.session.session import Session
     from sliphook.trace.record import TraceSink
 
-_log = logging.getLogger("sliphook")
 _UNNOTICED = frozenset({"timed_out", "refused_answer", "queue_full", "payload_too_large"})
 """Ways for an answer to fail that leave the plugin alive, so nothing else tells of them."""
-
-
-@dataclass(frozen=True)
-class Callbacks:
-    """What the agent wants to be told (see `PluginHost`).
-
-    One that raises is logged and harms nobody.
-    """
-
-    on_notify: Callable[[str, str, str], None] | None
-    on_progress: Callable[[Progress], None] | None
-    on_log: Callable[[str, str, str], None] | None
-    on_problem: Callable[[str, str], None] | None
-
-    def call(self, callback: Callable[..., None] | None, *args: Any) -> bool:
-        """Call one of them; False where the agent gave none."""
-        if callback is None:
-            return False
-        try:
-            callback(*args)
-        except Exception:
-            _log.exception("a callback of the agent failed")
-        return True
 
 
 class HostState:
@@ -100,10 +75,13 @@ class HostState:
             HookRecorder(trace, spans) if trace is not None or spans is not None else None
         )
         self.deadlines = self.services.deadlines
-        self.logs = PluginLogs(log_dir or default_folder())
+        self.reports = Reports(
+            callbacks, self.services.redactor, PluginLogs(log_dir or default_folder())
+        )
+        self.problem = self.reports.problem
+        self.log_line = self.reports.log_line
         self.sessions: dict[str, Session] = {}
         self._name = name
-        self._callbacks = callbacks
         self._reserved_commands = frozenset(reserved_commands)
         self._data_home = data_home
         self._by_name: dict[str, Plugin] = {}
@@ -143,7 +121,7 @@ class HostState:
         self._subscribers = subscribers_by_name(self._by_name.values())
         self._listeners.clear()
 
-    # -- for plugins (see Supervisor and RequestedHost)
+    # -- for plugins (see Supervisor)
     # -------------------------------------------------------------------
 
     def expect(self, plugins: Iterable[Plugin]) -> None:
@@ -176,7 +154,7 @@ class HostState:
 
     def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
         """What the plugin may call."""
-        return PluginRequests(self, plugin).handlers()
+        return PluginRequests(plugin, self.sessions, self.reports, self.replace_tools).handlers()
 
     def data_dir(self, plugin: Plugin) -> Path:
         """A folder that is the plugin's own."""
@@ -274,49 +252,6 @@ class HostState:
         self.services.redactor.add(secrets)
         if self.services.trace is not None:
             self.services.trace.hide(secrets)
-
-    def problem(self, plugin: Plugin, message: str) -> None:
-        """Something that the user should read.
-
-        The log gets the last lines on stderr with it, whatever the rate limit left out before.
-        """
-        message = self.services.redactor.text(message)
-        self._write_log(plugin, "error", message)
-        for line in plugin.status().stderr_tail:
-            self._write_log(plugin, "error", f"  its stderr before: {line}")
-        if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
-            _log.warning("%s", message)
-
-    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
-        """A line of the plugin's log or stderr."""
-        message = self.services.redactor.text(message)
-        self._write_log(plugin, level, message)
-        if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
-            levels = {
-                "debug": logging.DEBUG,
-                "info": logging.INFO,
-                "warning": logging.WARNING,
-                "error": logging.ERROR,
-            }
-            _log.log(levels.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
-
-    def _write_log(self, plugin: Plugin, level: str, message: str) -> None:
-        if plugin.spec.start is None:  # a plugin in memory leaves nothing on the disk
-            self.logs.write(plugin.name, level, message)
-
-    def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
-        """An alert for the user."""
-        message = self.services.redactor.text(message)
-        if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
-            self.log_line(plugin, level, message)
-
-    def show_progress(self, progress: Progress) -> None:
-        """How far a request has come."""
-        if progress.message is not None:
-            progress = msgspec.structs.replace(
-                progress, message=self.services.redactor.text(progress.message)
-            )
-        self._callbacks.call(self._callbacks.on_progress, progress)
 
     def replace_tools(
         self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]

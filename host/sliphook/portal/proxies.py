@@ -16,7 +16,7 @@ from sliphook.dispatch.outcome import Context
 from sliphook.host.host import PluginHost
 from sliphook.plugin.spec import PluginStatus
 from sliphook.session.interrupt import InterruptReason
-from sliphook.session.plugin_requests import Progress
+from sliphook.session.reports import Progress
 from sliphook.session.session import Session
 from sliphook.session.turn import Turn
 from sliphook.trace.record import TraceSink

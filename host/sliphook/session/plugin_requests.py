@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import trio
@@ -35,28 +35,13 @@ from sliphook_sdk.protocol import (
 )
 from sliphook_sdk.protocol.limits import MAX_INJECT_BYTES, MAX_LOG_PER_SECOND, MAX_NOTIFY_PER_MINUTE
 
+from .reports import Progress, Reports
 from .session import Session
 
 P = TypeVar("P", bound=msgspec.Struct)
 _MESSAGE_CHARS = 2_000
 MAX_FIELD_LINES = 50
 """At most so many lines of one field are logged."""
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a request to a plugin has come.
-
-    Attributes:
-        plugin: whose.
-        call_id: the tool call, or None where it is a hook or a command.
-        message: what is being done, escaped.
-        fraction: 0 to 1, or None.
-    """
-
-    plugin: str
-    call_id: str | None
-    message: str | None
-    fraction: float | None
 
 
 def _short_fields(fields: dict[str, Any]) -> str:
@@ -79,40 +64,28 @@ def _is_long(value: object) -> bool:
     return isinstance(value, str) and "\n" in value
 
 
-class RequestedHost(Protocol):
-    """What plugins can reach of the host.
+class PluginRequests:
+    """The handlers for one plugin.
 
-    Attributes:
-        sessions: the open ones, by id.
+    Args:
+        plugin: whose requests and notifications are handled.
+        sessions: the open sessions, by id.
+        reports: shows people what the plugin says.
+        replace_tools: replaces the plugin's tools of a session, or of all (None); returns why it
+            does not, or None.
     """
 
-    sessions: dict[str, Session]
-
-    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
-        """Write a line of the plugin's log."""
-        ...
-
-    def show_notice(self, plugin: Plugin, level: str, message: str) -> None:
-        """Show the user an alert."""
-        ...
-
-    def show_progress(self, progress: Progress) -> None:
-        """Show how far a request has come."""
-        ...
-
-    def replace_tools(
-        self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]
-    ) -> str | None:
-        """Replace the tools of a scope; returns why not, or None."""
-        ...
-
-
-class PluginRequests:
-    """The handlers for one plugin."""
-
-    def __init__(self, host: RequestedHost, plugin: Plugin) -> None:
-        self._host = host
+    def __init__(
+        self,
+        plugin: Plugin,
+        sessions: Mapping[str, Session],
+        reports: Reports,
+        replace_tools: Callable[[Plugin, str | None, Sequence[PluginTool]], str | None],
+    ) -> None:
         self._plugin = plugin
+        self._sessions = sessions
+        self._reports = reports
+        self._replace_tools = replace_tools
         self._logs = RateLimit(MAX_LOG_PER_SECOND, 1.0)
         self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
 
@@ -162,14 +135,14 @@ class PluginRequests:
         if self._logs.allows(trio.current_time()):
             left_out = self._logs.take_left_out("of its log and progress messages")
             if left_out is not None:
-                self._host.log_line(self._plugin, "warning", left_out)
-            self._host.log_line(
+                self._reports.log_line(self._plugin, "warning", left_out)
+            self._reports.log_line(
                 self._plugin,
                 params.level,
                 quote(params.message, _MESSAGE_CHARS) + _short_fields(params.fields or {}),
             )
             for line in _long_fields(params.fields or {}):
-                self._host.log_line(self._plugin, params.level, quote(line, _MESSAGE_CHARS))
+                self._reports.log_line(self._plugin, params.level, quote(line, _MESSAGE_CHARS))
 
     def _progress(self, params: ProgressParams) -> None:
         connection = self._plugin.connection
@@ -178,7 +151,7 @@ class PluginRequests:
             return
         message = quote(params.message, 200) if params.message is not None else None
         fraction = min(1.0, max(0.0, params.fraction)) if params.fraction is not None else None
-        self._host.show_progress(
+        self._reports.progress(
             Progress(
                 plugin=self._plugin.name, call_id=call.call_id, message=message, fraction=fraction
             )
@@ -187,7 +160,7 @@ class PluginRequests:
     def _notify(self, params: NotifyParams) -> Empty:
         if not self._notices.allows(trio.current_time()):
             raise Refusal(ErrorCode.BUSY, f"more than {MAX_NOTIFY_PER_MINUTE} alerts in a minute")
-        self._host.show_notice(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS))
+        self._reports.notice(self._plugin, params.level, quote(params.message, _MESSAGE_CHARS))
         return Empty()
 
     def _tools(self, params: ToolsParams) -> Empty:
@@ -197,7 +170,7 @@ class PluginRequests:
             tools = read_tools(params.tools)
         except ManifestError as error:
             raise Refusal(ErrorCode.INVALID_PARAMS, str(error)) from None
-        why = self._host.replace_tools(self._plugin, params.session_id, tools)
+        why = self._replace_tools(self._plugin, params.session_id, tools)
         if why is not None:
             raise Refusal(ErrorCode.INVALID_PARAMS, why)
         return Empty()
@@ -215,13 +188,13 @@ class PluginRequests:
         turn = session.open_turn
         if turn is None or params.turn_id not in (None, turn.turn_id):
             return InterruptResult(interrupted=False)
-        self._host.log_line(
+        self._reports.log_line(
             self._plugin, "info", f"interrupts the turn: {quote(params.reason, 300)}"
         )
         return InterruptResult(interrupted=session.interrupt("plugin", "host_interrupt"))
 
     def _session(self, session_id: str) -> Session:
-        session = self._host.sessions.get(session_id)
+        session = self._sessions.get(session_id)
         if session is None:
             raise Refusal(
                 ErrorCode.UNKNOWN_SESSION, f"no living session has the id {quote(session_id, 64)}"

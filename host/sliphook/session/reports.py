@@ -1,0 +1,109 @@
+"""What people are told of plugins: log files, the agent's callbacks, and `logging` if it gave none."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from sliphook.plugin.supervision import Plugin
+from sliphook.process.log_files import PluginLogs
+from sliphook.trace.redact import Redactor
+
+_log = logging.getLogger("sliphook")
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a request to a plugin has come.
+
+    Attributes:
+        plugin: the plugin's name.
+        call_id: the tool call; None for a hook or a command.
+        message: what is being done, escaped.
+        fraction: 0 to 1, or None.
+    """
+
+    plugin: str
+    call_id: str | None
+    message: str | None
+    fraction: float | None
+
+
+@dataclass(frozen=True)
+class Callbacks:
+    """The agent's callbacks (see `PluginHost`). One that raises is logged."""
+
+    on_notify: Callable[[str, str, str], None] | None
+    on_progress: Callable[[Progress], None] | None
+    on_log: Callable[[str, str, str], None] | None
+    on_problem: Callable[[str, str], None] | None
+
+    def call(self, callback: Callable[..., None] | None, *args: Any) -> bool:
+        """Call one of them; False if the agent gave none."""
+        if callback is None:
+            return False
+        try:
+            callback(*args)
+        except Exception:
+            _log.exception("a callback of the agent failed")
+        return True
+
+
+class Reports:
+    """Reports what plugins say and what goes wrong with them; secrets are hidden in all of it.
+
+    Args:
+        callbacks: the agent's.
+        redactor: knows the secrets.
+        logs: the plugins' log files.
+    """
+
+    def __init__(self, callbacks: Callbacks, redactor: Redactor, logs: PluginLogs) -> None:
+        self.logs = logs
+        self._callbacks = callbacks
+        self._redactor = redactor
+
+    def problem(self, plugin: Plugin, message: str) -> None:
+        """Report a problem to the user, in one line.
+
+        The log gets the last lines of stderr too, even those that the rate limit had left out.
+        """
+        message = self._redactor.text(message)
+        self._write_log(plugin, "error", message)
+        for line in plugin.status().stderr_tail:
+            self._write_log(plugin, "error", f"  its stderr before: {line}")
+        if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
+            _log.warning("%s", message)
+
+    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
+        """Write a line of the plugin's log or stderr."""
+        message = self._redactor.text(message)
+        self._write_log(plugin, level, message)
+        if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
+            _log.log(_LEVELS.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
+
+    def notice(self, plugin: Plugin, level: str, message: str) -> None:
+        """Show the user an alert of the plugin."""
+        message = self._redactor.text(message)
+        if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
+            self.log_line(plugin, level, message)
+
+    def progress(self, progress: Progress) -> None:
+        """Show how far a request has come."""
+        if progress.message is not None:
+            message = self._redactor.text(progress.message)
+            progress = msgspec.structs.replace(progress, message=message)
+        self._callbacks.call(self._callbacks.on_progress, progress)
+
+    def _write_log(self, plugin: Plugin, level: str, message: str) -> None:
+        if plugin.spec.start is None:  # a plugin in memory leaves nothing on the disk
+            self.logs.write(plugin.name, level, message)
