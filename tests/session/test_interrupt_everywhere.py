@@ -264,7 +264,7 @@ async def _restart(host: PluginHost, session: Session) -> None:
         (_ready, "Connection.message"),
         (_fire, "Connection.call"),
         (_run_command, "Connection.call"),
-        (_restart, "Plugin._give"),
+        (_restart, "Plugin._aim_at"),
     ],
 )
 def test_ctrl_c_lands_behind_the_bookkeeping(
