@@ -6,18 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import MakePlugin, Sliphook
+from tests.programs import Workshop, case_of
 
-SCHEMA = (
-    "{'type': 'object', 'properties': {'service': {'type': 'string'}}, 'required': ['service']}"
-)
-DEPLOY = f"'tools': [{{'name': 'deploy', 'input_schema': {SCHEMA}}}]"
+from .conftest import Sliphook
+
+DEPLOY = {
+    "name": "deploy",
+    "input_schema": {
+        "type": "object",
+        "properties": {"service": {"type": "string"}},
+        "required": ["service"],
+    },
+}
 ARGS = ("--args", '{"service":"web"}')
 
 
-def test_an_answer_is_reported_whole(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    body = "say(id=m['id'], result={'content': p['arguments']['service'] + ' is up', 'is_error': False, 'data': {'port': 80}})"
-    path = make_plugin("ops", DEPLOY, body)
+def deploying(shop: Workshop, body: str) -> Path:
+    """A plugin with the tool `deploy`, which is answered by `body`."""
+    return shop.program("ops", tools=[DEPLOY], on=case_of("tool/call", body)).path
+
+
+def test_an_answer_is_reported_whole(sliphook: Sliphook, shop: Workshop) -> None:
+    body = """
+    text = params["arguments"]["service"] + " is up"
+    return {"content": text, "is_error": False, "data": {"port": 80}}
+    """
+    path = deploying(shop, body)
     ran = sliphook("call", "deploy", *ARGS, "--plugin", path, "--json")
     assert (ran.status, ran.err) == (0, "")
     report = ran.json()
@@ -44,9 +58,9 @@ def test_an_answer_is_reported_whole(sliphook: Sliphook, make_plugin: MakePlugin
 
 
 def test_arguments_may_come_from_a_file_and_people_read_the_text(
-    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
+    sliphook: Sliphook, shop: Workshop, tmp_path: Path
 ) -> None:
-    path = make_plugin("ops", DEPLOY, "say(id=m['id'], result='one\\n\\x1b[2Jtwo')")
+    path = deploying(shop, r"return 'one\n\x1b[2Jtwo'")
     (tmp_path / "args.json").write_text('{"service":"web"}')
     ran = sliphook("call", "deploy", "--args", "@args.json", "--plugin", path)
     assert ran.status == 0
@@ -55,10 +69,8 @@ def test_arguments_may_come_from_a_file_and_people_read_the_text(
     assert content == ["  one", "  \\x1b[2Jtwo"]
 
 
-def test_an_error_of_the_tool_is_an_answer(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    path = make_plugin(
-        "ops", DEPLOY, "say(id=m['id'], result={'content': 'no such service', 'is_error': True})"
-    )
+def test_an_error_of_the_tool_is_an_answer(sliphook: Sliphook, shop: Workshop) -> None:
+    path = deploying(shop, "return {'content': 'no such service', 'is_error': True}")
     ran = sliphook("call", "deploy", *ARGS, "--plugin", path, "--json")
     assert ran.status == 0
     assert ran.json()["status"] == "answered"
@@ -70,18 +82,18 @@ def test_an_error_of_the_tool_is_an_answer(sliphook: Sliphook, make_plugin: Make
     [
         ("time.sleep(60)", "timed_out", "0.3 s"),
         ("os._exit(3)", "crashed", "3"),
-        ("say(id=m['id'], result={'contents': 'x'})", "refused_answer", "content"),
+        ("return {'contents': 'x'}", "refused_answer", "content"),
         (
-            "say(id=m['id'], error={'code': -32603, 'message': 'out of paper'})",
+            "send(id=id, error={'code': -32603, 'message': 'out of paper'})\nreturn NOTHING",
             "refused_answer",
             "out of paper",
         ),
     ],
 )
 def test_every_failure_has_its_status(
-    sliphook: Sliphook, make_plugin: MakePlugin, body: str, status: str, error: str
+    sliphook: Sliphook, shop: Workshop, body: str, status: str, error: str
 ) -> None:
-    path = make_plugin("ops", DEPLOY, body)
+    path = deploying(shop, body)
     ran = sliphook("call", "deploy", *ARGS, "--plugin", path, "--timeout", "0.3", "--json")
     assert ran.status == 3
     report = ran.json()
@@ -89,10 +101,8 @@ def test_every_failure_has_its_status(
     assert error in report["error"]
 
 
-def test_arguments_that_do_not_fit_never_reach_the_tool(
-    sliphook: Sliphook, make_plugin: MakePlugin
-) -> None:
-    path = make_plugin("ops", DEPLOY, "os._exit(3)")
+def test_arguments_that_do_not_fit_never_reach_the_tool(sliphook: Sliphook, shop: Workshop) -> None:
+    path = deploying(shop, "os._exit(3)")
     ran = sliphook("call", "deploy", "--args", '{"service":7}', "--plugin", path, "--json")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith("sliphook: --args: ")
@@ -109,9 +119,9 @@ def test_a_plugin_that_does_not_start_is_a_failed_call(sliphook: Sliphook, tmp_p
 
 
 def test_a_tool_that_nobody_offers_is_told_with_the_nearest(
-    sliphook: Sliphook, make_plugin: MakePlugin
+    sliphook: Sliphook, shop: Workshop
 ) -> None:
-    path = make_plugin("ops", DEPLOY)
+    path = deploying(shop, "pass")
     ran = sliphook("call", "deplyo", "--plugin", path, "--json")
     assert ran.status == 1
     assert ran.json()["status"] == "no_such_tool"

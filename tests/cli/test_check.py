@@ -3,34 +3,33 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from .conftest import MakePlugin, Sliphook
+from tests.programs import Workshop
+
+from .conftest import Sliphook
 
 ANSWERS = """
 if method.startswith("hook/"):
-    say(id=m["id"], result={"decision": "deny"})
-elif method == "ping":
-    say(id=m["id"], result=None)
-elif "id" in m:
-    say(id=m["id"], error={"code": -32601, "message": "unknown"})
+    return {"decision": "deny"}
+if method in ("ping", "shutdown"):
+    return None
+send(id=id, error={"code": -32601, "message": "unknown"})
+return NOTHING
 """
-SUBSCRIBES = "'subscriptions': [{'event': 'pre_tool_call'}]"
 
 
-def test_a_plugin_that_keeps_to_the_protocol(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    ran = sliphook("check", make_plugin("good", SUBSCRIBES, ANSWERS))
+def test_a_plugin_that_keeps_to_the_protocol(sliphook: Sliphook, shop: Workshop) -> None:
+    good = shop.program("good", hears=["pre_tool_call"], on=ANSWERS)
+    ran = sliphook("check", good.path)
     assert (ran.status, ran.err) == (0, ""), ran.out
     assert "\n  ok       hook pre_tool_call " in ran.out
     assert ran.out.endswith("good: 21 passed\n")
 
 
 def test_one_that_does_not_is_told_what_to_do(
-    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
+    sliphook: Sliphook, shop: Workshop, tmp_path: Path
 ) -> None:
-    path = make_plugin(
-        "bad",
-        SUBSCRIBES,
-        ANSWERS.replace("'decision'", "decison").replace('{"decision"', '{"decison"'),
-    )
+    misspelt = ANSWERS.replace("decision", "decison")
+    path = shop.program("bad", hears=["pre_tool_call"], on=misspelt).path
     ran = sliphook("check", path, "--junit", tmp_path / "out.xml")
     assert ran.status == 3
     assert 'came: {"decison":' in ran.out.replace(": ", ":").replace("came:", "came: ")
@@ -45,8 +44,9 @@ def test_one_that_does_not_is_told_what_to_do(
     assert failed.get("name") == "hook pre_tool_call"
 
 
-def test_json(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    ran = sliphook("check", make_plugin("good", SUBSCRIBES, ANSWERS), "--json")
+def test_json(sliphook: Sliphook, shop: Workshop) -> None:
+    good = shop.program("good", hears=["pre_tool_call"], on=ANSWERS)
+    ran = sliphook("check", good.path, "--json")
     report = ran.json()
     assert (report["name"], report["counts"]["passed"], report["counts"]["failed"]) == (
         "good",

@@ -14,13 +14,25 @@ from typing import Any
 
 import pytest
 
-from .conftest import WAIT_S, MakePlugin, Sliphook
+from tests.programs import Workshop, case_of
 
-SUBSCRIBED = "'subscriptions': [{'event': 'pre_tool_call'}]"
+from .conftest import WAIT_S, Sliphook
+
+SUBSCRIBED = {"event": "pre_tool_call"}
 
 
-def answering(answer: object) -> str:
-    return f"if 'id' in m: say(id=m['id'], result={answer!r})"
+def asked(
+    shop: Workshop, body: str, *, name: str = "guard", subscription: Any = SUBSCRIBED, **more: Any
+) -> Path:
+    """A plugin with one subscription; `body` answers its hook `pre_tool_call`."""
+    on = case_of("hook/pre_tool_call", body)
+    return shop.program(name, subscriptions=[subscription], on=on, **more).path
+
+
+def answering(
+    shop: Workshop, answer: object, *, name: str = "guard", subscription: Any = SUBSCRIBED
+) -> Path:
+    return asked(shop, f"return {answer!r}", name=name, subscription=subscription)
 
 
 def the_plugin(report: Any) -> Any:
@@ -28,8 +40,8 @@ def the_plugin(report: Any) -> Any:
     return plugin
 
 
-def test_a_deny_is_reported_whole(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    path = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny", "reason": "not today"}))
+def test_a_deny_is_reported_whole(sliphook: Sliphook, shop: Workshop) -> None:
+    path = answering(shop, {"decision": "deny", "reason": "not today"})
     ran = sliphook(
         "fire", "Pre-Tool-Call", "--payload", '{"tool_name":"deploy"}', "--plugin", path, "--json"
     )
@@ -68,9 +80,9 @@ def test_a_deny_is_reported_whole(sliphook: Sliphook, make_plugin: MakePlugin) -
 
 
 def test_the_payload_may_come_from_a_file_and_arrives_as_it_is(
-    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
+    sliphook: Sliphook, shop: Workshop, tmp_path: Path
 ) -> None:
-    path = make_plugin("echo", SUBSCRIBED, "say(id=m['id'], result={'context': [json.dumps(p)]})")
+    path = asked(shop, "return {'context': [json.dumps(params)]}", name="echo")
     (tmp_path / "payload.json").write_text('{"arguments":{"path":"ü"},"session_id":"s-9"}')
     report = sliphook(
         "fire",
@@ -92,10 +104,12 @@ def test_the_payload_may_come_from_a_file_and_arrives_as_it_is(
     assert sent["timeout_s"] == 7
 
 
-def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    subscribed = "'subscriptions': [{'event': 'pre_tool_call', 'replaces': True}]"
-    path = make_plugin(
-        "polite", subscribed, answering({"replace": {"arguments": {"command": "ls -l"}}})
+def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, shop: Workshop) -> None:
+    path = answering(
+        shop,
+        {"replace": {"arguments": {"command": "ls -l"}}},
+        name="polite",
+        subscription={**SUBSCRIBED, "replaces": True},
     )
     report = sliphook("fire", "pre_tool_call", "--plugin", path, "--json").json()
     assert report["outcome"]["payload"]["arguments"] == {"command": "ls -l"}
@@ -103,13 +117,13 @@ def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: 
 
 
 @pytest.mark.parametrize(
-    ("manifest", "body", "status", "error"),
+    ("subscription", "body", "status", "error"),
     [
-        (SUBSCRIBED, answering(None), "answered", None),
-        ("'subscriptions': [{'event': 'pre_tool_call', 'mode': 'event'}]", "pass", "told", None),
-        ("'subscriptions': [{'event': 'stop'}]", "pass", "not_subscribed", None),
+        (SUBSCRIBED, "return None", "answered", None),
+        ({**SUBSCRIBED, "mode": "event"}, "pass", "told", None),
+        ({"event": "stop"}, "pass", "not_subscribed", None),
         (
-            "'subscriptions': [{'event': 'pre_tool_call', 'match': {'tool_name': 'write_*'}}]",
+            {**SUBSCRIBED, "match": {"tool_name": "write_*"}},
             "pass",
             "not_subscribed",
             None,
@@ -118,15 +132,15 @@ def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: 
         (SUBSCRIBED, "os._exit(3)", "crashed", "3"),
         (
             SUBSCRIBED,
-            "sys.stdout.write('Content-Length: 5\\r\\n\\r\\nhello'); sys.stdout.flush(); time.sleep(60)",
+            r"raw(b'Content-Length: 5\r\n\r\nhello'); time.sleep(60)",
             "protocol_error",
             "hello",
         ),
-        (SUBSCRIBED, answering({"decison": "deny"}), "refused_answer", "decision"),
-        (SUBSCRIBED, answering({"continue_with": "more"}), "refused_answer", "continue_with"),
+        (SUBSCRIBED, "return {'decison': 'deny'}", "refused_answer", "decision"),
+        (SUBSCRIBED, "return {'continue_with': 'more'}", "refused_answer", "continue_with"),
         (
             SUBSCRIBED,
-            "say(id=m['id'], error={'code': -32603, 'message': 'out of paper'})",
+            "send(id=id, error={'code': -32603, 'message': 'out of paper'})\nreturn NOTHING",
             "refused_answer",
             "out of paper",
         ),
@@ -134,13 +148,13 @@ def test_a_replacement_is_in_the_final_payload(sliphook: Sliphook, make_plugin: 
 )
 def test_every_ending_has_its_status(
     sliphook: Sliphook,
-    make_plugin: MakePlugin,
-    manifest: str,
+    shop: Workshop,
+    subscription: dict[str, Any],
     body: str,
     status: str,
     error: str | None,
 ) -> None:
-    path = make_plugin("plugin", manifest, body)
+    path = asked(shop, body, name="plugin", subscription=subscription)
     ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--timeout", "0.3", "--json")
     plugin = the_plugin(ran.json())
     assert plugin["status"] == status
@@ -157,17 +171,26 @@ def test_every_ending_has_its_status(
 
 
 def test_an_event_is_told_and_its_handler_runs_before_the_end(
-    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
+    sliphook: Sliphook, shop: Workshop
 ) -> None:
-    seen = tmp_path / "seen"
-    body = f"time.sleep(0.1); open({str(seen)!r}, 'w').write(p['outcome'])"
-    path = make_plugin("listener", "'subscriptions': [{'event': 'turn_end'}]", body)
+    handler = """
+    def heard(message):
+        time.sleep(0.1)
+        record({"handled": message["params"]["outcome"]})
+    """
+    listener = shop.program("listener", hears=["turn_end"], before=handler)
     ran = sliphook(
-        "fire", "turn_end", "--payload", '{"outcome":"interrupted"}', "--plugin", path, "--json"
+        "fire",
+        "turn_end",
+        "--payload",
+        '{"outcome":"interrupted"}',
+        "--plugin",
+        listener.path,
+        "--json",
     )
     assert ran.status == 0
     assert the_plugin(ran.json())["status"] == "told"
-    assert seen.read_text() == "interrupted"
+    assert {"handled": "interrupted"} in listener.messages()
 
 
 def not_executable(path: Path) -> None:
@@ -198,9 +221,9 @@ def is_missing(path: Path) -> None:
     ],
 )
 def test_a_plugin_that_does_not_start_says_why_and_the_other_is_fired(
-    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path, make: Any, words: str
+    sliphook: Sliphook, shop: Workshop, tmp_path: Path, make: Any, words: str
 ) -> None:
-    good = make_plugin("good", SUBSCRIBED, answering(None))
+    good = answering(shop, None, name="good")
     bad = tmp_path / "bad-plugin"
     make(bad)
     ran = sliphook("fire", "pre_tool_call", "--plugin", bad, "--plugin", good, "--json")
@@ -214,11 +237,9 @@ def test_a_plugin_that_does_not_start_says_why_and_the_other_is_fired(
     assert "Traceback" not in ran.err
 
 
-def test_people_read_a_few_lines(sliphook: Sliphook, make_plugin: MakePlugin) -> None:
-    guard = make_plugin(
-        "guard", SUBSCRIBED, answering({"decision": "deny", "reason": "not\n\x1b[2Jtoday"})
-    )
-    quiet = make_plugin("quiet", "'subscriptions': []")
+def test_people_read_a_few_lines(sliphook: Sliphook, shop: Workshop) -> None:
+    guard = answering(shop, {"decision": "deny", "reason": "not\n\x1b[2Jtoday"})
+    quiet = shop.program("quiet").path
     ran = sliphook("fire", "pre_tool_call", "--plugin", guard, "--plugin", quiet)
     assert (ran.status, ran.err) == (0, "")
     event, first, second, outcome, because = ran.out.splitlines()
@@ -231,12 +252,10 @@ def test_people_read_a_few_lines(sliphook: Sliphook, make_plugin: MakePlugin) ->
 
 
 def test_what_the_plugin_has_to_say_is_shown_beside_the_report(
-    sliphook: Sliphook, make_plugin: MakePlugin
+    sliphook: Sliphook, shop: Workshop
 ) -> None:
-    body = "say(method='host/log', params={'level': 'info', 'message': 'thinking'}); " + answering(
-        None
-    ).removeprefix("if 'id' in m: ")
-    path = make_plugin("guard", SUBSCRIBED, body)
+    body = "send(method='host/log', params={'level': 'info', 'message': 'thinking'})\nreturn None"
+    path = asked(shop, body)
     ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--json")
     assert ran.status == 0
     assert "guard: info: thinking\n" in ran.err
@@ -244,18 +263,16 @@ def test_what_the_plugin_has_to_say_is_shown_beside_the_report(
 
 
 def test_the_last_words_of_a_plugin_that_crashed_are_shown(
-    sliphook: Sliphook, make_plugin: MakePlugin
+    sliphook: Sliphook, shop: Workshop
 ) -> None:
-    path = make_plugin("guard", SUBSCRIBED, "raise RuntimeError('no paper')")
+    path = asked(shop, "raise RuntimeError('no paper')")
     ran = sliphook("fire", "pre_tool_call", "--plugin", path)
     assert ran.status == 3
     assert "RuntimeError: no paper" in ran.err
 
 
-def test_the_trace_is_shown_and_written(
-    sliphook: Sliphook, make_plugin: MakePlugin, tmp_path: Path
-) -> None:
-    path = make_plugin("guard", SUBSCRIBED, answering({"decision": "deny"}))
+def test_the_trace_is_shown_and_written(sliphook: Sliphook, shop: Workshop, tmp_path: Path) -> None:
+    path = answering(shop, {"decision": "deny"})
     ran = sliphook(
         "fire",
         "pre_tool_call",
@@ -292,10 +309,8 @@ def test_the_trace_is_shown_and_written(
     assert {"spawn", "exit"} <= {record["kind"] for record in records}
 
 
-def test_a_trace_file_that_cannot_be_written_is_told(
-    sliphook: Sliphook, make_plugin: MakePlugin
-) -> None:
-    path = make_plugin("guard", SUBSCRIBED, answering(None))
+def test_a_trace_file_that_cannot_be_written_is_told(sliphook: Sliphook, shop: Workshop) -> None:
+    path = answering(shop, None)
     ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--trace-file", "/nonesuch/trace")
     assert ran == (
         1,
@@ -304,12 +319,10 @@ def test_a_trace_file_that_cannot_be_written_is_told(
     )
 
 
-def test_a_full_trace_file_costs_the_trace_alone(
-    sliphook: Sliphook, make_plugin: MakePlugin
-) -> None:
+def test_a_full_trace_file_costs_the_trace_alone(sliphook: Sliphook, shop: Workshop) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("only Linux has a device that is always full")
-    path = make_plugin("guard", SUBSCRIBED, answering(None))
+    path = answering(shop, None)
     ran = sliphook("fire", "pre_tool_call", "--plugin", path, "--trace-file", "/dev/full")
     assert ran.status == 0
     assert "sliphook: the trace in /dev/full is not complete: " in ran.err
@@ -328,18 +341,14 @@ def is_alive(pid: int) -> bool:
     "signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT]]
 )
 def test_a_signal_ends_it_and_leaves_no_plugin_behind(
-    make_plugin: MakePlugin, tmp_path: Path, signals: list[signal.Signals]
+    shop: Workshop, signals: list[signal.Signals]
 ) -> None:
     stubborn = len(signals) == 2
-    ready = tmp_path / "ready"
+    ready = shop.flag("ready")
     os.mkfifo(ready)
-    ignoring = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)" if stubborn else ""
-    path = make_plugin(
-        "slow",
-        SUBSCRIBED,
-        f"open({str(ready)!r}, 'w').write(str(os.getpid())); time.sleep(60)",
-        before=ignoring,
-    )
+    ignoring = "signal.signal(signal.SIGTERM, signal.SIG_IGN)" if stubborn else ""
+    hangs = "open(flag('ready'), 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    path = asked(shop, hangs, name="slow", before=ignoring)
     command = [
         sys.executable,
         "-m",
