@@ -23,19 +23,19 @@ def test_the_oldest_comes_first() -> None:
 
 def test_a_backlog_that_moves_is_not_spread() -> None:
     backlog = backlog_of(20)
-    assert backlog.watch(100.0)
+    assert backlog.begin_watch(100.0)
     for _ in range(8):
         backlog.take()
-    backlog.watched(100.003)
+    backlog.end_watch(100.003)
     assert not backlog.spread
 
 
 def test_a_backlog_that_hardly_moves_is_spread_until_it_is_empty() -> None:
     backlog = backlog_of(10)
-    assert backlog.watch(100.0)
+    assert backlog.begin_watch(100.0)
     for _ in range(7):
         backlog.take()
-    backlog.watched(100.003)
+    backlog.end_watch(100.003)
     assert backlog.spread
     backlog.take()
     backlog.append(10)
@@ -50,68 +50,68 @@ def test_what_began_before_the_watch_does_not_count() -> None:
     backlog = backlog_of(20)
     for _ in range(10):
         backlog.take()
-    assert backlog.watch(100.0)
-    backlog.watched(100.003)
+    assert backlog.begin_watch(100.0)
+    backlog.end_watch(100.003)
     assert backlog.spread
 
 
 def test_who_is_woken_early_leaves_the_judgement_to_the_next_who_watches() -> None:
     """Else a message every millisecond would put it off for ever."""
     backlog = backlog_of(2)
-    assert backlog.watch(100.0)
-    backlog.watched(100.001)
+    assert backlog.begin_watch(100.0)
+    backlog.end_watch(100.001)
     assert not backlog.spread
-    assert backlog.watch(100.001)
-    backlog.watched(100.0025)
+    assert backlog.begin_watch(100.001)
+    backlog.end_watch(100.0025)
     assert backlog.spread
 
 
 def test_what_was_seen_of_a_backlog_counts_not_for_the_next() -> None:
     backlog = backlog_of(1)
-    assert backlog.watch(100.0)
+    assert backlog.begin_watch(100.0)
     backlog.take()
     backlog.append(1)
-    backlog.watched(100.003)
+    backlog.end_watch(100.003)
     assert not backlog.spread
-    assert backlog.watch(100.003)
-    backlog.watched(100.004)
+    assert backlog.begin_watch(100.003)
+    backlog.end_watch(100.004)
     assert not backlog.spread
 
 
 def test_a_spread_backlog_stays_so_whatever_is_seen_of_it() -> None:
     backlog = backlog_of(20)
-    assert backlog.watch(100.0)
+    assert backlog.begin_watch(100.0)
     backlog.spread = True  # an event has come
     for _ in range(10):
         backlog.take()
-    backlog.watched(100.003)
+    backlog.end_watch(100.003)
     assert backlog.spread
 
 
 def test_nothing_is_spread_that_has_become_empty_meanwhile() -> None:
     backlog = backlog_of(1)
-    assert backlog.watch(100.0)
+    assert backlog.begin_watch(100.0)
     backlog.take()
-    backlog.watched(100.003)
+    backlog.end_watch(100.003)
     assert not backlog.spread
 
 
 def test_one_watches() -> None:
     backlog = backlog_of(2)
-    assert backlog.needs_another()
-    assert backlog.watch(100.0)
-    assert not backlog.needs_another()
-    assert not backlog.watch(100.0)
-    backlog.watched(100.001)
-    assert backlog.needs_another()
-    assert backlog.watch(100.001)
+    assert backlog.needs_thread()
+    assert backlog.begin_watch(100.0)
+    assert not backlog.needs_thread()
+    assert not backlog.begin_watch(100.0)
+    backlog.end_watch(100.001)
+    assert backlog.needs_thread()
+    assert backlog.begin_watch(100.001)
 
 
 def test_nobody_watches_what_is_empty_or_spread() -> None:
     backlog = backlog_of(0)
-    assert not backlog.watch(100.0)
-    assert not backlog.needs_another()
+    assert not backlog.begin_watch(100.0)
+    assert not backlog.needs_thread()
     backlog.extend([1, 2])
     backlog.spread = True
-    assert not backlog.watch(100.0)
-    assert backlog.needs_another()  # for the rest itself
+    assert not backlog.begin_watch(100.0)
+    assert backlog.needs_thread()  # for the rest itself

@@ -18,7 +18,8 @@ from sliphook_sdk.registration.answers import deny
 from sliphook_sdk.registration.tools import Tool
 from sliphook_sdk.service import Invocation, Service
 from sliphook_sdk.wire.call import Call
-from sliphook_sdk.wire.rpc import Later, LaterByEndpoint, Peer
+from sliphook_sdk.wire.replies import DeferredReply
+from sliphook_sdk.wire.rpc import EndpointReply, Peer
 
 Handler = Callable[[Peer, Call], Any]
 
@@ -75,10 +76,10 @@ def cancelled_meanwhile(value: Any) -> Handler:
 def both_ways(handler: Handler) -> list[tuple[Peer, list[bytes]]]:
     """Two plugins with the same handler: past Endpoint and through it."""
     ways: list[tuple[Peer, list[bytes]]] = []
-    for directly in (True, False):
+    for direct in (True, False):
         written: list[bytes] = []
         peer = Peer(written.append)
-        peer.handle("hook/stop", partial(handler, peer), directly=directly)
+        peer.handle("hook/stop", partial(handler, peer), direct=direct)
         ways.append((peer, written))
     return ways
 
@@ -164,10 +165,10 @@ def test_a_handler_that_ends_at_once(handler: Handler, bodies: list[str]) -> Non
 )
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_handler_that_answers_later(outcome: Any, body: str, cancelled: bool) -> None:
-    answers: list[Later | LaterByEndpoint] = []
+    answers: list[DeferredReply | EndpointReply] = []
 
-    def handler(peer: Peer, call: Call) -> Later | LaterByEndpoint:
-        answers.append(peer.later(call))
+    def handler(peer: Peer, call: Call) -> DeferredReply | EndpointReply:
+        answers.append(peer.defer(call))
         return answers[-1]
 
     for peer, written in both_ways(handler):
@@ -180,7 +181,7 @@ def test_a_handler_that_answers_later(outcome: Any, body: str, cancelled: bool) 
         else:
             answers[-1].answer(outcome)
         assert written == [frame((CANCELLED if cancelled else body).encode())]
-    assert [type(answer) for answer in answers] == [Later, LaterByEndpoint]
+    assert [type(answer) for answer in answers] == [DeferredReply, EndpointReply]
 
 
 def test_what_was_cancelled_before_it_began_is_not_begun() -> None:

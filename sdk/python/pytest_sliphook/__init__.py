@@ -1,7 +1,7 @@
-"""The fixture `plugin_harness` for pytest, which finds it by itself where `sliphook-sdk` is installed.
+"""The fixture `plugin_harness`; pytest finds it if `sliphook-sdk` is installed.
 
-It lies beside the SDK, not inside, so that a run of pytest which does not ask for it imports
-nothing of the SDK.
+This package is beside the SDK, not inside, so that a run of pytest that does not use the fixture
+imports nothing of the SDK.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 def plugin_harness(
     tmp_path: os.PathLike[str], request: pytest.FixtureRequest
 ) -> Callable[..., Harness]:
-    """Makes a `sliphook_sdk.testing.Harness` of a plugin: the object, or the path of its file, from the folder of the test.
+    """Creates a `sliphook_sdk.testing.Harness` for a plugin.
 
-    The options are those of `Harness`; `data_dir` is the test's `tmp_path` where it is left out.
+    The plugin is a `Plugin`, or the path of its file, relative to the folder of the test. The
+    options are those of `Harness`; without `data_dir` it is the test's `tmp_path`.
 
     Example:
         ```python
         def test_trees_stay(plugin_harness):
-            answer = plugin_harness("guard.py").fire("pre_tool_call", tool_name="shell", arguments={"command": "rm -rf /"})
+            answer = plugin_harness("guard.py").fire(
+                "pre_tool_call", tool_name="shell", arguments={"command": "rm -rf /"}
+            )
             assert answer.decision == "deny"
         ```
     """

@@ -12,8 +12,8 @@
     if __name__ == "__main__":
         plugin.run()
 
-What handlers get is in `sliphook_sdk.protocol.payloads`; how they are tried without a process in
-`sliphook_sdk.testing`.
+The payloads of handlers are in `sliphook_sdk.protocol.payloads`; `sliphook_sdk.testing` tests a
+plugin without a process.
 """
 
 from __future__ import annotations

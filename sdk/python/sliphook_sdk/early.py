@@ -1,16 +1,16 @@
-"""Keep what is printed before `plugin.run()` away from the host: import this module first, in the plugin's own file.
+"""Protect the standard streams before `plugin.run()`: import this first in the plugin's file.
 
     #!/usr/bin/env python3
     import sliphook_sdk.early  # first: the imports below print
     import talkative
 
-`plugin.run()` protects the standard streams too, but only from then on. The host puts what came
-before into the plugin's log, up to 64 KiB in a row, so this is for plugins whose imports print more
-than that, print what looks like a message, or start programs that read standard input.
+`plugin.run()` protects the streams too, but only from then on. The host writes earlier output into
+the plugin's log, up to 64 KiB in a row. So this module is for plugins whose imports print more than
+that, print what looks like a message, or start programs that read standard input.
 
-It does something only where the file that imports it is the program that the host has started:
-standard input and output are pipes or sockets, there are no arguments, and that file is `__main__`.
-A test that imports the plugin keeps its streams.
+It does nothing unless the importing file is the program that the host has started: standard input
+and output are pipes or sockets, there are no arguments, and the file is `__main__`. A test that
+imports the plugin keeps its streams.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _is_for_a_host() -> bool:
 
 
 def _importer() -> str | None:
-    """The name of the module that holds the import statement: the first frame that is not the import system's own."""
+    """The module that imports this one: the first frame outside of the import system."""
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and (
         frame.f_globals.get("__name__") == __name__ or "importlib" in frame.f_code.co_filename

@@ -1,32 +1,31 @@
-"""What the SDK raises, and whose fault each is."""
+"""The exceptions of the SDK, and who is at fault."""
 
 from __future__ import annotations
 
 
 class RegistrationError(Exception):
-    """The author's: a decorator was used wrongly.
+    """A decorator was used wrongly; the author's fault.
 
-    Raised while the plugin is imported, with the file and line of the handler.
+    Raised while the plugin is imported. The message has the handler's file and line.
     """
 
 
 class AnswerError(Exception):
-    """The author's: a handler returned something that is not allowed there.
+    """A handler returned something that is not allowed; the author's fault.
 
-    The message names what is.
+    The message says what is allowed.
     """
 
 
 class ToolError(Exception):
-    """A tool's own way to fail: the model reads the message as it is, and no traceback is logged."""
+    """Raised by a tool to fail: the model reads the message, and no traceback is logged."""
 
 
 class HostRefused(Exception):
-    """The host did not do what the plugin asked for.
+    """The host answered a request of the plugin with an error.
 
     Attributes:
-        code: the code of the protocol, one of `sliphook_sdk.protocol.ErrorCode` or another of
-            JSON-RPC's.
+        code: a code of `sliphook_sdk.protocol.ErrorCode`, or another code of JSON-RPC.
         message: the host's reason.
     """
 
@@ -37,16 +36,14 @@ class HostRefused(Exception):
 
 
 class Cancelled(BaseException):
-    """Raised by `ctx.raise_if_cancelled()`: the host does not want this answer any more.
+    """Raised by `ctx.raise_if_cancelled()`: the host has withdrawn the request. Do not catch it.
 
-    Let it through.
-
-    It is no `Exception`, so a handler that catches these does not hold it up.
+    It is not an `Exception`, so `except Exception` in a handler does not stop it.
     """
 
 
 class RpcError(Exception):
-    """What a request is answered with where it has no result.
+    """The error with which the plugin answers a request.
 
     Attributes:
         code: the code on the wire.
@@ -60,7 +57,7 @@ class RpcError(Exception):
 
 
 def text_of(exc: BaseException) -> str:
-    """What an exception says; nothing where that fails too, as an author's `__str__` may."""
+    """The text of an exception; empty if its `__str__` raises."""
     try:
         return str(exc)
     except Exception:

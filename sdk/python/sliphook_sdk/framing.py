@@ -1,6 +1,6 @@
-"""Where one message ends and the next begins: how both sides write, and how the plugin's side reads.
+"""Where a message ends: how both sides write, and how the plugin reads.
 
-Nothing here knows JSON, and nothing waits: bytes in, bodies out.
+Bytes in, bodies out: nothing here decodes JSON or waits.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _BLANK: Final = b" \t\r\n"
 
 
 class FramingError(Exception):
-    """What came is no stream of messages; where the next one begins cannot be known.
+    """The input is not a stream of messages, and the next message cannot be found.
 
-    The fault is the writer's.
+    The writer is at fault.
 
     Attributes:
-        why: What is wrong, a sentence for people.
-        excerpt: The bytes in question, escaped and cut; may be empty.
+        why: what is wrong, for people.
+        excerpt: the bytes in question, escaped and cut; may be empty.
     """
 
     def __init__(self, why: str, excerpt: str = "") -> None:
@@ -30,49 +30,44 @@ class FramingError(Exception):
 
 
 def frame(body: bytes) -> bytes:
-    r"""Give one message as it is written to the stream, by either side.
+    r"""One message as either side writes it to the stream.
 
-    The length counts the newline that follows the body. JSON may end in white space, so a reader of
-    headers takes the newline as part of the body, and a reader of lines finds the body on a line of
-    its own.
+    The length includes the newline after the body. JSON may end in white space, so a reader by
+    headers takes the newline as part of the body, and a reader by lines gets the body as one line.
 
     Args:
-        body: Compact JSON without a raw newline.
+        body: compact JSON without a raw newline.
     """
     return b"Content-Length: %d\r\n\r\n%b\n" % (len(body) + 1, body)
 
 
 class FrameSplitter:
-    """Splits what the host writes into bodies.
+    """Splits the host's bytes into bodies.
 
-    The host is well-formed, so anything else is an error at once.
-
-    A line that starts with `{` is a body too, and blank space between messages is skipped: so an
-    author can run a plugin by hand and type or paste messages. There is no limit of size; the host
-    keeps to its own.
+    The host frames correctly, so anything else is an error at once. A line that starts with `{` is
+    a body too, and white space between messages is skipped, so that an author can type or paste
+    messages. Sizes are not limited here; the host keeps its own limit.
     """
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._scanned = 0  # bytes of a line that are known to hold no newline
-        self._need = 1  # below this many bytes there is nothing to find
+        self._scanned = 0  # bytes of a line already searched for its newline
+        self._need = 1  # bytes that the next message takes at least
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take what was read and give the bodies that are now complete.
+        """Take what was read, and return the bodies that are now complete.
 
-        A body keeps the newline that its length counts; JSON decoders skip it.
+        A body keeps the newline that its length includes; JSON decoders skip it.
 
         Raises:
-            FramingError: This is no header of the host and no line of JSON. Nothing can be fed
-                after it.
+            FramingError: the input is neither a header of the host nor a line of JSON. The splitter
+                cannot be used after it.
         """
         buffer = self._buffer
         if not buffer:
             head, _, body = data.partition(_END_OF_HEADER)
-            if head == b"%b%d" % (
-                _LENGTH,
-                len(body),
-            ):  # one whole message and no more: the usual case
+            # the fast path: one read is usually one whole message
+            if head == b"%b%d" % (_LENGTH, len(body)):
                 return [body]
         buffer += data
         bodies: list[bytes] = []
@@ -105,7 +100,7 @@ class FrameSplitter:
 
 
 def _header(buffer: bytearray, at: int) -> tuple[int, int] | None:
-    """Read the header at `at`: where its body starts and ends, or None while the header is not complete."""
+    """Where the body after the header at `at` starts and ends; None if the header is incomplete."""
     end = buffer.find(_END_OF_HEADER, at, at + _MAX_HEADER)
     if end >= 0:
         head = bytes(buffer[at:end])

@@ -1,4 +1,4 @@
-"""The author's face: a `Plugin`, and decorators that say what its functions are for."""
+"""A `Plugin`, and the decorators that register its functions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, get_args, ove
 
 import msgspec
 
-from .errors import HostRefused, RegistrationError
+from .errors import RegistrationError
 from .protocol import (
     CATALOGUE,
     NAME_PATTERNS,
     EnvWant,
-    ErrorCode,
     Kind,
     Manifest,
     OnFailure,
@@ -21,27 +20,31 @@ from .protocol import (
     limits,
 )
 from .registration.handlers import CommandHandler, HookHandler
+from .registration.subscriptions import check_reachable, subscriptions_of
 from .registration.tools import Tool
 from .runtime.sessions import Sessions, StateT
+from .runtime.state import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from .registration.tools import ToolFunction
-    from .service import Service
+    from .runtime.state import Runtime
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
+NamedT = TypeVar("NamedT", Tool, CommandHandler)
 
 
 class Plugin(Generic[StateT]):
-    """A plugin: functions, and what the host must know about them.
+    """A plugin: its functions, and what the host must know about them.
 
     Attributes:
-        name: its name.
-        sessions: the state of each session, where `sessions=` was given.
-        hooks: its handlers of hooks and events, in the order of their definition.
-        tools: its tools of the manifest by their names.
-        commands: its slash commands by their names.
+        name: the plugin's name.
+        uses: the grants that it asks for.
+        sessions: the state of each session, if `sessions=` was given.
+        hooks: the handlers of hooks and events, in the order of their definition.
+        tools: the tools of the manifest by their names.
+        commands: the slash commands by their names.
     """
 
     def __init__(
@@ -56,22 +59,22 @@ class Plugin(Generic[StateT]):
         sessions: Callable[[], StateT] | None = None,
         disabled: str | None = None,
     ) -> None:
-        """Name the plugin.
+        """Create a plugin that has no handlers yet.
 
         Args:
             name: `[a-z0-9][a-z0-9_-]{0,63}`.
             version: the plugin's own version.
             description: one line for people.
-            uses: what it asks of the host: `notify`, `tools`, `inject`, `interrupt`. The user must
-                grant it.
-            env: environment variables that it wants; a bare name is one that it can do without.
-            config: a Struct of the user's settings; handlers find them typed as `ctx.config`.
-            sessions: makes the state of one session (`dict`, or a class of yours), for
+            uses: the requests that it makes to the host: `notify`, `tools`, `inject`, `interrupt`.
+                The user must grant them.
+            env: environment variables that it wants; one given as a bare name is not required.
+            config: a Struct for the user's settings; handlers have them as `ctx.config`.
+            sessions: creates the state of one session (`dict`, or your own class), for
                 `plugin.sessions`.
-            disabled: why the plugin shall be left out today; the user reads it.
+            disabled: if given, the plugin does not take part; the user reads the reason.
 
         Raises:
-            RegistrationError: the name or a use is none.
+            RegistrationError: the name is not allowed, or a use does not exist.
         """
         if not re.fullmatch(NAME_PATTERNS["plugin"], name):
             raise RegistrationError(
@@ -79,24 +82,23 @@ class Plugin(Generic[StateT]):
             )
         for use in uses:
             if use not in get_args(Uses):
+                known = ", ".join(get_args(Uses))
                 raise RegistrationError(
-                    f"the plugin {name} uses {use!r}, which is not among {', '.join(get_args(Uses))}"
+                    f"the plugin {name} uses {use!r}, which is not among {known}"
                 )
         self.name = name
+        self.uses = tuple(uses)
         self.sessions: Sessions[StateT] = Sessions(sessions)
         self.hooks: list[HookHandler] = []
         self.tools: dict[str, Tool] = {}
         self.commands: dict[str, CommandHandler] = {}
         self._version = version
         self._description = description
-        self._uses = tuple(uses)
         self._env = [EnvWant(name=want) if isinstance(want, str) else want for want in env]
         self._config = config
         self._disabled = disabled
         self._ends_sessions = sessions is not None or "tools" in uses
-        self._service: Service | None = None
-
-    # -- decorators
+        self._runtime: Runtime | None = None
 
     def hook(
         self,
@@ -111,23 +113,26 @@ class Plugin(Generic[StateT]):
         subagents: bool | None = None,
         optional: bool = False,
     ) -> Callable[[FunctionT], FunctionT]:
-        """Let the function be asked: `(payload, *, ctx) -> Answer | None`, sync or async; `ctx` may be left out.
+        """Register a function that answers a hook: `(payload, *, ctx) -> Answer | None`.
+
+        It may be an `async def`, and `ctx` may be left out.
 
         Args:
             name: the hook, such as `pre_tool_call`.
-            match: fields of the payload with patterns (`*` and `?`) or lists of them; only what
-                fits all of them is asked about.
+            match: fields of the payload, each with a pattern (`*` and `?`) or a list of patterns;
+                the function is asked only if all fields fit.
             timeout_s: seconds to answer, 0.05 to 600; 5 if None.
-            on_failure: `closed`: a failed answer denies; `open`: it abstains; None is the hook's
-                own.
-            priority: high is asked first.
+            on_failure: `closed`: a failed answer denies; `open`: it abstains; if None, the hook's
+                default.
+            priority: plugins with a high priority are asked first.
             replaces: the answers may `replace` and `substitute`.
             include: heavy fields of the payload to fill in.
-            subagents: child agents too; None is the hook's own.
-            optional: no error where the host does not know the hook.
+            subagents: ask for child agents too; if None, the hook's default.
+            optional: if the host does not know the hook, it is no error.
 
         Raises:
-            RegistrationError: something of this cannot be; the message has the handler's line.
+            RegistrationError: an argument or the function is not allowed; the message has the
+                function's file and line.
         """
         subscription = Subscription(
             event=name,
@@ -151,23 +156,23 @@ class Plugin(Generic[StateT]):
         subagents: bool | None = None,
         optional: bool = False,
     ) -> Callable[[FunctionT], FunctionT]:
-        """Let the function be told: `(payload, *, ctx)`, sync or async; `ctx` may be left out.
+        """Register a function that is told of an event: `(payload, *, ctx)`.
 
-        What it returns is nobody's.
-
-        Several functions may be told of one event. They run one after the other, in the order of
-        the messages.
+        It may be an `async def`, and `ctx` may be left out. Its return value is ignored. Several
+        functions may be told of one event. All such functions run one after the other, in the order
+        of the messages.
 
         Args:
-            name: an event, such as `turn_end`, or a hook that the plugin wants to hear of but not
-                to answer.
+            name: an event, such as `turn_end`, or a hook that the plugin observes without
+                answering it.
             match: as in `hook`.
             include: as in `hook`.
             subagents: as in `hook`.
             optional: as in `hook`.
 
         Raises:
-            RegistrationError: something of this cannot be; the message has the handler's line.
+            RegistrationError: an argument or the function is not allowed; the message has the
+                function's file and line.
         """
         entry = CATALOGUE.get(name)
         subscription = Subscription(
@@ -205,18 +210,13 @@ class Plugin(Generic[StateT]):
         timeout_s: float | None = None,
         schema: dict[str, Any] | None = None,
     ) -> FunctionT | Callable[[FunctionT], FunctionT]:
-        """Offer the function to the model. The arguments and `Raises` are those of `Tool`."""
+        """Register a function as a tool of the model. See `Tool` for arguments and exceptions."""
 
         def register(function: FunctionT) -> FunctionT:
             tool = Tool(
                 function, name=name, description=description, timeout_s=timeout_s, schema=schema
             )
-            other = self.tools.get(tool.spec.name)
-            if other is not None:
-                raise tool.wrong(
-                    f"cannot be the tool {tool.spec.name!r}: {other.name}() at {other.where} is"
-                )
-            self.tools[tool.spec.name] = tool
+            _add(self.tools, tool, "tool")
             return function
 
         return register if function is None else register(function)
@@ -237,156 +237,112 @@ class Plugin(Generic[StateT]):
         name: str | None = None,
         description: str | None = None,
     ) -> FunctionT | Callable[[FunctionT], FunctionT]:
-        """Make the function a slash command: `(arguments: str, *, ctx) -> str`, sync or async; `ctx` may be left out.
+        """Register a function as a slash command: `(arguments: str, *, ctx) -> str`.
+
+        It may be an `async def`, and `ctx` may be left out.
 
         Args:
             function: the function.
-            name: what the user types behind the slash; the function's name if None.
+            name: the command's name, without the slash; the function's name if None.
             description: one line for `/help`; the docstring's first paragraph if None.
 
         Raises:
-            RegistrationError: something of this cannot be; the message has the handler's line.
+            RegistrationError: the name or the function is not allowed; the message has the
+                function's file and line.
         """
 
         def register(function: FunctionT) -> FunctionT:
-            handler = CommandHandler(function, name, description)
-            other = self.commands.get(handler.spec.name)
-            if other is not None:
-                raise handler.wrong(
-                    f"cannot be the command {handler.spec.name!r}: {other.name}() at {other.where} is"
-                )
-            self.commands[handler.spec.name] = handler
+            _add(self.commands, CommandHandler(function, name, description), "command")
             return function
 
         return register if function is None else register(function)
 
-    # -- what comes of them
-
     def manifest(self, *, disabled: str | None = None) -> Manifest:
-        """What the host is told.
+        """What the plugin declares to the host.
 
         Args:
-            disabled: why the plugin shall be left out, where it has just turned out; else what the
-                constructor was given.
+            disabled: a reason not to take part that was found at the start; if None, the one given
+                to the constructor.
         """
         return Manifest(
             protocol_version=limits.PROTOCOL_VERSIONS[-1],
             name=self.name,
             version=self._version,
             description=self._description,
-            subscriptions=self._subscriptions() or None,
+            subscriptions=subscriptions_of(self.hooks, session_end=self._ends_sessions) or None,
             tools=[tool.spec for tool in self.tools.values()] or None,
             commands=[command.spec for command in self.commands.values()] or None,
-            uses=list(self._uses) or None,
+            uses=list(self.uses) or None,
             env=self._env or None,
             config_schema=None if self._config is None else msgspec.json.schema(self._config),
             disabled=disabled or self._disabled,
         )
 
     def read_config(self, config: dict[str, Any]) -> Any:
-        """The user's settings as the author's Struct, or as they are where there is none.
+        """The user's settings as the author's Struct, or unchanged if there is none.
 
         Raises:
-            msgspec.ValidationError: they do not fit.
+            msgspec.ValidationError: the settings do not fit the Struct.
         """
         return config if self._config is None else msgspec.convert(config, self._config)
 
     @property
     def is_async(self) -> bool:
-        """Any of the handlers is an `async def`."""
+        """True if any handler is an `async def`."""
         handlers = (*self.hooks, *self.tools.values(), *self.commands.values())
         return any(handler.is_async for handler in handlers)
-
-    def require(self, grant: Uses) -> None:
-        """Check that the plugin has asked for a grant.
-
-        Raises:
-            HostRefused: it has not; the host would say the same, but not how to mend it.
-        """
-        if grant not in self._uses:
-            raise HostRefused(
-                ErrorCode.NOT_GRANTED,
-                f"the plugin does not ask for it: Plugin(..., uses=[{grant!r}])",
-            )
 
     def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
     ) -> None:
-        """Replace the plugin's tools of one session, or of all where `session_id` is None.
+        """Replace the plugin's tools of one session, or of all if `session_id` is None.
 
         Needs `uses=["tools"]`.
 
-        It blocks until the host has answered, from any thread; in an `async def` await
-        `ctx.set_tools` instead.
+        It blocks until the host has answered, and may be called in any thread. In an `async def`
+        await `ctx.set_tools` instead.
 
         Args:
-            tools: functions, or `Tool`s where a function alone does not say enough. All of them or
-                none take effect.
-            session_id: the session that they belong to; they go with it.
+            tools: functions, or `Tool`s to give more than the function says. Either all of them
+                take effect or none.
+            session_id: the session that they belong to; they are removed when it ends.
 
         Raises:
             HostRefused: it is not granted, or a name is taken; the old tools stay.
             RuntimeError: the plugin does not run.
         """
-        self.require("tools")
-        if self._service is None:
+        require(self.uses, "tools")
+        if self._runtime is None:
             raise RuntimeError(
                 "set_tools() is for a plugin that runs; before that, use the decorator `tool`"
             )
-        self._service.set_tools(tools, session_id)
+        self._runtime.set_tools(tools, session_id)
 
-    def attach(self, service: Service) -> None:
-        """A service works for the plugin from now on."""
-        self._service = service
+    def attach(self, runtime: Runtime) -> None:
+        """Connect the plugin with its state while it runs."""
+        self._runtime = runtime
 
     def run(self) -> NoReturn:
-        """Serve the host on standard input and output until it says `exit`. Never returns."""
-        from .run import run  # what serving needs is not needed to import a plugin
+        """Serve the host on standard input and output until it sends `exit`. Never returns."""
+        from .run import run  # importing a plugin does not need what serving needs
 
         run(self)
-
-    # -- inside
 
     def _subscriber(
         self, subscription: Subscription, kind: Kind
     ) -> Callable[[FunctionT], FunctionT]:
         def register(function: FunctionT) -> FunctionT:
             handler = HookHandler(function, subscription, kind)
-            for other in self.hooks:
-                if (
-                    other.asked
-                    and handler.asked
-                    and other.entry is handler.entry
-                    and other.covers(handler)
-                ):
-                    raise handler.wrong(
-                        f"would never be asked: {other.name}() at {other.where} takes every {handler.entry.name}"
-                    )
+            check_reachable(handler, self.hooks)
             self.hooks.append(handler)
             return function
 
         return register
 
-    def _subscriptions(self) -> list[Subscription]:
-        found: list[Subscription] = []
-        for handler in self.hooks:
-            subscription = handler.subscription
-            if not handler.asked:
-                # one message tells all handlers of the event, so it must hold what any of them
-                # wants
-                wanted = {
-                    field
-                    for other in self.hooks
-                    if other.entry is handler.entry and not other.asked
-                    for field in other.subscription.include or ()
-                }
-                subscription = msgspec.structs.replace(subscription, include=sorted(wanted) or None)
-            if subscription not in found:
-                found.append(subscription)
-        if self._ends_sessions and not any(_hears_every_end(handler) for handler in self.hooks):
-            found.append(Subscription(event="session_end"))
-        return found
 
-
-def _hears_every_end(handler: HookHandler) -> bool:
-    return handler.entry.name == "session_end" and not handler.subscription.match
+def _add(known: dict[str, NamedT], handler: NamedT, kind: str) -> None:
+    name = handler.spec.name
+    if name in known:
+        other = known[name]
+        raise handler.wrong(f"cannot be the {kind} {name!r}: {other.name}() at {other.where} is")
+    known[name] = handler

@@ -1,4 +1,4 @@
-"""A plugin's process from its first moment to its last."""
+"""A plugin's process from its start to its end."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from .process.streams import Output, take_over
 
 if TYPE_CHECKING:
-    from .engine.engine import Engine
+    from .engine.base import Engine
     from .plugin import Plugin
 
 
 def run(plugin: Plugin[Any]) -> NoReturn:
-    """Serve the host on standard input and output, or explain the plugin where a person has started it."""
+    """Serve the host on standard input and output; explain the plugin if a person starts it."""
     if sys.argv[1:] or os.isatty(0):
         sys.stderr.write(explain(plugin, sys.argv[0]))
         sys.exit(2)
@@ -24,10 +24,11 @@ def run(plugin: Plugin[Any]) -> NoReturn:
         incoming, outgoing = take_over()
     except OSError as exc:
         sys.stderr.write(
-            f"{plugin.name}: standard input and output must be open, they are the way to the host: {exc}\n"
+            f"{plugin.name}: standard input and output must be open, "
+            f"they are the way to the host: {exc}\n"
         )
         sys.exit(2)
-    # Endpoint and the engines are not needed before, and an engine only where it serves
+    # imported here to start fast: the engines and Endpoint are needed only now
     from .process.exit import end_process
     from .runtime.log import send_logging
 
@@ -51,10 +52,11 @@ def _engine(plugin: Plugin[Any], incoming: int, output: Output) -> Engine:
 
 
 def explain(plugin: Plugin[Any], path: str) -> str:
-    """What a person reads who starts the plugin by hand."""
+    """The text for a person who starts the plugin by hand."""
     manifest = plugin.manifest()
     lines = [
-        f"{manifest.name}{f' {manifest.version}' if manifest.version else ''} is a plugin for agents; Sliphook starts it and speaks to it.",
+        f"{manifest.name}{f' {manifest.version}' if manifest.version else ''} "
+        "is a plugin for agents; Sliphook starts it and speaks to it.",
         *([manifest.description] if manifest.description else []),
         *(["", f"It is disabled: {manifest.disabled}"] if manifest.disabled else []),
         "",

@@ -1,13 +1,12 @@
-"""What is done with each message of the host, without a word on where it came from or which thread runs it.
+"""What each message of the host calls, whatever thread or transport it came by.
 
-A service turns a call into an `Invocation`: the author's function with its arguments. Whoever runs
-it (an engine, the test harness) calls `run` or awaits `run_async`, and gets the value to answer
-with, or RpcError.
+A service turns a call into an `Invocation`: a function of the author with its arguments. An engine
+or the test harness passes it to `run` or `run_async`, which return the value to answer with or
+raise RpcError.
 """
 
 from __future__ import annotations
 
-import threading
 import traceback
 from contextlib import suppress
 from types import CoroutineType
@@ -27,19 +26,15 @@ from .protocol import (
     Payload,
     ToolCallParams,
     ToolResult,
-    ToolsParams,
     limits,
 )
 from .registration.handlers import Handler, HookHandler
-from .registration.tools import Toolbox
 from .runtime.contexts import AsyncContext, BaseContext, Context
+from .runtime.state import Runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .plugin import Plugin
-    from .registration.tools import Tool, ToolFunction
-    from .runtime.contexts import HostLink
+    from .runtime.state import HostLink
     from .wire.call import Call
 
 _INITIALIZE = msgspec.json.Decoder(InitializeParams)
@@ -51,8 +46,8 @@ class Invocation:
     Attributes:
         handler: the function.
         args: its positional arguments.
-        kwargs: its named ones.
-        call: the message that it works for.
+        kwargs: its named arguments.
+        call: the message that it is called for.
     """
 
     __slots__ = ("args", "call", "handler", "kwargs")
@@ -66,13 +61,13 @@ class Invocation:
         self.call = call
 
 
-class Route:
-    """The handlers of one hook or event, in the order of the manifest.
+class EntryHandlers:
+    """The handlers of one entry of the catalogue, in the order of the manifest.
 
     Attributes:
         entry: the hook or event.
-        decoder: from its params to its payload.
-        can_be_asked: any of them is for requests.
+        decoder: decodes its params.
+        can_be_asked: True if any of the handlers answers.
     """
 
     def __init__(self, entry: Entry, handlers: list[HookHandler]) -> None:
@@ -80,28 +75,28 @@ class Route:
         self.decoder = msgspec.json.Decoder(entry.payload)
         self.can_be_asked = any(handler.asked for handler in handlers)
         self._handlers = handlers
-        self._alone = sum(handler.asked for handler in handlers) == 1
+        self._one_asked = sum(handler.asked for handler in handlers) == 1
 
-    def asked(self, payload: Payload) -> HookHandler:
-        """The handler to ask: the first that fits.
+    def to_ask(self, payload: Payload) -> HookHandler:
+        """The handler that answers: the first that fits.
 
-        Where there is one alone the host has found that it does.
+        If there is only one, the host has already checked that it fits.
 
         Raises:
-            RpcError: none fits, so the host sees more in the payload than we do. Abstaining would
-                open a guard.
+            RpcError: none fits, so the host has read more in the payload than the SDK does. To
+                abstain would open a guard.
         """
         for handler in self._handlers:
-            if handler.asked and (self._alone or handler.fits(payload)):
+            if handler.asked and (self._one_asked or handler.fits(payload)):
                 return handler
         raise RpcError(ErrorCode.INVALID_PARAMS, f"no handler's match fits this {self.entry.name}")
 
-    def takes(self, payload: Payload) -> bool:
-        """True where the host would ask."""
+    def would_be_asked(self, payload: Payload) -> bool:
+        """True if the host would send this payload as a request."""
         return any(handler.asked and handler.fits(payload) for handler in self._handlers)
 
-    def told(self, payload: Payload) -> list[HookHandler]:
-        """The handlers to tell: all that wait for it as an event, or the one that would have been asked."""
+    def to_tell(self, payload: Payload) -> list[HookHandler]:
+        """The handlers of an event: all that are told of it, or the one that would be asked."""
         fitting = [handler for handler in self._handlers if handler.fits(payload)]
         if fitting and fitting[0].asked:
             return fitting[:1]
@@ -109,87 +104,85 @@ class Route:
 
 
 class Service:
-    """A plugin at work.
+    """A running plugin: what it answers to each message.
 
     Attributes:
         plugin: the plugin.
-        link: the way to the host.
-        toolbox: the tools that can be called now.
-        config: the user's settings, as the author's Struct or a dict.
-        data_dir: the plugin's own folder.
+        runtime: what its handlers share.
+        entries: the handlers of each hook and event by its name.
     """
 
     def __init__(self, plugin: Plugin[Any], link: HostLink) -> None:
         self.plugin = plugin
-        self.link = link
-        self.toolbox = Toolbox(plugin.tools)
-        self.config: Any = {}
-        self.data_dir = "."
+        self.runtime = Runtime(link, plugin.uses, plugin.tools)
         self._tool_params = msgspec.json.Decoder(ToolCallParams)
         self._command_params = msgspec.json.Decoder(CommandRunParams)
         by_name: dict[str, list[HookHandler]] = {}
         for handler in plugin.hooks:
             by_name.setdefault(handler.entry.name, []).append(handler)
-        by_name.setdefault(
-            "session_end", []
-        )  # heard for the sessions' states even where the author does not ask for it
-        self.routes = {name: Route(CATALOGUE[name], handlers) for name, handlers in by_name.items()}
-        self._changing_tools = threading.Lock()
+        # without a handler too: the states of sessions end with it
+        by_name.setdefault("session_end", [])
+        self.entries = {
+            name: EntryHandlers(CATALOGUE[name], handlers) for name, handlers in by_name.items()
+        }
+        plugin.attach(self.runtime)
 
     def initialize(self, call: Call) -> Manifest:
-        """The first request: the manifest.
+        """Answer the first request with the manifest.
 
         Raises:
-            RpcError: the host speaks no version that this SDK speaks, or its params do not fit.
+            RpcError: there is no common version of the protocol, or the params do not fit.
         """
         params: InitializeParams = decode(_INITIALIZE, call)
         if not set(params.protocol_versions) & set(limits.PROTOCOL_VERSIONS):
-            theirs, ours = (
-                ", ".join(map(str, params.protocol_versions)),
-                ", ".join(map(str, limits.PROTOCOL_VERSIONS)),
-            )
+            theirs = ", ".join(map(str, params.protocol_versions))
+            ours = ", ".join(map(str, limits.PROTOCOL_VERSIONS))
             raise RpcError(
                 ErrorCode.INVALID_PARAMS,
-                f"no common version: the plugin {self.plugin.name} speaks {ours}, the host {theirs}",
+                f"no common version: the plugin {self.plugin.name} speaks {ours}, "
+                f"the host {theirs}",
             )
-        self.data_dir = params.plugin.data_dir
+        self.runtime.data_dir = params.plugin.data_dir
         try:
-            self.config = self.plugin.read_config(params.plugin.config)
+            self.runtime.config = self.plugin.read_config(params.plugin.config)
         except msgspec.ValidationError as exc:
-            # while it is being installed (no name yet) there are no settings; the user shall still
-            # see what the plugin wants
+            # a plugin that is being installed has no name and no settings yet; the user must still
+            # see what it wants
             return self.plugin.manifest(
                 disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}"
             )
         return self.plugin.manifest()
 
-    def hook(self, route: Route, call: Call) -> Invocation:
+    def hook(self, handlers: EntryHandlers, call: Call) -> Invocation:
         """The invocation that answers a hook."""
-        payload = decode(route.decoder, call)
-        return self._invocation(route.asked(payload), (payload,), {}, call, payload)
+        payload = decode(handlers.decoder, call)
+        return self._invocation(handlers.to_ask(payload), (payload,), {}, call, payload)
 
-    def event(self, route: Route, call: Call) -> tuple[Payload, list[Invocation]]:
-        """The payload of an event and the invocations that it wants, to be run one after the other; then comes `told`."""
-        payload = decode(route.decoder, call)
+    def event(self, handlers: EntryHandlers, call: Call) -> tuple[Payload, list[Invocation]]:
+        """The payload of an event, and its invocations.
+
+        The caller runs them one after the other, then calls `event_done`.
+        """
+        payload = decode(handlers.decoder, call)
         return payload, [
             self._invocation(handler, (payload,), {}, call, payload)
-            for handler in route.told(payload)
+            for handler in handlers.to_tell(payload)
         ]
 
-    def told(self, route: Route, payload: Payload) -> None:
-        """All handlers of an event have run."""
-        if route.entry.name == "session_end":
+    def event_done(self, handlers: EntryHandlers, payload: Payload) -> None:
+        """Called after all handlers of an event have run."""
+        if handlers.entry.name == "session_end":
             self.plugin.sessions.forget(payload.session_id)
-            self.toolbox.forget(payload.session_id)
+            self.runtime.toolbox.forget(payload.session_id)
 
     def tool(self, call: Call) -> Invocation | ToolResult:
-        """The invocation that answers a tool call, or the answer itself where the arguments do not fit.
+        """The invocation that answers a tool call, or the answer if the arguments do not fit.
 
         Raises:
             RpcError: there is no such tool.
         """
         params: ToolCallParams = decode(self._tool_params, call)
-        tool = self.toolbox.find(params.name, params.session_id)
+        tool = self.runtime.toolbox.find(params.name, params.session_id)
         try:
             args, kwargs = tool.bind(params.arguments)
         except ToolError as exc:
@@ -209,16 +202,16 @@ class Service:
         return self._invocation(handler, (params.arguments,), {}, call, params)
 
     def run(self, invocation: Invocation) -> Any:
-        """Call a function and give what goes to the host.
+        """Call a function and return the answer for the host.
 
-        An `async def` gets an event loop of its own.
+        An `async def` runs in its own event loop.
 
         Raises:
-            RpcError: it failed, and that is the answer.
+            RpcError: the function failed; answer with this error.
         """
         handler = invocation.handler
         if handler.is_async:
-            import asyncio  # only for a tool that came at run time into a plugin of plain functions
+            import asyncio  # only for a tool that was added to a running plugin of plain functions
 
             return asyncio.run(self._run_cancellable(invocation))
         try:
@@ -227,14 +220,14 @@ class Service:
                 returned.close()
                 raise AnswerError("returned something to await; declare it with `async def`")
             return handler.finish(returned)
-        except BaseException as exc:  # SystemExit too: a handler cannot end the process
+        except BaseException as exc:  # also SystemExit: a handler cannot end the process
             return self._failed(invocation, exc)
 
     async def run_async(self, invocation: Invocation) -> Any:
-        """Await an `async def` and give what goes to the host.
+        """Await an `async def` and return the answer for the host.
 
         Raises:
-            RpcError: it failed, and that is the answer.
+            RpcError: the function failed; answer with this error.
         """
         handler = invocation.handler
         try:
@@ -249,36 +242,31 @@ class Service:
         if task is not None:
 
             def stop() -> None:
-                with suppress(RuntimeError):  # the loop is closed: it is done
+                with suppress(RuntimeError):  # the loop is closed: the task is done
                     loop.call_soon_threadsafe(task.cancel)
 
             invocation.call.stop = stop
-            if invocation.call.cancelled:  # meanwhile; looked at after `stop` is in place
+            if invocation.call.cancelled:  # checked after `stop` is set, so that none is missed
                 task.cancel()
         return await self.run_async(invocation)
-
-    def set_tools(self, tools: Iterable[Tool | ToolFunction], session_id: str | None) -> None:
-        """Replace the tools of a scope and wait for the host's word. Raises HostRefused."""
-        with self._changing_tools, self.toolbox.changing(tools, session_id) as specs:
-            self.link.ask("host/tools", ToolsParams(session_id=session_id, tools=specs))
-
-    def report(self, handler: Handler, exc: BaseException) -> None:
-        """Log that a handler failed, with the traceback from the author's code on."""
-        fields: dict[str, Any] = {"handler": handler.name, "where": handler.where}
-        if not isinstance(exc, AnswerError):
-            at = exc.__traceback__.tb_next if exc.__traceback__ is not None else None
-            fields["traceback"] = "".join(traceback.format_exception(type(exc), exc, at)).rstrip()
-        self.link.notify(
-            "host/log",
-            LogParams(level="error", message=f"{handler.name}: {describe(exc)}", fields=fields),
-        )
 
     def _failed(self, invocation: Invocation, exc: BaseException) -> Any:
         if invocation.call.cancelled or isinstance(exc, Cancelled):
             raise RpcError(ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED.text) from None
         if not isinstance(exc, ToolError):
-            self.report(invocation.handler, exc)
+            self._log_failure(invocation.handler, exc)
         return invocation.handler.failed(exc)
+
+    def _log_failure(self, handler: Handler, exc: BaseException) -> None:
+        """Log the exception, with the traceback from the author's code on."""
+        fields: dict[str, Any] = {"handler": handler.name, "where": handler.where}
+        if not isinstance(exc, AnswerError):
+            at = exc.__traceback__.tb_next if exc.__traceback__ is not None else None
+            fields["traceback"] = "".join(traceback.format_exception(type(exc), exc, at)).rstrip()
+        self.runtime.link.notify(
+            "host/log",
+            LogParams(level="error", message=f"{handler.name}: {describe(exc)}", fields=fields),
+        )
 
     def _invocation(
         self,
@@ -292,7 +280,7 @@ class Service:
             kind: type[BaseContext[Any]] = AsyncContext if handler.is_async else Context
             timeout_s = getattr(common, "timeout_s", None)
             kwargs["ctx"] = kind(
-                self,
+                self.runtime,
                 call,
                 common.session_id,
                 common.turn_id,
@@ -302,10 +290,10 @@ class Service:
 
 
 def decode(decoder: msgspec.json.Decoder[Any], call: Call) -> Any:
-    """The params of a call, typed.
+    """Decode the params of a call.
 
     Raises:
-        RpcError: they do not fit.
+        RpcError: the params do not fit.
     """
     try:
         return decoder.decode(call.params)

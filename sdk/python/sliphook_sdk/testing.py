@@ -1,4 +1,4 @@
-"""Try a plugin without a process: call its handlers as the host would, and look at what they answer.
+"""Test a plugin without a process: call its handlers as the host would, and see their answers.
 
 Example:
     ```python
@@ -59,22 +59,24 @@ def load_plugin(path: Path | str) -> Plugin[Any]:
     """The plugin in a file, imported anew, without running it.
 
     Args:
-        path: a Python file that makes one `Plugin` at its top level and calls `run()` only under
+        path: a Python file that creates one `Plugin` at its top level and calls `run()` only under
             `if __name__ == "__main__":`.
 
     Raises:
         FileNotFoundError: there is no such file.
-        LookupError: there is no `Plugin` in it, or several.
-        RegistrationError: one of its handlers is wrong.
+        LookupError: the file creates no `Plugin`, or several.
+        RegistrationError: a handler is not allowed.
     """
     from .plugin import Plugin
 
     file = Path(path).resolve()
     name = f"plugin_{re.sub(r'[^a-zA-Z0-9]', '_', file.stem)}"
     loader = SourceFileLoader(name, str(file))
-    module = module_from_spec(spec_from_loader(name, loader))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    sys.modules[name] = module  # msgspec looks there for what the annotations of a Struct mean
-    sys.path.insert(0, str(file.parent))  # as for a program
+    spec = spec_from_loader(name, loader)
+    assert spec is not None  # None only if the loader is none
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # msgspec resolves the annotations of a Struct there
+    sys.path.insert(0, str(file.parent))  # as Python does for a program
     try:
         loader.exec_module(module)
     finally:
@@ -88,7 +90,7 @@ def load_plugin(path: Path | str) -> Plugin[Any]:
 
 
 class PluginError(AssertionError):
-    """The plugin would have answered an error.
+    """The plugin would have answered with an error.
 
     The message is what the host would have read; the handler's exception is the cause.
     """
@@ -97,12 +99,12 @@ class PluginError(AssertionError):
 class Harness:
     """Plays the host to one plugin.
 
-    In a test that is itself `async def` it works too; the event loop waits meanwhile.
+    It works in an `async def` test too; the event loop is blocked while a handler runs.
 
     Attributes:
         plugin: the plugin.
-        sent: what the plugin sent to the host, in order: method and params. Its log is in `logs`.
-        logs: the lines of its log.
+        sent: the method and params of each message that the plugin sent to the host, in order.
+        logs: the lines of the plugin's log; they are not in `sent`.
     """
 
     def __init__(
@@ -113,20 +115,19 @@ class Harness:
         data_dir: Path | str = ".",
         granted: Collection[Uses] = get_args(Uses),
     ) -> None:
-        """Start the plugin, as far as there is something to start.
+        """Initialize the plugin, as the host does at its start.
 
         Args:
             plugin: the plugin.
-            config: the user's settings, as they stand in JSON.
+            config: the user's settings, as in JSON.
             data_dir: the plugin's own folder.
-            granted: what the user grants of what the plugin uses; other requests are refused.
+            granted: the uses that the user grants; requests that need another one are refused.
         """
         self.plugin = plugin
         self.sent: list[tuple[str, msgspec.Struct]] = []
         self.logs: list[LogParams] = []
         self._link = _Link(self, granted)
         self._service = Service(plugin, self._link)
-        plugin.attach(self._service)
         self._seq = 0
         params = example_of(InitializeParams)
         params["plugin"] = {"name": plugin.name, "data_dir": str(data_dir), "config": config or {}}
@@ -137,31 +138,31 @@ class Harness:
         return self._manifest
 
     def fire(self, name: str, **fields: Any) -> Answer | None:
-        """Ask the plugin, as the host does when something happens.
+        """Ask the plugin, as the host does when it fires a hook.
 
         Args:
             name: the hook.
             fields: some fields of its payload; the others are filled with sample values.
 
         Returns:
-            The answer; None where it abstains, or where no `match` of the plugin's fits.
+            The answer; None if it abstains, or if no `match` of the plugin fits.
 
         Raises:
-            PluginError: the handler raised, or answered what is not allowed.
+            PluginError: the handler raised, or gave an answer that is not allowed.
             ValueError: there is no such hook or field.
-            LookupError: the plugin is not asked there.
+            LookupError: the plugin has no handler for the hook.
         """
         call = self._call(f"hook/{name}", _payload(name), fields)
-        route = self._service.routes.get(name)
-        if route is None or not route.can_be_asked:
+        handlers = self._service.entries.get(name)
+        if handlers is None or not handlers.can_be_asked:
             raise LookupError(f"{self.plugin.name} has no handler for the hook {name}")
-        if not route.takes(route.decoder.decode(call.params)):
+        if not handlers.would_be_asked(handlers.decoder.decode(call.params)):
             return None
-        answer: Answer | None = self._run(self._service.hook(route, call))
+        answer: Answer | None = self._run(self._service.hook(handlers, call))
         return answer
 
     def tell(self, name: str, **fields: Any) -> None:
-        """Tell the plugin of an event, or of a hook as after an interrupt.
+        """Tell the plugin of an event, or of a hook as the host does after an interrupt.
 
         Args:
             name: the event.
@@ -170,25 +171,25 @@ class Harness:
         Raises:
             PluginError: a handler raised.
             ValueError: there is no such event or field.
-            LookupError: the plugin is not told of it.
+            LookupError: the plugin has no handler for it.
         """
         call = self._call(f"event/{name}", _payload(name), fields)
-        route = self._service.routes.get(name)
-        if route is None or not any(
+        handlers = self._service.entries.get(name)
+        if handlers is None or not any(
             subscription.event == name for subscription in self._manifest.subscriptions or ()
         ):
             raise LookupError(f"{self.plugin.name} has no handler for {name}")
-        payload, invocations = self._service.event(route, call)
+        payload, invocations = self._service.event(handlers, call)
         for invocation in invocations:
             self._run(invocation)
-        self._service.told(route, payload)
+        self._service.event_done(handlers, payload)
 
     def call_tool(self, name: str, /, *, session_id: str = "s-1", **arguments: Any) -> ToolResult:
         """Call a tool as a model does.
 
         Returns:
-            Its result; where the tool raised or the arguments do not fit, `is_error` is true and
-            the content says why.
+            Its result; if the tool raised or the arguments do not fit, `is_error` is true and the
+            content says why.
 
         Raises:
             LookupError: the plugin has no such tool.
@@ -257,7 +258,7 @@ class Harness:
 
 
 class _Link:
-    """The host as a handler's `ctx` sees it: it keeps what comes, and grants what it was told to."""
+    """The host for a handler's `ctx`: keeps each message, and grants what `granted` holds."""
 
     def __init__(self, harness: Harness, granted: Collection[Uses]) -> None:
         self._harness = harness

@@ -1,1 +1,1 @@
-"""Reads messages and runs handlers, in threads or in an event loop. For `run`."""
+"""Reads messages and runs handlers, in threads or in an event loop. `run` starts one engine."""

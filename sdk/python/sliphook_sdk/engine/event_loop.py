@@ -1,4 +1,7 @@
-"""The engine of plugins with an `async def` among their handlers: asyncio in the main thread; its plain functions run in threads."""
+"""The engine of plugins with an `async def` among their handlers: asyncio in the main thread.
+
+Their plain functions run in a pool of threads.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ from sliphook_sdk.errors import RpcError, describe
 from sliphook_sdk.process.exit import LINGER_S, end_process
 from sliphook_sdk.process.signals import Signals
 from sliphook_sdk.protocol import ErrorCode, limits
-from sliphook_sdk.service import Invocation, Route
+from sliphook_sdk.service import EntryHandlers, Invocation
 
-from .engine import MAX_HANDLERS, Engine, in_turn
+from .base import MAX_HANDLERS, Engine, is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -28,7 +31,8 @@ if TYPE_CHECKING:
     from sliphook_sdk.process.streams import Output
     from sliphook_sdk.protocol import Payload, ToolResult
     from sliphook_sdk.wire.call import Call
-    from sliphook_sdk.wire.rpc import Later, LaterByEndpoint
+    from sliphook_sdk.wire.replies import DeferredReply
+    from sliphook_sdk.wire.rpc import EndpointReply
 
 _READ_BYTES: Final = 65536
 
@@ -46,17 +50,17 @@ class AsyncEngine(Engine):
         super().__init__(plugin, output)
         self._incoming = incoming
         self._signals = Signals()
-        self._loop = self._listen()
+        self._loop = self._reading_loop()
         self._threads = ThreadPoolExecutor(MAX_HANDLERS, "handler")
         self._tasks: set[asyncio.Task[None]] = set()
         self._jobs: set[Future[None]] = set()
-        self._events: deque[Call] = deque()
-        self._telling = False
-        self._told: Coroutine[Any, Any, None] | None = None
+        self._ordered: deque[Call] = deque()
+        self._ordered_run = False
+        self._event: Coroutine[Any, Any, None] | None = None
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread."""
-        threading.Thread(target=self._watch, daemon=True).start()
+        threading.Thread(target=self._watchdog, daemon=True).start()
         self._loop.run_forever()
 
     def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
@@ -64,31 +68,33 @@ class AsyncEngine(Engine):
         ready = prepare(call)
         if not isinstance(ready, Invocation):
             return ready
-        later = self.peer.later(call)
+        reply = self.peer.defer(call)
         if ready.handler.is_async:
-            task = self._loop.create_task(self._work(later, ready))
-            self._tasks.add(task)  # the loop itself holds tasks weakly
-            call.stop = partial(self._stop, task)
+            task = self._loop.create_task(self._run(reply, ready))
+            self._tasks.add(task)  # the loop holds tasks only weakly
+            call.stop = partial(self._cancel, task)
         else:
             try:
-                job = self._threads.submit(self._work_in_thread, later, ready)
-            except RuntimeError:  # the system gives no more threads; it waits for one all the same, and shall not run once it is refused
+                job = self._threads.submit(self._run_in_thread, reply, ready)
+            except RuntimeError:
+                # the system gives no more threads, but the job is queued: it must not run later,
+                # after its call has been refused
                 call.cancel()
                 raise
             self._jobs.add(job)
             job.add_done_callback(self._jobs.discard)
-        return later
+        return reply
 
-    def tell(self, route: Route, call: Call) -> None:
+    def tell(self, handlers: EntryHandlers, call: Call) -> None:
         """See `Engine`."""
-        payload, invocations = self.service.event(route, call)
-        self._told = self._tell(route, payload, invocations)
+        payload, invocations = self.service.event(handlers, call)
+        self._event = self._run_event(handlers, payload, invocations)
 
-    def _listen(self) -> asyncio.AbstractEventLoop:
+    def _reading_loop(self) -> asyncio.AbstractEventLoop:
         loop: asyncio.AbstractEventLoop = asyncio.new_event_loop()
         try:
             loop.add_reader(self._incoming, self._read)
-        except PermissionError:  # standard input is a file, which epoll does not take
+        except PermissionError:  # standard input is a file, which epoll does not accept
             loop.close()
             loop = asyncio.SelectorEventLoop(selectors.PollSelector())
             loop.add_reader(self._incoming, self._read)
@@ -96,64 +102,64 @@ class AsyncEngine(Engine):
 
     def _read(self) -> None:
         data = os.read(self._incoming, _READ_BYTES)
-        for call in self.arrivals(data):
-            if not in_turn(call):
+        for call in self.receive(data):
+            if not is_ordered(call):
                 self.peer.dispatch(call)
                 continue
-            self._events.append(call)
-            if not self._telling:
-                self._telling = True
-                task = self._loop.create_task(self._tell_all())
+            self._ordered.append(call)
+            if not self._ordered_run:
+                self._ordered_run = True
+                task = self._loop.create_task(self._run_ordered())
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-        if self.over is not None:
+        if self.grace_s is not None:
             self._loop.remove_reader(self._incoming)
-            self._end_within(self.over)
+            self._end_within(self.grace_s)
 
-    async def _tell_all(self) -> None:
-        """Run what waits in turn, one after the other."""
-        while self._events:
-            self.peer.dispatch(self._events.popleft())
-            if self._told is not None:
-                told, self._told = self._told, None
+    async def _run_ordered(self) -> None:
+        """Run the events that wait, one after the other."""
+        while self._ordered:
+            self.peer.dispatch(self._ordered.popleft())
+            if self._event is not None:
+                event, self._event = self._event, None
                 try:
-                    await told
-                except Exception as exc:  # what comes behind it, as the request for shutdown, does not wait for ever
-                    self.peer.complain(f"the SDK failed in an event: {describe(exc)}")
-        self._telling = False
+                    await event
+                except Exception as exc:  # later calls, such as `shutdown`, must still run
+                    self.peer.log_error(f"the SDK failed in an event: {describe(exc)}")
+        self._ordered_run = False
 
-    async def _tell(self, route: Route, payload: Payload, invocations: list[Invocation]) -> None:
+    async def _run_event(
+        self, handlers: EntryHandlers, payload: Payload, invocations: list[Invocation]
+    ) -> None:
         for invocation in invocations:
-            with suppress(RpcError):  # it is in the log, and nobody waits for it
+            with suppress(RpcError):  # it is in the log, and an event has no reply
                 if invocation.handler.is_async:
                     await self.service.run_async(invocation)
                 else:
                     await self._loop.run_in_executor(self._threads, self.service.run, invocation)
-        self.service.told(route, payload)
+        self.service.event_done(handlers, payload)
 
-    async def _work(self, later: Later | LaterByEndpoint, invocation: Invocation) -> None:
-        # the answer goes out from inside the task: a done callback would cost another round of the
-        # loop
+    async def _run(self, reply: DeferredReply | EndpointReply, invocation: Invocation) -> None:
+        # the task itself replies: a done callback would cost another pass of the loop
         try:
-            later.answer(await self.service.run_async(invocation))
+            reply.answer(await self.service.run_async(invocation))
         except RpcError as exc:
-            later.refuse(exc)
+            reply.refuse(exc)
         finally:
             self._tasks.discard(cast("asyncio.Task[None]", asyncio.current_task()))
 
-    def _work_in_thread(self, later: Later | LaterByEndpoint, invocation: Invocation) -> None:
+    def _run_in_thread(self, reply: DeferredReply | EndpointReply, invocation: Invocation) -> None:
         try:
             if invocation.call.cancelled:  # while it waited for a thread
                 raise RpcError(ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED.text)
-            later.answer(self.service.run(invocation))
+            reply.answer(self.service.run(invocation))
         except RpcError as exc:
-            later.refuse(exc)
+            reply.refuse(exc)
 
-    def _stop(self, task: asyncio.Task[None]) -> None:
+    def _cancel(self, task: asyncio.Task[None]) -> None:
         task.cancel()
-        task.add_done_callback(
-            self._tasks.discard
-        )  # one that has not begun yet will never do it itself
+        # a task that has not begun is cancelled before it reaches its own `discard`
+        task.add_done_callback(self._tasks.discard)
 
     def _end_within(self, seconds: float) -> None:
         async def end() -> None:
@@ -164,10 +170,10 @@ class AsyncEngine(Engine):
 
         self._ending = self._loop.create_task(end())
 
-    def _watch(self) -> None:
-        """End the process also where the loop stands still, because a handler does not give it back."""
+    def _watchdog(self) -> None:
+        """End the process even if a handler blocks the loop."""
         poll = select.poll()
-        poll.register(self._incoming, 0)  # nothing but the hang-up
+        poll.register(self._incoming, 0)  # only the hang-up
         poll.register(self._signals.fd, select.POLLIN)
         while True:
             for fd, _ in poll.poll():

@@ -1,1 +1,1 @@
-"""The plugin's own process: its standard streams, its signals, its end. For the engines and `run`."""
+"""The plugin's process: its standard streams, its signals, its end. `engine` and `run` use it."""

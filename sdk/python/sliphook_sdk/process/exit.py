@@ -12,26 +12,28 @@ from typing import Final, NoReturn
 from .streams import flush
 
 LINGER_S: Final = 0.5
-"""How long work that is under way may still take when the host has gone without a word."""
+"""How long running handlers may still take if the host has gone without `shutdown`."""
 
-_LAST_WORDS_S: Final = 0.5
+_CLEANUP_S: Final = 0.5
 
 
 def end_process(code: int = 0) -> NoReturn:
-    """End the process now, from any thread: functions of `atexit` run, logs are flushed, no thread is waited for.
+    """End the process now, from any thread; run the functions of `atexit` and flush the streams.
+
+    Other threads are not waited for.
 
     Args:
         code: the exit status.
     """
-    # in a thread of its own, since a handler that is stuck may hold a lock that flushing needs
-    last_words = threading.Thread(target=_last_words, daemon=True)
-    with suppress(RuntimeError):  # the system gives no more threads; ending goes before words
-        last_words.start()
-        last_words.join(_LAST_WORDS_S)
+    # in its own thread, since a stuck handler may hold a lock that flushing needs
+    cleanup = threading.Thread(target=_clean_up, daemon=True)
+    with suppress(RuntimeError):  # the system gives no more threads; then end without cleaning up
+        cleanup.start()
+        cleanup.join(_CLEANUP_S)
     os._exit(code)
 
 
-def _last_words() -> None:
+def _clean_up() -> None:
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     flush(sys.stdout)
     flush(sys.stderr)

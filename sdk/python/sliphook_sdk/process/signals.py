@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as a descriptor that becomes readable, so that they are heard while the main thread is in a handler."""
+"""SIGTERM and SIGINT as a readable descriptor, so that any thread hears them during a handler."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Signals:
-    """Made in the main thread, once.
+    """Created in the main thread, once.
 
     Attributes:
         fd: readable when a signal has come.
@@ -22,12 +22,11 @@ class Signals:
         os.set_blocking(wakeup, False)
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         for number in _ENDING:
-            signal.signal(
-                number, lambda number, frame: None
-            )  # without a handler nothing is written to the descriptor
+            # without a handler Python writes nothing to the descriptor
+            signal.signal(number, lambda number, frame: None)
 
     def ending(self) -> bool:
-        """True where one of them has come since the last time; the author's own signals are none of these."""
+        """True if SIGTERM or SIGINT has come since the last call; signals of the author are not."""
         try:
             return any(number in _ENDING for number in os.read(self.fd, 1024))
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The three standard streams of a plugin's process, so that nobody but the protocol writes to the host."""
+"""The standard streams of a plugin's process: only the protocol may write to the host."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ import os
 import select
 import sys
 import threading
-from typing import IO, TYPE_CHECKING, cast
-
-if TYPE_CHECKING:
-    from typing import TextIO
-
+from typing import IO, Any, cast
 
 _taken: list[tuple[int, int]] = []
 
 
 def take_over() -> tuple[int, int]:
-    """Move the protocol's streams out of everybody's reach.
+    """Move the protocol's streams to private descriptors.
 
-    Standard output becomes standard error, the plugin's log, and standard input is empty, for this
-    process and its children: a `print` or a program that the plugin starts touches no message. A
-    second time it only says where the streams are.
+    After that, for this process and its children, standard output is standard error (the plugin's
+    log) and standard input is empty. So neither a `print` nor a program that the plugin starts can
+    damage a message. A second call only returns the same descriptors.
 
     Returns:
         The private descriptors to read from and to write to.
@@ -37,8 +33,8 @@ def take_over() -> tuple[int, int]:
     incoming, outgoing = _private(0), _private(1)
     _onto(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    if sys.stdout is not None:  # it is None where the stream was closed at the start
-        cast("TextIO", sys.stdout).reconfigure(line_buffering=True)  # type: ignore[attr-defined, unused-ignore]
+    if sys.stdout is not None:  # None if the stream was closed at the start
+        cast("Any", sys.stdout).reconfigure(line_buffering=True)
     _taken.append((incoming, outgoing))
     return incoming, outgoing
 
@@ -51,9 +47,9 @@ class Output:
         self._lock = threading.Lock()
 
     def write(self, data: bytes) -> None:
-        """Write all of it.
+        """Write all of `data`; if the host is gone, drop it.
 
-        Where the host is gone it is dropped: the end of standard input tells the rest.
+        Then standard input ends too, and the engine ends the process.
         """
         with self._lock:
             try:
@@ -67,7 +63,7 @@ class Output:
                 pass
 
     def _write_slowly(self, data: bytes) -> None:
-        # somebody made the pipe non-blocking
+        # other code has made the pipe non-blocking
         while data:
             select.select([], [self._fd], [])
             try:
@@ -79,7 +75,7 @@ class Output:
 
 
 def flush(stream: IO[str] | None) -> None:
-    """Flush, whatever comes."""
+    """Flush, and ignore a stream that is closed or broken."""
     try:
         if stream is not None:
             stream.flush()

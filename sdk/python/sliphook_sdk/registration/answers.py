@@ -1,9 +1,9 @@
-"""Answers to hooks: one function for each thing an answer can say, joined by `|`.
+"""Answers to hooks: a function for each part of an answer; `|` joins answers.
 
     return deny("deleting whole trees is not for agents")
     return allow() | context("this folder is a git checkout")
 
-None, or no answer at all, abstains.
+A handler that returns None abstains.
 """
 
 from __future__ import annotations
@@ -15,50 +15,53 @@ from sliphook_sdk.protocol import Answer, Entry
 
 
 def allow(reason: str | None = None) -> Answer:
-    """The plugin is for it. An opinion: it skips none of the agent's own rules."""
+    """The plugin is in favour. An opinion: all of the agent's own rules still apply."""
     return Answer(decision="allow", reason=reason)
 
 
 def deny(reason: str) -> Answer:
-    """It must not happen. The reason is for people and for the model."""
+    """It must not happen. People and the model read the reason."""
     return Answer(decision="deny", reason=reason)
 
 
 def ask(reason: str) -> Answer:
-    """A person shall decide. The reason is what they read."""
+    """A person shall decide, and reads the reason."""
     return Answer(decision="ask", reason=reason)
 
 
 def replace(**fields: Any) -> Answer:
-    """Other values for fields of the payload, each put whole in the place of the old one; needs `replaces=True`."""
+    """New values for fields of the payload, each replacing the whole old value.
+
+    Needs `replaces=True`.
+    """
     return Answer(replace=fields)
 
 
 def substitute(**fields: Any) -> Answer:
-    """What stands in for the call, which then does not happen; needs `replaces=True`."""
+    """A result in place of the call, which then does not happen. Needs `replaces=True`."""
     return Answer(substitute=fields)
 
 
 def context(*texts: str) -> Answer:
-    """Texts that the model shall read; the host labels them with the plugin's name."""
+    """Texts for the model; the host labels them with the plugin's name."""
     return Answer(context=list(texts))
 
 
 def continue_with(text: str) -> Answer:
-    """In `stop`: do not stop, go on with this as the next message."""
+    """In `stop`: the agent goes on, with this as the next message."""
     return Answer(continue_with=text)
 
 
 def check_answer(entry: Entry, answer: Answer, *, replaces: bool) -> None:
-    """Check that an answer is allowed where it was given.
+    """Check that the hook allows the answer.
 
     Args:
-        entry: the hook that was asked.
+        entry: the hook.
         answer: what the handler returned.
-        replaces: the subscription says `replaces`.
+        replaces: the subscription has `replaces`.
 
     Raises:
-        AnswerError: it is not; the message names what is.
+        AnswerError: the hook does not; the message says what it allows.
     """
     if answer.decision is not None and answer.decision not in entry.decisions:
         raise AnswerError(f"{entry.name} takes no {answer.decision}(); it takes {_allowed(entry)}")

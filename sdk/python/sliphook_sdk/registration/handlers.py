@@ -1,4 +1,4 @@
-"""The author's functions, as the decorators found them: checked when they are registered, with the line where they stand."""
+"""The author's functions, checked when a decorator registers them."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ class Handler:
     """One function of the author.
 
     Attributes:
-        function: the function; it is called with its arguments and, where it wants it, `ctx`.
-        name: its name, for people.
+        function: the function; it is called with its arguments and, if it has it, `ctx`.
+        name: the function's name, for messages.
         where: `FILE:LINE` of its definition.
-        is_async: it is an `async def`.
-        wants_ctx: it has a parameter `ctx`.
-        signature: its signature.
+        is_async: the function is an `async def`.
+        wants_ctx: the function has a parameter `ctx`.
+        signature: the function's signature.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = str(getattr(function, "__name__", None) or type(function).__name__)
         self.where = _where(function)
-        call = getattr(function, "__call__", None)  # noqa: B004 - an object whose call is async
+        # an object is async if its __call__ is
+        call = getattr(function, "__call__", None)  # noqa: B004
         self.is_async = any(map(inspect.iscoroutinefunction, (function, call)))
         try:
             self.signature = inspect.signature(function)
@@ -64,17 +65,17 @@ class Handler:
             raise self.wrong("takes `ctx` by position; it is given by name: `*, ctx`")
 
     def wrong(self, what: str) -> RegistrationError:
-        """An error that names the handler and its line."""
+        """An error that names the handler, its file and its line."""
         return RegistrationError(f"{self.where}: {self.name}() {what}")
 
     def take_one(self, what: str) -> None:
-        """Check that the function can be called with one argument beside `ctx`.
+        """Check that the function takes one argument beside `ctx`.
 
         Args:
             what: what the argument is, for the message.
 
         Raises:
-            RegistrationError: it cannot.
+            RegistrationError: it does not.
         """
         try:
             self.signature.bind(object(), **({"ctx": object()} if self.wants_ctx else {}))
@@ -84,26 +85,27 @@ class Handler:
             ) from None
 
     def check_timeout(self, timeout_s: float | None) -> None:
-        """Check that a timeout is one that the host takes.
+        """Check that a timeout is within the protocol's limits.
 
         Raises:
             RegistrationError: it is not.
         """
         if timeout_s is not None and not limits.MIN_TIMEOUT_S <= timeout_s <= limits.MAX_TIMEOUT_S:
             raise self.wrong(
-                f"cannot have timeout_s={timeout_s!r}: it takes {limits.MIN_TIMEOUT_S:g} to {limits.MAX_TIMEOUT_S:g} seconds"
+                f"cannot have timeout_s={timeout_s!r}: "
+                f"it takes {limits.MIN_TIMEOUT_S:g} to {limits.MAX_TIMEOUT_S:g} seconds"
             )
 
     def finish(self, returned: Any) -> Any:
-        """What goes to the host for what the function returned.
+        """The answer for the host, from what the function returned.
 
         Raises:
-            AnswerError: it returned something that is not allowed.
+            AnswerError: the function returned something that is not allowed.
         """
         return returned
 
     def failed(self, exc: BaseException) -> Any:
-        """What goes to the host where the function failed: a value, or else RpcError is raised."""
+        """The answer for the host if the function raised. Raises RpcError to answer an error."""
         raise RpcError(ErrorCode.INTERNAL_ERROR, f"{self.name}: {describe(exc)}")
 
 
@@ -111,12 +113,12 @@ class HookHandler(Handler):
     """A function that is asked (mode `hook`) or told (mode `event`).
 
     Attributes:
-        entry: what it is asked or told.
-        subscription: what the host is told.
-        asked: it answers.
+        entry: the hook or event.
+        subscription: its entry in the manifest.
+        asked: True if it answers, False if it is told.
         replaces: its answers may replace and substitute.
-        subagents: it hears child agents too.
-        matcher: what it does not want to hear.
+        subagents: it is for child agents too.
+        matcher: the subscription's `match`.
     """
 
     def __init__(
@@ -135,20 +137,21 @@ class HookHandler(Handler):
         self.matcher = Matcher(subscription.match)
 
     def fits(self, payload: Payload) -> bool:
-        """True where the host would choose the plugin because of this handler."""
+        """True if the host would choose the plugin because of this handler."""
         return (self.subagents or payload.agent_depth == 0) and self.matcher.fits(payload)
 
     def covers(self, other: HookHandler) -> bool:
-        """True where everything that fits the other fits this one."""
+        """True if every payload that fits `other` fits this handler."""
         return self.matcher.takes_all and self.subagents >= other.subagents
 
     def finish(self, returned: Any) -> Any:
-        """The answer, checked; what a function returns that is only told is nobody's."""
+        """The answer, checked; the return value of a handler that is told is ignored."""
         if not self.asked or returned is None:
             return None
         if not isinstance(returned, Answer):
             raise AnswerError(
-                f"returned {type(returned).__name__}; return None, or what allow(), deny() and the like make"
+                f"returned {type(returned).__name__}; "
+                "return None, or what allow(), deny() and the like make"
             )
         check_answer(self.entry, returned, replaces=self.replaces)
         return returned
@@ -157,9 +160,8 @@ class HookHandler(Handler):
         entry = CATALOGUE.get(name)
         if entry is None:
             close = nearest(name, list(CATALOGUE))
-            raise self.wrong(
-                f"is for {name!r}, which is no hook or event{f'; did you mean {close!r}?' if close else ''}"
-            )
+            hint = f"; did you mean {close!r}?" if close else ""
+            raise self.wrong(f"is for {name!r}, which is no hook or event{hint}")
         return entry
 
     def _check(self) -> None:
@@ -207,7 +209,7 @@ class CommandHandler(Handler):
     """A function behind a slash command.
 
     Attributes:
-        spec: what the host is told.
+        spec: the command's entry in the manifest.
     """
 
     def __init__(
@@ -227,7 +229,7 @@ class CommandHandler(Handler):
         )
 
     def finish(self, returned: Any) -> Any:
-        """The text for the user; None is no text."""
+        """The text for the user; empty if the function returned None."""
         if isinstance(returned, CommandResult):
             return returned
         if returned is not None and not isinstance(returned, str):

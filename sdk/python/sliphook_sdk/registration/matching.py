@@ -1,4 +1,4 @@
-"""Which of a plugin's handlers a message is for, by the rules that the host has chosen the plugin by."""
+"""Which handlers a message is for, by the rules that the host uses to choose plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Matcher:
-    """The `match` of a subscription: string fields of the payload, each with patterns of which any must fit; all fields must."""
+    """The `match` of a subscription: each named field must fit one of its patterns."""
 
     __slots__ = ("_fields",)
 
@@ -25,7 +25,7 @@ class Matcher:
         self._fields = tuple((field, Globs(globs)) for field, globs in given if globs is not None)
 
     def fits(self, payload: Payload) -> bool:
-        """True where the payload is one for this subscription. null never is."""
+        """True if the payload fits. A field that is null does not."""
         for field, globs in self._fields:
             value = getattr(payload, field)
             if not isinstance(value, str) or not globs.fits(value):
@@ -34,5 +34,5 @@ class Matcher:
 
     @property
     def takes_all(self) -> bool:
-        """There is nothing to match."""
+        """The subscription has no `match`."""
         return not self._fields

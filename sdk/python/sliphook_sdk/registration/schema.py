@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class SchemaError(Exception):
-    """The function cannot be a tool. The message says why, and goes behind the function's name."""
+    """The function cannot be a tool. The message says why; the function's name goes before it."""
 
 
 def arguments_struct(
     function: Callable[..., Any], signature: inspect.Signature
 ) -> type[msgspec.Struct]:
-    """The Struct that a call's arguments are decoded to, strictly: one field a parameter but `ctx`.
+    """The Struct for a call's arguments: a field for each parameter but `ctx`, no other fields.
 
     Raises:
-        SchemaError: a parameter has no name or no type that JSON could fill.
+        SchemaError: a parameter cannot be given by name, or has no type that JSON can hold.
     """
     try:
         hints = get_type_hints(function, include_extras=True)
-    except Exception as exc:  # whatever evaluating the author's annotations raises
+    except Exception as exc:  # evaluating the author's annotations may raise anything
         raise SchemaError(f"has annotations that could not be read: {exc}") from None
     told = parameter_docs(inspect.getdoc(function) or "")
     fields: list[tuple[str, Any] | tuple[str, Any, Any]] = []
@@ -41,7 +41,8 @@ def arguments_struct(
             parameter.POSITIONAL_ONLY,
         ):
             raise SchemaError(
-                f"takes {name} by position or in any number; a tool's arguments come one by one, by name"
+                f"takes {name} by position or in any number; "
+                "a tool's arguments come one by one, by name"
             )
         if name not in hints:
             raise SchemaError(f"does not say what type `{name}` is, as in `{name}: str`")
@@ -66,7 +67,9 @@ def arguments_struct(
 
 
 def input_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
-    """The JSON Schema of an `arguments_struct`: an object at the top, as model APIs want it, what it refers to under `$defs`.
+    """The JSON Schema of an `arguments_struct`: an object, as model APIs require.
+
+    Types that it refers to are under `$defs`.
 
     Raises:
         SchemaError: a type has no JSON Schema.
@@ -85,7 +88,7 @@ def input_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def description_of(function: Callable[..., Any]) -> str | None:
-    """What a model reads about a tool: the docstring without its sections (`Args:` and the like)."""
+    """A tool's description: the docstring without its sections (`Args:`, `Returns:`, ...)."""
     doc = inspect.getdoc(function)
     if not doc:
         return None
@@ -101,7 +104,7 @@ def description_of(function: Callable[..., Any]) -> str | None:
 
 
 def parameter_docs(doc: str) -> dict[str, str]:
-    """What the section `Args:` of a docstring says of each parameter, each in one line."""
+    """The description of each parameter in a docstring's section `Args:`, as one line each."""
     section = re.search(r"^(?:Args|Arguments):[ ]*\n((?:[ \t]+.*\n?|\n)+)", doc, flags=re.MULTILINE)
     if not section:
         return {}
@@ -119,10 +122,6 @@ def parameter_docs(doc: str) -> dict[str, str]:
 
 
 def _default(value: Any) -> Any:
-    mutable = type(value) in (
-        list,
-        dict,
-        set,
-        bytearray,
-    )  # msgspec takes these only if they are empty
+    # msgspec takes these as defaults only if they are empty
+    mutable = type(value) in (list, dict, set, bytearray)
     return msgspec.field(default_factory=partial(deepcopy, value)) if mutable else value

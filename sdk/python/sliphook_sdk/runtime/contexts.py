@@ -1,12 +1,12 @@
-"""What a handler gets as `ctx`: what it works for, whether it is still wanted, and the way back to the host.
+"""What a handler gets as `ctx`: its session, its deadline and cancel, and requests to the host.
 
-`Context` is for plain functions, whose requests to the host block; `AsyncContext` is for `async
-def`, which awaits them.
+A plain function gets a `Context`, whose requests block. An `async def` gets an `AsyncContext`,
+whose requests are awaited.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, Protocol
+from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 
@@ -21,9 +21,10 @@ from sliphook_sdk.protocol import (
     LogParams,
     NotifyParams,
     ProgressParams,
-    ToolsParams,
     Uses,
 )
+
+from .state import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from sliphook_sdk.registration.tools import Tool, ToolFunction
-    from sliphook_sdk.service import Service
     from sliphook_sdk.wire.call import Call
+
+    from .state import Runtime
 
     ConfigT = TypeVar("ConfigT", default=Any)
 else:
@@ -42,43 +44,27 @@ else:
     ConfigT = TypeVar("ConfigT")
 
 
-class HostLink(Protocol):
-    """The way to the host; a handler's `ctx` is its face."""
-
-    def notify(self, method: str, params: msgspec.Struct) -> None:
-        """Send a notification."""
-        ...
-
-    def ask(self, method: str, params: msgspec.Struct) -> Any:
-        """Send a request and block until its result is here. Raises HostRefused."""
-        ...
-
-    async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
-        """Send a request and await its result. Raises HostRefused."""
-        ...
-
-
 class BaseContext(Generic[ConfigT]):
     """What both kinds of handler have.
 
     Attributes:
-        session_id: the session that this is about.
-        turn_id: the turn; None outside one.
-        deadline: the moment on `time.monotonic()` after which nobody waits for the answer; None for
+        session_id: the session that the call belongs to.
+        turn_id: the turn; None outside a turn.
+        deadline: when the host stops waiting for the answer, on `time.monotonic()`; None for
             events.
     """
 
-    __slots__ = ("_call", "_service", "deadline", "session_id", "turn_id")
+    __slots__ = ("_call", "_runtime", "deadline", "session_id", "turn_id")
 
     def __init__(
         self,
-        service: Service,
+        runtime: Runtime,
         call: Call,
         session_id: str,
         turn_id: str | None,
         timeout_s: float | None,
     ) -> None:
-        self._service = service
+        self._runtime = runtime
         self._call = call
         self.session_id = session_id
         self.turn_id = turn_id
@@ -86,70 +72,73 @@ class BaseContext(Generic[ConfigT]):
 
     @property
     def config(self) -> ConfigT:
-        """The user's settings for the plugin: the Struct that the author gave, or else a dict."""
-        config: ConfigT = self._service.config
+        """The user's settings for the plugin: the author's Struct, or a dict without one."""
+        config: ConfigT = self._runtime.config
         return config
 
     @property
     def data_dir(self) -> Path:
-        """A folder that is the plugin's own."""
-        from pathlib import Path  # only where it is asked for: it would slow every plugin's start
+        """The plugin's own folder."""
+        from pathlib import Path  # imported here, since it would slow every plugin's start
 
-        return Path(self._service.data_dir)
+        return Path(self._runtime.data_dir)
 
     @property
     def traceparent(self) -> str | None:
-        """The agent's span that this is part of, as W3C Trace Context writes it, for spans of the plugin's own; None without one."""
+        """The agent's span that the call is part of, in the form of W3C Trace Context, or None.
+
+        It is the parent of spans that the plugin makes.
+        """
         return self._call.traceparent
 
     @property
     def cancelled(self) -> bool:
-        """The host has withdrawn the request: the user interrupted, or time was up.
+        """The host has withdrawn the request: the user interrupted, or the time was up.
 
         The answer will be dropped.
         """
         return self._call.cancelled
 
     def raise_if_cancelled(self) -> None:
-        """Leave the handler where it is cancelled.
+        """Leave the handler if its call is cancelled.
 
         Raises:
-            Cancelled: it is. Let it through.
+            Cancelled: it is. Do not catch it.
         """
         if self._call.cancelled:
             raise Cancelled
 
     def log(self, level: Level, message: str, **fields: Any) -> None:
-        """Write a line to the plugin's log, with values beside it."""
-        self._service.link.notify(
+        """Write a line to the plugin's log, with values beside the message."""
+        self._runtime.link.notify(
             "host/log", LogParams(level=level, message=message, fields=fields or None)
         )
 
     def progress(self, message: str | None = None, fraction: float | None = None) -> None:
-        """Say how far the work has come.
+        """Report how far the work is.
 
-        It never extends the timeout, and says nothing in an event's handler or after a cancel.
+        It does not extend the timeout. In an event's handler and after a cancel it does nothing.
 
         Args:
             message: what is being done.
             fraction: 0 to 1.
         """
         if isinstance(self._call.id, int) and not self._call.cancelled:
-            self._service.link.notify(
+            self._runtime.link.notify(
                 "$/progress", ProgressParams(id=self._call.id, message=message, fraction=fraction)
             )
 
-    def _needs(self, grant: Uses) -> None:
-        self._service.plugin.require(grant)
+    def _require(self, grant: Uses) -> None:
+        require(self._runtime.uses, grant)
 
 
 class Context(BaseContext[ConfigT]):
-    """`ctx` of a plain function. What asks the host blocks until it has answered."""
+    """`ctx` of a plain function. Requests to the host block until it has answered."""
 
     __slots__ = ()
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, but no longer than anybody waits for the answer.
+        """Sleep, but not after the call is cancelled.
 
         Args:
             seconds: how long.
@@ -165,8 +154,8 @@ class Context(BaseContext[ConfigT]):
         Raises:
             HostRefused: it is not granted, or there were too many.
         """
-        self._needs("notify")
-        self._service.link.ask("host/notify", NotifyParams(level=level, message=message))
+        self._require("notify")
+        self._runtime.link.ask("host/notify", NotifyParams(level=level, message=message))
 
     def inject(self, text: str) -> None:
         """Put a text before the session's next model call, in the user's role. It starts no turn.
@@ -174,35 +163,36 @@ class Context(BaseContext[ConfigT]):
         Needs `uses=["inject"]`.
 
         Raises:
-            HostRefused: it is not granted, too long, too many wait, or the session is gone.
+            HostRefused: it is not granted, the text is too long, too many texts wait, or the
+                session has ended.
         """
-        self._needs("inject")
-        self._service.link.ask("host/inject", InjectParams(session_id=self.session_id, text=text))
+        self._require("inject")
+        self._runtime.link.ask("host/inject", InjectParams(session_id=self.session_id, text=text))
 
     def interrupt(self, reason: str) -> bool:
         """Interrupt the turn that this call belongs to. Needs `uses=["interrupt"]`.
 
         Returns:
-            True where it was interrupted, False where it is over already.
+            True if the turn was interrupted, False if it was already over.
 
         Raises:
-            HostRefused: it is not granted, or the session is gone.
+            HostRefused: it is not granted, or the session has ended.
         """
-        self._needs("interrupt")
+        self._require("interrupt")
         params = InterruptParams(session_id=self.session_id, turn_id=self.turn_id, reason=reason)
-        return _interrupted(self._service.link.ask("host/interrupt", params))
+        return _interrupted(self._runtime.link.ask("host/interrupt", params))
 
     def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
     ) -> None:
         """Replace the plugin's tools, as `Plugin.set_tools` does."""
-        self._service.plugin.set_tools(tools, session_id=session_id)
+        self._runtime.set_tools(tools, session_id)
 
 
 class AsyncContext(BaseContext[ConfigT]):
     """`ctx` of an `async def`.
 
-    What asks the host is awaited; a cancel raises `asyncio.CancelledError` in the handler.
+    Requests to the host are awaited. A cancel raises `asyncio.CancelledError` in the handler.
     """
 
     __slots__ = ()
@@ -213,8 +203,8 @@ class AsyncContext(BaseContext[ConfigT]):
         Raises:
             HostRefused: it is not granted, or there were too many.
         """
-        self._needs("notify")
-        await self._service.link.ask_async(
+        self._require("notify")
+        await self._runtime.link.ask_async(
             "host/notify", NotifyParams(level=level, message=message)
         )
 
@@ -224,10 +214,11 @@ class AsyncContext(BaseContext[ConfigT]):
         Needs `uses=["inject"]`.
 
         Raises:
-            HostRefused: it is not granted, too long, too many wait, or the session is gone.
+            HostRefused: it is not granted, the text is too long, too many texts wait, or the
+                session has ended.
         """
-        self._needs("inject")
-        await self._service.link.ask_async(
+        self._require("inject")
+        await self._runtime.link.ask_async(
             "host/inject", InjectParams(session_id=self.session_id, text=text)
         )
 
@@ -235,30 +226,26 @@ class AsyncContext(BaseContext[ConfigT]):
         """Interrupt the turn that this call belongs to. Needs `uses=["interrupt"]`.
 
         Returns:
-            True where it was interrupted, False where it is over already.
+            True if the turn was interrupted, False if it was already over.
 
         Raises:
-            HostRefused: it is not granted, or the session is gone.
+            HostRefused: it is not granted, or the session has ended.
         """
-        self._needs("interrupt")
+        self._require("interrupt")
         params = InterruptParams(session_id=self.session_id, turn_id=self.turn_id, reason=reason)
-        return _interrupted(await self._service.link.ask_async("host/interrupt", params))
+        return _interrupted(await self._runtime.link.ask_async("host/interrupt", params))
 
     async def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
     ) -> None:
-        """Replace the plugin's tools of one session, or of all where `session_id` is None.
+        """Replace the plugin's tools of one session, or of all if `session_id` is None.
 
         Needs `uses=["tools"]`.
 
         Raises:
             HostRefused: it is not granted, or a name is taken; the old tools stay.
         """
-        self._needs("tools")
-        with self._service.toolbox.changing(tools, session_id) as specs:
-            await self._service.link.ask_async(
-                "host/tools", ToolsParams(session_id=session_id, tools=specs)
-            )
+        await self._runtime.set_tools_async(tools, session_id)
 
 
 def _interrupted(result: Any) -> bool:

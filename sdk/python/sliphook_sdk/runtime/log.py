@@ -1,4 +1,4 @@
-"""The author's `logging` as lines of the plugin's log."""
+"""The author's `logging` becomes lines of the plugin's log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sliphook_sdk.protocol import Level, LogParams
 
 if TYPE_CHECKING:
-    from .contexts import HostLink
+    from .state import HostLink
 
 
 class HostHandler(logging.Handler):
@@ -19,7 +19,7 @@ class HostHandler(logging.Handler):
         self._link = link
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Send one record: its message, with its logger's name and its traceback beside it."""
+        """Send the record's message, with the name of its logger and its traceback as fields."""
         try:
             fields: dict[str, object] = {} if record.name == "root" else {"logger": record.name}
             if record.exc_info:
@@ -32,12 +32,12 @@ class HostHandler(logging.Handler):
                     level=_level(record.levelno), message=record.getMessage(), fields=fields or None
                 ),
             )
-        except Exception:  # as every handler of logging does
+        except Exception:  # as every handler of `logging` does
             self.handleError(record)
 
 
 def send_logging(link: HostLink) -> None:
-    """Let `logging` write to the plugin's log, unless the author has told it where to write."""
+    """Send `logging` to the plugin's log, unless the author has configured it already."""
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(HostHandler(link))

@@ -1,4 +1,4 @@
-"""State that belongs to a session and ends with it."""
+"""Pure: the author's state of each session."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ else:
 
 
 class Sessions(Mapping[str, StateT], Generic[StateT]):
-    """One state a session: `sessions[session_id]` makes it when it is first asked for.
+    """One state for each session; `sessions[session_id]` creates it at its first use.
 
-    It is gone when the handlers of the session's `session_end` have run.
+    It is removed after the handlers of the session's `session_end` have run.
     """
 
     def __init__(self, make: Callable[[], StateT] | None) -> None:
@@ -45,5 +45,5 @@ class Sessions(Mapping[str, StateT], Generic[StateT]):
         return len(self._states)
 
     def forget(self, session_id: str) -> None:
-        """The session is over."""
+        """Remove the state of a session that has ended."""
         self._states.pop(session_id, None)

@@ -1,1 +1,1 @@
-"""Messages to and from the host: calls, replies, JSON. For the engines and `testing`."""
+"""Messages to and from the host: calls, replies, JSON-RPC. `engine` and `testing` use it."""

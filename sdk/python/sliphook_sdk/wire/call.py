@@ -1,4 +1,4 @@
-"""One message of the host on its way through a handler."""
+"""One message of the host while a handler works on it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A request, or a notification where `id` is None.
+    """A request, or a notification if `id` is None.
 
     Attributes:
         id: the host's id of the request.
         method: the method.
-        params: the params as they came, undecoded.
-        traceparent: the agent's span that it is part of; None where it has none.
+        params: the params as JSON, not yet decoded.
+        traceparent: the agent's span that the call is part of, or None.
         arrived: when it was read, on `time.monotonic()`.
-        cancelled: the host withdrew it; its answer is dropped.
-        stop: what else a cancel does, set by whoever works on the call; it is called in the thread
-            that read the cancel.
+        cancelled: the host has withdrawn the request; its answer is dropped.
+        stop: called on a cancel, in the thread that reads it; an engine sets it.
     """
 
     __slots__ = ("_woken", "arrived", "cancelled", "id", "method", "params", "stop", "traceparent")
@@ -41,7 +40,7 @@ class Call:
         self._woken: threading.Event | None = None
 
     def cancel(self) -> None:
-        """Tell the handler that nobody waits any more. A second time changes nothing."""
+        """Tell the handler that its answer is no longer wanted. A second call changes nothing."""
         self.cancelled = True
         if self._woken is not None:
             self._woken.set()
@@ -49,11 +48,10 @@ class Call:
             self.stop()
 
     def wait(self, seconds: float) -> bool:
-        """Sleep until the call is cancelled or the time is up; True where it is cancelled."""
+        """Sleep until the call is cancelled or the time is up; True if it is cancelled."""
         if self._woken is None:
             self._woken = threading.Event()
-        if (
-            self.cancelled
-        ):  # looked at after the event is in place, so that a cancel in between is seen
+        # checked after the event exists, so that a cancel in between is not missed
+        if self.cancelled:
             return True
         return self._woken.wait(seconds)

@@ -1,4 +1,4 @@
-"""Values to JSON that the host takes: UTF-8 whatever the author's strings hold."""
+"""Pure: values to JSON that the host accepts, valid UTF-8 for any string of the author."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sliphook_sdk.protocol.nesting import too_deep
 def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes:
     r"""Encode a value.
 
-    A lone surrogate, as names of files may hold, becomes its escape in text: `\udc80`.
+    A lone surrogate, which a file name may contain, becomes its escape as text: `\udc80`.
 
     Args:
-        value: what msgspec encodes.
-        unknown: makes something encodable of what is not; None raises.
+        value: anything that msgspec encodes.
+        unknown: converts a value that msgspec cannot encode; if None, such a value raises.
 
     Raises:
-        TypeError: there is something in it that JSON cannot hold.
-        ValueError: so is there.
-        RecursionError: it holds itself.
+        TypeError: the value contains something that JSON cannot hold.
+        ValueError: the same.
+        RecursionError: the value contains itself.
     """
     try:
         return msgspec.json.encode(value, enc_hook=unknown)
@@ -32,15 +32,15 @@ def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes
 
 
 def check_limits(body: bytes) -> None:
-    """Check that the host takes a message: one beyond the protocol's limits would cost the connection.
+    """Check that a message keeps the protocol's limits; beyond them the host ends the connection.
 
     Args:
         body: the message as JSON.
 
     Raises:
-        ValueError: it is too large or too deep; the text says by how much.
+        ValueError: the message is too large or nested too deep; the text says by how much.
     """
-    if len(body) >= limits.MAX_MESSAGE_BYTES:  # the newline behind it counts too
+    if len(body) >= limits.MAX_MESSAGE_BYTES:  # the newline after the body counts too
         raise ValueError(
             f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}"
         )

@@ -1,11 +1,9 @@
-"""The JSON-RPC side: `pylsp_jsonrpc`'s Endpoint behind a strict door.
+"""The JSON-RPC side: `pylsp_jsonrpc`'s Endpoint behind strict checks. No other module knows it.
 
-The only module that knows that package.
-
-Endpoint keeps the ids, finds the handler and shapes the replies; only what is handled `directly`
-goes past it (see `Peer.handle`). What it does badly is kept from it: a message reaches it only when
-it is valid, cancels are dealt with here, results are boxed, and a handler's failure has its code
-and message before Endpoint sees it.
+Endpoint keeps the ids of the plugin's requests, finds the handler of a message and builds replies.
+This module does what Endpoint does badly: it passes on only valid messages, handles cancels itself,
+wraps each result, and gives a handler's failure its code and message before Endpoint sees it.
+Handlers registered with `direct=True` are called past Endpoint (see `Peer.handle`).
 """
 
 from __future__ import annotations
@@ -15,84 +13,42 @@ import logging
 import sys
 from concurrent import futures
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, Optional, Union
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unused-ignore]
 from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
 
-from sliphook_sdk.errors import HostRefused, RpcError, describe, text_of
+from sliphook_sdk.errors import HostRefused, RpcError, describe
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CancelParams, ErrorCode, LogParams
 
 from .call import Call
-from .encoding import check_limits, to_json
+from .envelope import Envelope, ErrorObject, unasked_body
+from .replies import NO_REASON, DeferredReply, Replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 for _name in ("pylsp_jsonrpc", "pylsp_jsonrpc.endpoint"):
-    logging.getLogger(_name).disabled = True  # it logs whole payloads, and every request that fails
+    # Endpoint logs whole payloads, and every request that fails
+    logging.getLogger(_name).disabled = True
 
 
-_ABSTAINS: Final = b'{"jsonrpc":"2.0","id":%d,"result":null}'
-"""A reply that needs no encoder and no look at its limits."""
-
-_LOG_CHARS: Final = 10_000
-"""What is kept of a line that cannot be sent whole."""
-
-
-class ErrorObject(msgspec.Struct, frozen=True):
-    """Why the host refused a request."""
-
-    code: int
-    message: str
-
-
-class Envelope(msgspec.Struct, frozen=True):
-    """A message of the host before its params or result are looked at."""
-
-    jsonrpc: Literal["2.0"]
-    id: Optional[Union[int, str, msgspec.UnsetType]] = msgspec.UNSET
-    method: Union[str, msgspec.UnsetType] = msgspec.UNSET
-    traceparent: Optional[str] = None
-    params: msgspec.Raw = msgspec.Raw(b"{}")
-    result: Union[msgspec.Raw, msgspec.UnsetType] = msgspec.UNSET
-    error: Union[ErrorObject, msgspec.UnsetType] = msgspec.UNSET
-
-
-class Later:
-    """What a handler returns that answers later, by `answer` or `refuse`; from `Peer.later`."""
-
-    __slots__ = ("_call", "_peer")
-
-    def __init__(self, peer: Peer, call: Call) -> None:
-        self._peer = peer
-        self._call = call
+class EndpointReply(futures.Future[Any]):
+    """A `DeferredReply` for a handler that Endpoint has called: Endpoint waits for a Future."""
 
     def answer(self, value: Any) -> None:
-        """Answer with a value."""
-        self._peer.answer(self._call, value)
-
-    def refuse(self, error: RpcError) -> None:
-        """Answer with an error."""
-        self._peer.refuse(self._call, error)
-
-
-class LaterByEndpoint(futures.Future[Any]):
-    """The same for what Endpoint has passed on: it waits for a Future."""
-
-    def answer(self, value: Any) -> None:
-        """Answer with a value."""
+        """Reply with a result."""
         self.set_result({"result": value})
 
     def refuse(self, error: RpcError) -> None:
-        """Answer with an error."""
-        self.set_exception(_mapped(error))
+        """Reply with an error."""
+        self.set_exception(_for_endpoint(error))
 
 
 class Peer:
-    """The host, as far as messages go.
+    """The host, as the other end of a stream of messages.
 
     Args:
         write: writes bytes to the host, whole and in order, from any thread.
@@ -100,43 +56,43 @@ class Peer:
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
         self._write = write
+        self._replies = Replies(write, self.log_error)
         self._handlers: dict[str, Callable[[Call], Any]] = {}
         self._direct: dict[str, Callable[[Call], Any]] = {}
-        self._open: dict[int | str, Call] = {}
         self._decoder = msgspec.json.Decoder(Envelope)
         self._cancel = msgspec.json.Decoder(CancelParams)
         self._endpoint = Endpoint(self._handlers, self._send, itertools.count(1).__next__)
 
-    def handle(
-        self, method: str, handler: Callable[[Call], Any], *, directly: bool = False
-    ) -> None:
-        """Let a method be handled: the handler returns the result, or what `later` gives, or raises RpcError.
+    def handle(self, method: str, handler: Callable[[Call], Any], *, direct: bool = False) -> None:
+        """Register the handler of a method.
 
         Args:
             method: the method.
-            handler: takes the call.
-            directly: past Endpoint, to the same answers: for hooks, where the agent waits for every
-                microsecond of them.
+            handler: takes the call; returns the result or what `defer` gave it, or raises RpcError.
+            direct: call the handler past Endpoint, with the same replies. For hooks, since the
+                agent waits for their answers.
         """
-        if directly:
+        if direct:
             self._direct[method] = handler
         else:
             self._handlers[method] = partial(self._guarded, handler)
 
-    def later(self, call: Call) -> Later | LaterByEndpoint:
-        """What a handler returns that will answer a call later."""
-        return Later(self, call) if call.method in self._direct else LaterByEndpoint()
+    def defer(self, call: Call) -> DeferredReply | EndpointReply:
+        """What a handler returns in order to reply to the call later."""
+        return (
+            DeferredReply(self._replies, call) if call.method in self._direct else EndpointReply()
+        )
 
     def receive(self, body: bytes) -> Call | None:
-        """Take one message in.
+        """Take in one message.
 
-        Replies and cancels are dealt with at once; what a handler must see is returned, for
+        Replies and cancels are dealt with at once. What needs a handler is returned, for
         `dispatch`.
         """
         try:
             message = self._decoder.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-            self.complain(f"a message of the host is not valid: {exc}")
+            self.log_error(f"a message of the host is not valid: {exc}")
             return None
         if isinstance(message.method, str):
             if isinstance(message.id, msgspec.UnsetType):
@@ -145,16 +101,16 @@ class Peer:
                     return None
                 return Call(None, message.method, message.params, message.traceparent)
             if message.id is None:
-                self.complain(f"a request of the host has no id: {message.method}")
+                self.log_error(f"a request of the host has no id: {message.method}")
                 return None
             call = Call(message.id, message.method, message.params, message.traceparent)
-            self._open[message.id] = call
+            self._replies.open[message.id] = call
             return call
         self._settle(message)
         return None
 
     def dispatch(self, call: Call) -> None:
-        """Let the handler of a call answer it."""
+        """Call the handler, and send what it returns or raises as the reply."""
         if call.id is None:
             self._endpoint.consume({"jsonrpc": "2.0", "method": call.method, "params": call})
         elif not call.cancelled:
@@ -164,44 +120,30 @@ class Peer:
                     {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": call}
                 )
             else:
-                self._dispatch_directly(handler, call)
-
-    def answer(self, call: Call, value: Any) -> None:
-        """Answer a call that is handled directly."""
-        if value is None and isinstance(call.id, int):  # most hooks, most of the time
-            self._write_reply(call.id, _ABSTAINS % call.id)
-        else:
-            self._reply({"jsonrpc": "2.0", "id": call.id, "result": value})
-
-    def refuse(self, call: Call, error: RpcError) -> None:
-        """Answer a call that is handled directly with an error."""
-        self._reply({"jsonrpc": "2.0", "id": call.id, "error": _mapped(error).to_dict()})
+                self._dispatch_direct(handler, call)
 
     def notify(self, method: str, params: msgspec.Struct) -> None:
         """Send a notification."""
         self._endpoint.notify(method, params)
 
     def ask(self, method: str, params: msgspec.Struct) -> Any:
-        """Send a request and block until its result is here.
+        """Send a request and block until its result has arrived.
 
         Raises:
-            HostRefused: the host refused.
-            RuntimeError: an event loop runs in this thread, and would stand still.
+            HostRefused: the host answered with an error.
+            RuntimeError: an event loop runs in this thread, and would be blocked.
         """
         if _loop_runs():
             raise RuntimeError(
                 f"{method} would stop the event loop; in an `async def` await the method of its ctx"
             )
-        try:
-            return _decoded(self._endpoint.request(method, params).result())
-        except JsonRpcException as exc:
-            raise HostRefused(exc.code, exc.message) from None
+        return _result(self._endpoint.request(method, params))
 
     async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
         """Send a request and await its result.
 
         Raises:
-            HostRefused: the host refused.
+            HostRefused: the host answered with an error.
         """
         import asyncio
 
@@ -212,31 +154,23 @@ class Peer:
             if not arrived.done():
                 arrived.set_result(None)
 
-        # not asyncio.wrap_future: cancelling it would cancel Endpoint's future, which then raises
-        # in `consume`
+        # not asyncio.wrap_future: cancelling it would cancel Endpoint's future, and then Endpoint
+        # raises in `consume`
         reply = self._endpoint.request(method, params)
         reply.add_done_callback(lambda _: loop.call_soon_threadsafe(settle))
         await arrived
-        try:
-            return _decoded(reply.result())
-        except JsonRpcException as exc:
-            raise HostRefused(exc.code, exc.message) from None
+        return _result(reply)
+
+    def log_error(self, what: str) -> None:
+        """Write a line of the SDK to the plugin's log."""
+        self._endpoint.notify("host/log", LogParams(level="error", message=what))
 
     def _cancel_request(self, params: msgspec.Raw) -> None:
         try:
             request_id = self._cancel.decode(params).id
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
-        call = self._open.pop(
-            request_id, None
-        )  # whoever takes it out answers it, so there is one answer
-        if call is not None:
-            call.cancel()
-            error = {
-                "code": int(ErrorCode.REQUEST_CANCELLED),
-                "message": ErrorCode.REQUEST_CANCELLED.text,
-            }
-            self._write(frame(to_json({"jsonrpc": "2.0", "id": request_id, "error": error})))
+        self._replies.cancel(request_id)
 
     def _settle(self, reply: Envelope) -> None:
         given = [
@@ -245,103 +179,54 @@ class Peer:
             if not isinstance(field, msgspec.UnsetType)
         ]
         if not isinstance(reply.id, int) or len(given) != 1:
-            self.complain(
+            self.log_error(
                 "a reply of the host has no id of ours, or not exactly one of result and error"
             )
         elif isinstance(reply.error, ErrorObject):
             # Endpoint takes a code of 0 and an empty message for missing
             error = {
                 "code": reply.error.code or int(ErrorCode.INTERNAL_ERROR),
-                "message": reply.error.message or "no reason given",
+                "message": reply.error.message or NO_REASON,
             }
             self._endpoint.consume({"jsonrpc": "2.0", "id": reply.id, "error": error})
         else:
             self._endpoint.consume({"jsonrpc": "2.0", "id": reply.id, "result": reply.result})
 
-    def _dispatch_directly(self, handler: Callable[[Call], Any], call: Call) -> None:
+    def _dispatch_direct(self, handler: Callable[[Call], Any], call: Call) -> None:
         try:
             value = handler(call)
-        except BaseException as exc:  # SystemExit too: it would cost the thread that reads
-            self._reply(
-                {"jsonrpc": "2.0", "id": call.id, "error": self._failure(exc, call).to_dict()}
-            )
+        except BaseException as exc:  # also SystemExit, which would end the thread that reads
+            self._replies.refuse(call, self._failure(exc, call))
             return
-        if not isinstance(value, Later):
-            self.answer(call, value)
+        if not isinstance(value, DeferredReply):
+            self._replies.answer(call, value)
 
     def _guarded(self, handler: Callable[[Call], Any], call: Call) -> Any:
         try:
             value = handler(call)
         except BaseException as exc:
-            raise self._failure(exc, call) from exc
-        return value if isinstance(value, LaterByEndpoint) else {"result": value}
+            raise _for_endpoint(self._failure(exc, call)) from exc
+        return value if isinstance(value, EndpointReply) else {"result": value}
 
-    def _failure(self, exc: BaseException, call: Call) -> JsonRpcException:
-        """What the host reads where a handler raised; the log reads of it where nobody else does."""
+    def _failure(self, exc: BaseException, call: Call) -> RpcError:
+        """The error to reply with; it is logged if no reply tells the host of it."""
         if isinstance(exc, RpcError):
             if call.id is None:
-                self.complain(exc.message)
-            return _mapped(exc)
+                self.log_error(exc.message)
+            return exc
         what = f"the SDK failed in {call.method}: {describe(exc)}"
-        self.complain(what)
-        return JsonRpcException(what, int(ErrorCode.INTERNAL_ERROR))
+        self.log_error(what)
+        return RpcError(ErrorCode.INTERNAL_ERROR, what)
 
     def _send(self, message: dict[str, Any]) -> None:
         if "method" in message:
-            self._write(frame(_unasked(message)))
+            self._write(frame(unasked_body(message)))
         else:
-            self._reply(message)
-
-    def _reply(self, message: dict[str, Any]) -> None:
-        try:
-            body = to_json(message)
-            check_limits(body)
-        except Exception as exc:  # whatever a value's own conversion raises
-            what = f"the answer cannot be sent: {text_of(exc)}"
-            self.complain(what)
-            message = {
-                "jsonrpc": "2.0",
-                "id": message["id"],
-                "error": {"code": int(ErrorCode.INTERNAL_ERROR), "message": what},
-            }
-            body = to_json(message)
-        self._write_reply(message["id"], body)
-
-    def _write_reply(self, request_id: int | str, body: bytes) -> None:
-        if self._open.pop(request_id, None) is not None:  # else it has been cancelled, and answered
-            self._write(frame(body))
-
-    def complain(self, what: str) -> None:
-        """Write a line of the SDK's own to the plugin's log."""
-        self._endpoint.notify("host/log", LogParams(level="error", message=what))
+            self._replies.send(message)
 
 
-def _mapped(error: RpcError) -> JsonRpcException:
-    return JsonRpcException(error.message or "no reason given", int(error.code))
-
-
-def _unasked(message: dict[str, Any]) -> bytes:
-    """A request or a notification as JSON.
-
-    One that the host would not take is the author's mistake; a line of the log is cut instead.
-
-    Raises:
-        ValueError: it is too large, too deep, or no JSON.
-    """
-    try:
-        body = to_json(message, unknown=repr)  # what a log line cannot hold is at least named
-        check_limits(body)
-    except Exception as exc:  # whatever a value's own conversion raises
-        params = message["params"]
-        if not isinstance(params, LogParams):
-            raise ValueError(f"{message['method']} cannot be sent: {text_of(exc)}") from None
-        short = LogParams(
-            level=params.level,
-            message=params.message[:_LOG_CHARS],
-            fields={"left_out": text_of(exc)},
-        )
-        body = to_json({**message, "params": short})
-    return body
+def _for_endpoint(error: RpcError) -> JsonRpcException:
+    return JsonRpcException(error.message or NO_REASON, int(error.code))
 
 
 def _loop_runs() -> bool:
@@ -355,5 +240,10 @@ def _loop_runs() -> bool:
     return True
 
 
-def _decoded(result: Any) -> Any:
+def _result(reply: futures.Future[Any]) -> Any:
+    """The result of a request of the plugin, when it has arrived. Raises HostRefused."""
+    try:
+        result = reply.result()
+    except JsonRpcException as exc:
+        raise HostRefused(exc.code, exc.message) from None
     return msgspec.json.decode(result) if isinstance(result, msgspec.Raw) else result

@@ -1,0 +1,140 @@
+"""How idle threads wait: for bytes of the host, or for work that another thread has left.
+
+All idle threads wait on one poller. The thread that gets bytes is the only one to read until it
+calls `rearm`; then another idle thread gets the next bytes, while the first handles what it has
+read. So one thread reads a request and answers it, without a hand-over.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from contextlib import suppress
+from typing import Final, Protocol
+
+_READ_BYTES: Final = 65536
+
+
+class Poller(Protocol):
+    """What both pollers do. All methods may be called from any thread."""
+
+    def wait(self, timeout_s: float | None) -> bytes | None:
+        """Wait for something to do, for `timeout_s` at most.
+
+        Returns:
+            The bytes that were read, empty at the end of the input; then no other thread reads
+                until `rearm`. None if another thread has called `wake`, a signal has come, or the
+                time is up.
+        """
+        ...
+
+    def rearm(self) -> None:
+        """Let another thread read. Called by the thread that got bytes."""
+        ...
+
+    def close(self) -> None:
+        """Stop reading. Called instead of `rearm` by the thread that got no bytes."""
+        ...
+
+    def wake(self) -> None:
+        """Make `wait` return None in one idle thread, or in the next one that becomes idle."""
+        ...
+
+
+class EpollPoller:
+    """All threads sleep in one epoll, and the kernel wakes one of them for each event. Linux.
+
+    Args:
+        incoming: the descriptor to read from.
+        signals: a descriptor that is readable when a signal has come; the poller does not read it.
+
+    Raises:
+        PermissionError: `incoming` is a file, which epoll does not accept.
+    """
+
+    def __init__(self, incoming: int, signals: int) -> None:
+        self._incoming = incoming
+        self._epoll = select.epoll()
+        self._epoll.register(incoming, select.EPOLLIN | select.EPOLLONESHOT)
+        self._epoll.register(signals, select.EPOLLIN)
+        self._woken, self._wakes = _wakeup_pipe()
+        self._epoll.register(self._woken, select.EPOLLIN)
+
+    def wait(self, timeout_s: float | None) -> bytes | None:
+        """See `Poller`."""
+        while True:
+            ready = self._epoll.poll(timeout_s, 1)
+            if not ready:
+                return None
+            fd = ready[0][0]
+            if fd == self._incoming:
+                return os.read(fd, _READ_BYTES)
+            if fd == self._woken:
+                try:
+                    os.read(fd, 1)
+                except BlockingIOError:
+                    continue  # another thread has taken this wake-up
+            return None
+
+    def rearm(self) -> None:
+        """See `Poller`."""
+        self._epoll.modify(self._incoming, select.EPOLLIN | select.EPOLLONESHOT)
+
+    def close(self) -> None:
+        """See `Poller`."""
+        # EPOLLONESHOT has disarmed the input already
+
+    def wake(self) -> None:
+        """See `Poller`."""
+        _write_wakeup(self._wakes)
+
+
+class LockPoller:
+    """The thread that holds a lock polls and reads, and the others wait for the lock. Any system.
+
+    The arguments are those of `EpollPoller`.
+    """
+
+    def __init__(self, incoming: int, signals: int) -> None:
+        self._incoming = incoming
+        self._reading = threading.Lock()
+        self._woken, self._wakes = _wakeup_pipe()
+        self._polled = [incoming, self._woken, signals]
+
+    def wait(self, timeout_s: float | None) -> bytes | None:
+        """See `Poller`."""
+        if not self._reading.acquire(timeout=-1 if timeout_s is None else timeout_s):
+            return None
+        ready, _, _ = select.select(self._polled, [], [], timeout_s)
+        if self._incoming in ready:
+            return os.read(self._incoming, _READ_BYTES)
+        if self._woken in ready:
+            os.read(self._woken, 1)
+        self._reading.release()
+        return None
+
+    def rearm(self) -> None:
+        """See `Poller`."""
+        self._reading.release()
+
+    def close(self) -> None:
+        """See `Poller`."""
+        self._polled.remove(self._incoming)
+        self._reading.release()
+
+    def wake(self) -> None:
+        """See `Poller`."""
+        _write_wakeup(self._wakes)
+
+
+def _wakeup_pipe() -> tuple[int, int]:
+    read_end, write_end = os.pipe()
+    os.set_blocking(read_end, False)
+    os.set_blocking(write_end, False)
+    return read_end, write_end
+
+
+def _write_wakeup(fd: int) -> None:
+    with suppress(BlockingIOError):  # a full pipe holds enough wake-ups
+        os.write(fd, b"!")

@@ -1,0 +1,100 @@
+"""Replies to the host's requests: one for each, from the handler or, if it comes first, the cancel.
+
+Endpoint's replies pass through here too; a handler that is called past Endpoint (the fast path, see
+`Peer.handle`) is answered by `answer`, `refuse` or a `DeferredReply`, with the same bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sliphook_sdk.errors import RpcError, text_of
+from sliphook_sdk.framing import frame
+from sliphook_sdk.protocol import ErrorCode
+
+from .encoding import check_limits, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .call import Call
+
+_ABSTAINS: Final = b'{"jsonrpc":"2.0","id":%d,"result":null}'
+"""The most frequent reply; it needs no encoder and no check of limits."""
+
+NO_REASON: Final = "no reason given"
+"""In place of an empty message, which Endpoint takes for a missing one."""
+
+
+class Replies:
+    """Writes one reply for each request, whichever thread replies first. For any thread.
+
+    Args:
+        write: writes bytes to the host, whole and in order.
+        log_error: takes a line for the plugin's log.
+
+    Attributes:
+        open: the requests that have no reply yet, by their ids. The thread that reads adds to it.
+    """
+
+    def __init__(self, write: Callable[[bytes], None], log_error: Callable[[str], None]) -> None:
+        self._write = write
+        self._log_error = log_error
+        self.open: dict[int | str, Call] = {}
+
+    def cancel(self, request_id: int | str) -> None:
+        """Reply that the request is cancelled and tell its handler, unless it has been answered."""
+        call = self.open.pop(request_id, None)  # only the thread that removes the entry replies
+        if call is not None:
+            call.cancel()
+            error = _error(RpcError(ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED.text))
+            self._write(frame(to_json({"jsonrpc": "2.0", "id": request_id, "error": error})))
+
+    def answer(self, call: Call, value: Any) -> None:
+        """Reply with a result."""
+        if value is None and isinstance(call.id, int):  # most hooks, most of the time
+            self._send(call.id, _ABSTAINS % call.id)
+        else:
+            self.send({"jsonrpc": "2.0", "id": call.id, "result": value})
+
+    def refuse(self, call: Call, error: RpcError) -> None:
+        """Reply with an error."""
+        self.send({"jsonrpc": "2.0", "id": call.id, "error": _error(error)})
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Encode and send a reply; if the host would not accept it, an error that says why."""
+        try:
+            body = to_json(message)
+            check_limits(body)
+        except Exception as exc:  # a value's own conversion may raise anything
+            what = f"the answer cannot be sent: {text_of(exc)}"
+            self._log_error(what)
+            error = _error(RpcError(ErrorCode.INTERNAL_ERROR, what))
+            body = to_json({"jsonrpc": "2.0", "id": message["id"], "error": error})
+        self._send(message["id"], body)
+
+    def _send(self, request_id: int | str, body: bytes) -> None:
+        if self.open.pop(request_id, None) is not None:  # else the cancel was the reply
+            self._write(frame(body))
+
+
+class DeferredReply:
+    """Returned by a handler that replies later, with `answer` or `refuse`; from `Peer.defer`."""
+
+    __slots__ = ("_call", "_replies")
+
+    def __init__(self, replies: Replies, call: Call) -> None:
+        self._replies = replies
+        self._call = call
+
+    def answer(self, value: Any) -> None:
+        """Reply with a result."""
+        self._replies.answer(self._call, value)
+
+    def refuse(self, error: RpcError) -> None:
+        """Reply with an error."""
+        self._replies.refuse(self._call, error)
+
+
+def _error(error: RpcError) -> dict[str, Any]:
+    return {"code": int(error.code), "message": error.message or NO_REASON}
