@@ -58,6 +58,9 @@ UPWARD: Final = {
     ),  # `plugin.run()` is the author's last line; the engine is loaded then, not before
 }
 
+FOR_TYPES_TOO: Final = ("sliphook_sdk",)
+"""Packages in which imports under TYPE_CHECKING count too."""
+
 PURE: Final = {
     "sliphook": ("quoting", "wire", "trace.views"),
     "sliphook_sdk": ("protocol", "errors", "framing", "registration"),
@@ -114,10 +117,14 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def imports_of(module: str, path: Path, known: dict[str, Path]) -> set[str]:
-    """What the module imports when it runs, also inside functions, as dotted names of modules."""
+    """What the module imports, also inside functions, as dotted names of modules.
+
+    In the packages of `FOR_TYPES_TOO` imports for type checkers count.
+    """
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found: set[str] = set()
-    for node in _running(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree) if module.split(".")[0] in FOR_TYPES_TOO else _running(tree):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
