@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import io
-import logging
+import errno
 import os
+import shutil
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -69,25 +70,19 @@ def test_a_folder_that_cannot_be_made_loses_lines_and_counts_them(tmp_path: Path
     assert logs.close() == 3
 
 
-@pytest.mark.skipif(
-    not Path("/dev/full").exists(),
-    reason="there is no /dev/full here, which is a disk that is full",
-)
 def test_a_full_disk_loses_lines_and_counts_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    is_full = True
+    def full(fd: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    def open_file(file: logging.FileHandler) -> io.TextIOWrapper:
-        return open("/dev/full" if is_full else file.baseFilename, "a", encoding="utf-8")
-
-    monkeypatch.setattr("sliphook.process.log_files._File._open", open_file)
     logs = PluginLogs(tmp_path)
-    for _ in range(3):
-        logs.write("guard", "info", "hello")
-    while logs.lost < 3:
-        os.sched_yield()
-    is_full = False
+    with monkeypatch.context() as patch:
+        patch.setattr("sliphook.files.rotating_file.os.write", full)
+        for _ in range(3):
+            logs.write("guard", "info", "hello")
+        while logs.lost < 3:
+            os.sched_yield()
     logs.write("guard", "info", "there is room again")
     assert logs.close() == 3
     assert (tmp_path / "guard.log").read_text().startswith("3 lines could not be written\n20")
@@ -110,6 +105,48 @@ def test_a_folder_that_is_emptied_meanwhile_is_filled_again(tmp_path: Path) -> N
     logs.write("guard", "info", "two")
     assert logs.close() == 0
     assert lines_of(tmp_path / "guard.log") == ["info: two"]
+
+
+def test_a_folder_that_is_gone_loses_lines_and_counts_them(tmp_path: Path) -> None:
+    logs = PluginLogs(tmp_path / "logs")
+    logs.write("guard", "info", "one")
+    while logs._writer._queue or logs._writer._in_hand:  # pyright: ignore[reportPrivateUsage]
+        os.sched_yield()
+    shutil.rmtree(tmp_path / "logs")
+    logs.write("guard", "info", "two")
+    while not logs.lost:
+        os.sched_yield()
+    (tmp_path / "logs").mkdir()
+    logs.write("guard", "info", "three")
+    assert logs.close() == 1
+    said, three = (tmp_path / "logs" / "guard.log").read_text().splitlines()
+    assert said == "1 lines could not be written"
+    assert three.endswith(" info: three")
+
+
+def test_a_file_that_another_host_has_rotated_is_left_for_the_new_one(tmp_path: Path) -> None:
+    logs = PluginLogs(tmp_path)
+    logs.write("guard", "info", "one")
+    while logs._writer._queue or logs._writer._in_hand:  # pyright: ignore[reportPrivateUsage]
+        os.sched_yield()
+    (tmp_path / "guard.log").rename(tmp_path / "guard.log.1")
+    (tmp_path / "guard.log").write_text("2026-01-01T00:00:00.000 1 info: of the other host\n")
+    logs.write("guard", "info", "two")
+    assert logs.close() == 0
+    assert lines_of(tmp_path / "guard.log.1") == ["info: one"]
+    assert lines_of(tmp_path / "guard.log") == ["info: of the other host", "info: two"]
+
+
+def test_a_line_has_the_time_the_process_and_the_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 3661.0625)
+    monkeypatch.setattr(time, "localtime", time.gmtime)
+    logs = PluginLogs(tmp_path)
+    logs.write("guard", "stderr", "half a character: \ud800")
+    assert logs.close() == 0
+    said = (tmp_path / "guard.log").read_text()
+    assert said == (f"1970-01-01T01:01:01.062 {os.getpid()} stderr: half a character: \\ud800\n")
 
 
 def test_a_disk_that_hangs_holds_nobody(tmp_path: Path) -> None:

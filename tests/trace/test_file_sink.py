@@ -78,7 +78,7 @@ def test_a_line_torn_by_a_full_disk_spoils_no_other(
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(fd, data)
 
-    monkeypatch.setattr("sliphook.trace.file_sink.os.write", full_once)
+    monkeypatch.setattr("sliphook.files.rotating_file.os.write", full_once)
     assert trace._write([record(1), record(2)]) == 1  # pyright: ignore[reportPrivateUsage]
     assert trace._write([record(3)]) == 0  # pyright: ignore[reportPrivateUsage]
     assert trace.close(WAIT_S) is None
@@ -215,7 +215,7 @@ def test_what_was_lost_stands_in_the_file_where_it_is_missing(
             raise OSError(errno.ENOSPC, "No space left on device")
         return write(fd, data)
 
-    monkeypatch.setattr("sliphook.trace.file_sink.os.write", sometimes_full)
+    monkeypatch.setattr("sliphook.files.rotating_file.os.write", sometimes_full)
     full.set()
     trace.record(record(1))
     trace.record(record(2))

@@ -1,5 +1,5 @@
-"""What Sliphook keeps on disk and which of it may be trusted: paths, atomic changes, file owners, held files, TOML.
+"""What Sliphook keeps on disk and which of it may be trusted: paths, atomic changes, owners, TOML.
 
-`background_writer` is how anything slow, not only a disk, is kept from the host's loop. For every
-package above.
+`rotating_file` is a log that does not fill the disk; `background_writer` keeps anything slow, not
+only a disk, from the host's loop. For every package above.
 """

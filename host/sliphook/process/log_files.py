@@ -1,34 +1,25 @@
-"""The log files of the plugins, one each: written by a thread of their own, so that no disk can hold the host."""
+"""The log files of the plugins, one each, written by a thread, so that no disk can hold the host."""
 
 from __future__ import annotations
 
 import contextlib
-import io
-import logging
 import os
+import time
 from collections.abc import Sequence
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from sliphook.files.background_writer import BackgroundWriter
 from sliphook.files.paths import state_home
+from sliphook.files.rotating_file import RotatingFile
 
 FILE_BYTES: Final = 1024 * 1024
 OLD_FILES: Final = 3
 """`NAME.log` is renamed to `NAME.log.1` when it is full, and so on; what is older is deleted."""
 MAX_WAITING: Final = 10_000
-"""Lines that wait for the disk at most; what comes beyond is lost and counted."""
+"""Lines that wait for the disk at most; further ones are lost and counted."""
 CLOSE_S: Final = 0.5
 """How long `close` waits for the disk."""
-
-_LEVELS: Final = {
-    "debug": logging.DEBUG,
-    "info": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "stderr": logging.INFO,
-}
 
 
 def default_folder() -> Path:
@@ -57,7 +48,7 @@ class PluginLogs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._files: dict[str, _File] = {}
+        self._files: dict[str, _LogFile] = {}
         self._given_up = False
         self._writer = BackgroundWriter(
             self._write_all, name="sliphook-logs", max_items=MAX_WAITING, at_end=self._close_files
@@ -70,14 +61,10 @@ class PluginLogs:
 
     def write(self, plugin: str, level: str, message: str) -> None:
         """Take one line, already escaped. Called from the host's own loop."""
-        record = logging.LogRecord(
-            safe_name(plugin), _LEVELS.get(level, logging.INFO), "", 0, message, None, None
-        )
-        record.levelname = level
         if not self._writer.is_running:  # the first line, or it came to a system without threads
             with contextlib.suppress(RuntimeError):
                 self._writer.start()
-        self._writer.put(record)
+        self._writer.put(_Line(safe_name(plugin), time.time(), level, message))
 
     def close(self) -> int:
         """Write what waits, for `CLOSE_S` at most; returns how many lines were lost in all."""
@@ -87,19 +74,19 @@ class PluginLogs:
 
     # -- in the writer's thread
 
-    def _write_all(self, records: Sequence[logging.LogRecord]) -> int:
-        return sum(not self._write(record) for record in records)
+    def _write_all(self, lines: Sequence[_Line]) -> int:
+        return sum(not self._write(line) for line in lines)
 
-    def _write(self, record: logging.LogRecord) -> bool:
+    def _write(self, line: _Line) -> bool:
         if self._given_up:
             return False
-        file = self._files.get(record.name)
+        file = self._files.get(line.name)
         try:
             if file is None:
                 self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-                file = self._files[record.name] = _File(self._folder / f"{record.name}.log")
-            file.emit(record)
-        except (OSError, ValueError):
+                file = self._files[line.name] = _LogFile(self._folder / f"{line.name}.log")
+            file.write(line.encoded())
+        except OSError:
             if file is not None:
                 file.missing += 1
             return False
@@ -107,68 +94,51 @@ class PluginLogs:
 
     def _close_files(self) -> None:
         for file in self._files.values():
-            file.drop_stream()
             file.close()
 
 
-class _File(RotatingFileHandler):
-    """One file.
+class _Line(NamedTuple):
+    name: str
+    wall_s: float
+    level: str
+    message: str
 
-    Unlike its parent it raises where it cannot write, and says how many lines are missing when it
-    can again.
-    """
+    def encoded(self) -> bytes:
+        clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self.wall_s))
+        milliseconds = int(self.wall_s % 1 * 1000)
+        line = f"{clock}.{milliseconds:03d} {os.getpid()} {self.level}: {self.message}\n"
+        return line.encode("utf-8", "backslashreplace")
+
+
+class _LogFile:
+    """One file; after a failure it says how many lines are missing, as soon as it can."""
 
     def __init__(self, path: Path) -> None:
         self.missing = 0
-        super().__init__(
-            path,
-            maxBytes=FILE_BYTES,
-            backupCount=OLD_FILES,
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
-        self.setFormatter(
-            logging.Formatter(
-                "%(asctime)s.%(msecs)03d %(process)d %(levelname)s: %(message)s",
-                "%Y-%m-%dT%H:%M:%S",
-            )
+        self._file = RotatingFile(
+            path, open_file=_open_private, max_bytes=FILE_BYTES, old_files=OLD_FILES
         )
 
-    def _open(self) -> io.TextIOWrapper:
-        descriptor = os.open(
-            self.baseFilename,
-            os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW,
-            0o600,
-        )
-        return open(descriptor, "a", encoding=self.encoding, errors=self.errors)
+    def write(self, line: bytes) -> None:
+        """Write a line.
 
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, after a rotation where one is due."""
-        if self.stream is None or not os.path.exists(self.baseFilename):
-            self._reopen()  # the folder was emptied, or a rotation failed half way
-        if self.shouldRollover(record):
-            self.doRollover()
-        try:
-            self._append(self.format(record))
-        except OSError:
-            self.drop_stream()  # with what it may still hold
-            raise
-
-    def _append(self, line: str) -> None:
-        said = f"{self.missing} lines could not be written\n" if self.missing else ""
-        stream = self.stream or self._reopen()
-        stream.write(f"{said}{line}\n")
-        stream.flush()
+        Raises:
+            OSError: it is not in the file, or not all of it.
+        """
+        if self.missing:
+            line = b"%d lines could not be written\n%b" % (self.missing, line)
+        self._file.attend(len(line))
+        _, error = self._file.append([line])
+        if error is not None:
+            raise error
         self.missing = 0
 
-    def _reopen(self) -> io.TextIOWrapper:
-        self.drop_stream()
-        self.stream = self._open()
-        return self.stream
+    def close(self) -> None:
+        with contextlib.suppress(OSError):  # some disks report only now what they have lost
+            self._file.close()
 
-    def drop_stream(self) -> None:
-        """Close the file, whatever the disk says to that."""
-        stream, self.stream = self.stream, None
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
+
+def _open_private(path: Path) -> int:
+    return os.open(
+        path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+    )

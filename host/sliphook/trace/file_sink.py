@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from sliphook.files.rotating_file import RotatingFile
+
 from .background_sink import CLOSE_S, BackgroundSink
 from .line_format import encode_line, header_line, lost_line
 from .record import TraceRecord
@@ -44,21 +46,17 @@ class FileTrace(BackgroundSink):
 
     def __init__(self, path: Path, *, max_bytes: int | None = None) -> None:
         self.path = path
-        self._real = Path(os.path.realpath(path))  # a link stays where it is when the file is moved
-        self._max_bytes = max_bytes or FILE_BYTES
-        self._why: str | None = None
-        self._fd = _open_private(path)
-        self._node = os.fstat(self._fd)
-        self._is_file = stat.S_ISREG(self._node.st_mode)
+        self._file = RotatingFile(
+            path,
+            open_file=_open_private,
+            max_bytes=max_bytes or FILE_BYTES,
+            old_files=OLD_FILES,
+        )
         self._part = 1
-        self._begin()
-        self._told_lost = 0
-        super().__init__("sliphook-trace-file")
-
-    def _begin(self) -> None:
-        self._size = 0
-        self._torn = False
         self._headed = False
+        self._told_lost = 0
+        self._why: str | None = None
+        super().__init__("sliphook-trace-file")
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Write what is left, and close.
@@ -68,12 +66,12 @@ class FileTrace(BackgroundSink):
         """
         lost = self._writer.close(timeout_s)
         if not lost:
-            os.close(self._fd)
+            self._file.close()
             return None
         # The descriptor stays open here: the thread may still be writing to it. The name is free
         # all the same.
         with contextlib.suppress(OSError):
-            fcntl.flock(self._fd, fcntl.LOCK_UN)
+            fcntl.flock(self._file, fcntl.LOCK_UN)
         why = self._why or _TOO_FAST
         return f"the trace in {self.path} is not complete: {count(lost, 'record')} lost ({why})"
 
@@ -84,11 +82,22 @@ class FileTrace(BackgroundSink):
         self._attend()
         own = self._own_lines(batch[0])
         lines = own + [self._line(record) for record in batch]
-        whole = self._append(lines)
+        whole, error = self._file.append(lines)
+        if error is not None:
+            self._why = _reason(error)
         if whole >= len(own) and own:
             self._headed = True
             self._told_lost = self._writer.lost
         return len(lines) - max(whole, len(own))
+
+    def _attend(self) -> None:
+        """Go on in another file if it is time; if that fails, the present one goes on."""
+        try:
+            if self._file.attend():
+                self._part += 1
+                self._headed = False
+        except OSError as error:
+            self._why = _reason(error)
 
     def _line(self, record: TraceRecord) -> bytes:
         redacted = self._redactor.record(record)
@@ -105,65 +114,13 @@ class FileTrace(BackgroundSink):
             lines.append(lost_line(first, count=lost, why=self._why or _TOO_FAST))
         return lines
 
-    def _append(self, lines: Sequence[bytes]) -> int:
-        """Write the lines; returns how many of them are whole in the file."""
-        data = (b"\n" if self._torn else b"") + b"".join(
-            lines
-        )  # a torn line ends here, and spoils no other
-        left = memoryview(data)
-        try:
-            while left:
-                written = os.write(self._fd, left)
-                self._size += written
-                left = left[written:]
-        except OSError as error:
-            self._why = error.strerror or str(error)
-            there = bytes(data[: len(data) - len(left)])
-            whole = there.count(b"\n") - (1 if self._torn and there else 0)
-            self._torn = self._torn if not there else not there.endswith(b"\n")
-            return whole
-        self._torn = False
-        return len(lines)
-
-    def _attend(self) -> None:
-        """Begin another file where this one is full, or is not there any more.
-
-        Where that fails, this one goes on.
-        """
-        if not self._is_file:
-            return
-        try:
-            if self._is_gone():
-                self._reopen()
-            elif self._size >= self._max_bytes:
-                for number in range(OLD_FILES, 0, -1):
-                    old = self._numbered(number - 1)
-                    if old.exists():
-                        old.replace(self._numbered(number))
-                self._reopen()
-        except OSError as error:
-            self._why = error.strerror or str(error)
-
-    def _is_gone(self) -> bool:
-        try:
-            node = self._real.stat()
-        except OSError:
-            return True
-        return (node.st_dev, node.st_ino) != (self._node.st_dev, self._node.st_ino)
-
-    def _reopen(self) -> None:
-        fd = _open_private(self._real)
-        os.close(self._fd)
-        self._fd, self._node = fd, os.fstat(fd)
-        self._part += 1
-        self._begin()
-
-    def _numbered(self, number: int) -> Path:
-        return self._real.with_name(f"{self._real.name}.{number}") if number else self._real
-
 
 _JSON: Final = frozenset({"message", "late", "drop", "outcome", "unheard"})
 _TOO_FAST: Final = "it could not be written as fast as it came"
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or str(error)
 
 
 def _open_private(path: Path) -> int:
