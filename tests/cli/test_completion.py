@@ -43,7 +43,7 @@ def test_commands_and_their_help() -> None:
     items = ShellComplete(sliphook, {}, "sliphook", "_SLIPHOOK_COMPLETE").get_completions(
         [], "events"
     )
-    assert [item.help for item in items] == ["Show the hooks and events there are."]
+    assert [item.help for item in items] == ["Show the hooks and events of the protocol."]
 
 
 def test_options_files_and_events() -> None:

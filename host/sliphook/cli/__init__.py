@@ -1,1 +1,1 @@
-"""The command line: `main` holds the commands' names, each command has a module, `common` what they share."""
+"""The command line. `main` lists the commands, each command has a module; `common` is shared."""

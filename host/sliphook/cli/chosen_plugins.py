@@ -1,4 +1,4 @@
-"""Which plugins `run` and `chat` start: those that are installed and enabled, behind them those of `--plugin`."""
+"""The plugins that `run` and `chat` start: the installed and enabled ones, then `--plugin`."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ __all__ = ["Chosen", "choose", "look_who_is_there", "model_of", "take_up", "user
 
 @dataclass(frozen=True)
 class Chosen:
-    """What is to be started.
+    """The plugins to start.
 
     Attributes:
-        tried: executables of `--plugin`.
-        specs: all of them, for the host.
-        installed: how many of them are installed; they come first.
-        problems: what the user should read of those that cannot be started, and of settings for
-            plugins that are not there; a line each.
-        broken: the names of those whose files cannot be read.
+        tried: the executables of `--plugin`.
+        specs: all plugins, for the host.
+        installed: how many of `specs` are installed; they come first.
+        problems: a line for the user about each plugin that cannot be started, and about each
+            setting for a plugin that is not installed.
+        broken: the names of the plugins whose files cannot be read.
     """
 
     tried: tuple[Path, ...]
@@ -49,7 +49,7 @@ def user_settings() -> Settings:
     """The user's config.toml.
 
     Raises:
-        Failed: it breaks a rule; nothing is done then, as it might be about a guard.
+        Failed: it breaks a rule. Nothing is started then: the broken line may belong to a guard.
     """
     try:
         return read_settings()
@@ -60,16 +60,16 @@ def user_settings() -> Settings:
 def model_of(
     name: str | None, base_url: str | None, settings: Settings
 ) -> tuple[str | None, str | None]:
-    """The model and the address: what the options say, else what the settings say.
+    """The model and the address: from the options, else from the settings.
 
-    The two belong together. An address of the command line is another server, so the model of the
-    settings is not meant; a model of the command line is one of the server of the settings, unless
-    its name says where it is.
+    The two belong together. An address in the options is another server, so the model of the
+    settings does not apply to it. A model in the options is on the server of the settings, unless
+    its name alone tells the place.
 
     Args:
-        name: of `--model`, or None.
-        base_url: of `--base-url`, or None.
-        settings: the user's.
+        name: the value of `--model`, or None.
+        base_url: the value of `--base-url`, or None.
+        settings: the user's settings.
     """
     from sliphook.agent.models.choice import says_where
 
@@ -81,12 +81,12 @@ def model_of(
 
 
 def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
-    """Read what is installed now. A file that is broken loses its plugin alone, and is told.
+    """Read the installed plugins. A broken file costs only its own plugin, and is a problem.
 
     Args:
-        tried: executables of `--plugin`. One that is installed and enabled is not started a second
-            time.
-        settings: the user's.
+        tried: the executables of `--plugin`. One that is installed and enabled is not started a
+            second time.
+        settings: the user's settings.
     """
     try:
         return _what_is_installed(tried, settings)
@@ -121,22 +121,25 @@ def _with_tried(
 
 def _does_nothing(name: str, close: str | None) -> str:
     hint = f"did you mean {close}?" if close else "`sliphook list` shows what is installed"
-    return f"config.toml: plugins.{says(name)} does nothing, as no plugin of that name is installed; {hint}"
+    return (
+        f"config.toml: plugins.{says(name)} does nothing,"
+        f" as no plugin of that name is installed; {hint}"
+    )
 
 
 async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None]) -> None:
-    """Have an open host take up what has been installed, removed or changed since.
+    """Give an open host the plugins that were installed, removed or changed since the start.
 
-    What is set for all plugins is as it was at the start.
+    The settings for all plugins stay as they were at the start.
 
     Args:
         host: runs the plugins.
-        before: what was started, with what `--plugin` named.
-        tell: shows the user a line.
+        before: the plugins of the start, with those of `--plugin`.
+        tell: shows a line to the user.
 
     Raises:
-        HostError: the user's config.toml breaks a rule, or the file of a plugin that runs is
-            broken, and everything is as it was: a slip of the keyboard must not take a guard away.
+        HostError: config.toml breaks a rule, or the file of a running plugin is broken. Nothing is
+            changed then: a typing mistake must not remove a guard.
     """
     try:
         chosen = await trio.to_thread.run_sync(
@@ -155,15 +158,17 @@ async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None])
 
 
 def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], None]) -> None:
-    """Tell of the installed plugins that are not there; the agent goes on without them, and their guards guard.
+    """Tell the user about plugins that did not start.
+
+    The agent goes on without an installed one; if it is a guard, the host denies in its place.
 
     Args:
         host: has just been opened with the chosen plugins.
-        chosen: what was to be started.
-        tell: shows the user a line.
+        chosen: the plugins to start.
+        tell: shows a line to the user.
 
     Raises:
-        Failed: one of `--plugin` is not there: it was asked for by name.
+        Failed: a plugin of `--plugin` did not start.
     """
     for line in chosen.problems:
         tell(line)

@@ -1,11 +1,12 @@
-"""What the commands share: options, JSON on both sides, and how a failure is told."""
+"""What the commands share: options, JSON in both directions, and messages on stderr."""
 
 from __future__ import annotations
 
 import math
 import signal
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
@@ -21,8 +22,11 @@ __all__ = [
     "EXIT_PLUGIN",
     "EXIT_USAGE",
     "Failed",
+    "complain",
+    "did_you_mean",
     "find_entry",
     "json_option",
+    "model_options",
     "plugin_option",
     "print_json",
     "read_object",
@@ -38,14 +42,26 @@ EXIT_PLUGIN: Final = 3
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 
+_MESSAGE_CHARS: Final = 4_000
+"""The longest message on stderr."""
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
 class Failed(click.ClickException):
-    """The operation failed: one line that says what, and what to do. Exit 1."""
+    """The operation failed: exit status 1. The message is one line: why, and what to do."""
 
     exit_code = EXIT_FAILED
 
 
+def complain(message: str) -> None:
+    """Write a message to stderr, in one line after the program's name."""
+    # the message may quote a file or a plugin; quoting it a second time changes nothing
+    click.echo(f"sliphook: {quote(' '.join(message.split()), _MESSAGE_CHARS)}", err=True)
+
+
 class _Seconds(click.ParamType[float]):
-    """A timeout as the protocol allows it."""
+    """A timeout in the limits of the protocol."""
 
     name = "seconds"
 
@@ -59,10 +75,10 @@ class _Seconds(click.ParamType[float]):
 
 
 def read_seconds(value: str) -> float:
-    """A timeout as the protocol allows it.
+    """A timeout in the limits of the protocol.
 
     Raises:
-        click.UsageError: it is none.
+        click.UsageError: it is no such timeout.
     """
     from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 
@@ -70,7 +86,7 @@ def read_seconds(value: str) -> float:
         seconds = float(value)
     except ValueError:
         seconds = math.nan
-    if not MIN_TIMEOUT_S <= seconds <= MAX_TIMEOUT_S:  # NaN is not, either
+    if not MIN_TIMEOUT_S <= seconds <= MAX_TIMEOUT_S:  # NaN fails here too
         raise click.UsageError(
             f"{value!r} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds"
         )
@@ -78,10 +94,10 @@ def read_seconds(value: str) -> float:
 
 
 def refuse_what_others_could_change(path: Path) -> None:
-    """To be called for every executable that an option names.
+    """Check an executable that an option names.
 
     Raises:
-        Failed: somebody else could have written it.
+        Failed: another user of the machine could have changed it.
     """
     from sliphook.files.ownership import why_unsafe
 
@@ -105,36 +121,59 @@ plugin_option = click.option(
     metavar="PATH",
     type=click.Path(path_type=Path),
     callback=_refuse_some,
-    help="A plugin's executable; may be given several times.",
+    help="Start the plugin with this executable. May be given several times.",
 )
 timeout_option = click.option(
     "--timeout",
     "timeout_s",
     type=_Seconds(),
     metavar="S",
-    help="Seconds that a plugin has to answer, whatever it asks for itself.",
+    help="Give a plugin S seconds to answer, instead of the time that it asks for.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
+def model_options(command: _F) -> _F:
+    """Add `--model` and `--base-url`."""
+    model = click.option(
+        "--model",
+        metavar="scripted|FILE|NAME",
+        help="The model: the scripted one, a script of replies, a model of OpenAI or of the server,"
+        " or anthropic/NAME.",
+    )
+    base_url = click.option(
+        "--base-url",
+        metavar="URL",
+        help="A server that speaks OpenAI's or Anthropic's API, such as http://127.0.0.1:8080/v1.",
+    )
+    return model(base_url(command))
+
+
+def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:
+    """A hint for a name that is not known: the closest one that is, else `otherwise`."""
+    from sliphook_sdk.protocol import nearest
+
+    near = nearest(name, list(known))
+    return f"did you mean {near!r}?" if near else otherwise
+
+
 def find_entry(name: str) -> Entry:
-    """The entry of the catalogue that `name` means: case does not matter, and `-` may stand for `_`.
+    """The catalogue's entry for `name`. Case does not matter, and `-` may stand for `_`.
 
     Raises:
-        click.UsageError: there is none; the message names the nearest.
+        click.UsageError: there is none; the message names the closest.
     """
-    from sliphook_sdk.protocol import CATALOGUE, nearest
+    from sliphook_sdk.protocol import CATALOGUE
 
     entry = CATALOGUE.get(name.lower().replace("-", "_"))
     if entry is None:
-        near = nearest(name, list(CATALOGUE))
-        hint = f"did you mean {near!r}?" if near else "`sliphook events` shows them all"
+        hint = did_you_mean(name, CATALOGUE, "`sliphook events` shows them all")
         raise click.UsageError(f"there is no hook or event {name!r}; {hint}")
     return entry
 
 
 def read_object(given: str | None, option: str) -> dict[str, Any]:
-    """The JSON object of an option that takes `JSON` or `@FILE`; `{}` where it was not given.
+    """The JSON object of an option that takes `JSON` or `@FILE`; `{}` without the option.
 
     Raises:
         click.UsageError: it is no JSON object, or the file cannot be read.
@@ -165,18 +204,18 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document to stdout."""
     import msgspec
 
     try:
         text = msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a file's name that is no UTF-8, which JSON must be
+    except UnicodeEncodeError:  # a file's name that is no UTF-8; JSON must be
         text = msgspec.json.encode(_readable(msgspec.to_builtins(value)))
     click.echo(msgspec.json.format(text, indent=2))
 
 
 def _readable(value: Any) -> Any:
-    """Every text as UTF-8, with what is none escaped."""
+    """The value with every text as UTF-8; bytes that are no UTF-8 are escaped."""
     if isinstance(value, dict):
         return {
             _readable(key): _readable(inner) for key, inner in cast("dict[str, Any]", value).items()

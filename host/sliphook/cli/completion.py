@@ -1,23 +1,37 @@
-"""`sliphook completion`: what makes a shell complete commands, options and names."""
+"""`sliphook completion`, and the names that a shell completes.
+
+A user waits in the middle of typing: the functions for names must neither fail nor be slow.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import click
 
+from sliphook.files import paths
+
 from .common import EXIT_OK
 
-__all__ = ["command"]
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+__all__ = ["command", "event_names", "installable", "plugin_names", "session_ids"]
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
-    """Print the script that makes SHELL complete `sliphook`: commands, options, files, and the names of plugins and hooks.
+    """Print the script that makes SHELL complete `sliphook`.
 
-    In ~/.bashrc (bash 4.4 or newer) or ~/.zshrc (below `compinit`) it is one line; fish reads it from a file:
+    It completes commands, options, files, and the names of plugins, sessions, hooks and events.
+
+    Add one line to ~/.bashrc (bash 4.4 or newer), or to ~/.zshrc below `compinit`. For fish, write
+    the script to a file:
 
     \b
       eval "$(sliphook completion bash)"
@@ -29,6 +43,70 @@ def command(ctx: click.Context, shell: str) -> int:
     completion = get_completion_class(shell)
     assert completion is not None, "click knows the shells of the choice"
     script = completion(ctx.find_root().command, {}, "sliphook", "_SLIPHOOK_COMPLETE").source()
-    # bytes: whatever the encoding of the terminal, the script is as click wrote it
+    # as bytes, so that the terminal's encoding does not change click's script
     click.echo(script.encode(), file=sys.stdout)
     return EXIT_OK
+
+
+def plugin_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The installed plugins, by the names of their files.
+
+    The files are not opened: a user who repairs a broken one needs its name too.
+    """
+    from sliphook_sdk.protocol import NAME_PATTERNS
+
+    with suppress(OSError):  # no folder, or no home at all
+        stems = sorted(
+            file.stem
+            for file in paths.plugin_files().glob("*.toml")
+            if file.stem.startswith(incomplete)
+        )
+        # commands refuse all other names
+        return [stem for stem in stems if re.fullmatch(NAME_PATTERNS["plugin"], stem)]
+    return []
+
+
+def installable(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The names of the plugins on PATH; files, if the text looks like a path or fits no name."""
+    from click.shell_completion import CompletionItem
+
+    from sliphook.registry.executables import available
+
+    names = (
+        []
+        if incomplete.startswith((".", "/", "~"))
+        else [name for name in available() if name.startswith(incomplete)]
+    )
+    return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+
+
+def session_ids(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The recorded conversations, the last one first, each with its first words."""
+    from click.shell_completion import CompletionItem
+
+    from sliphook.agent.transcripts.store import TranscriptError, Transcripts, default_file
+    from sliphook.quoting import quote
+
+    with suppress(OSError, RuntimeError, TranscriptError):
+        if default_file().exists():  # a look must not create the file
+            with Transcripts.open(default_file()) as transcripts:
+                rows = [
+                    row for row in transcripts.sessions() if row.session_id.startswith(incomplete)
+                ]
+            return [
+                CompletionItem(row.session_id, help=quote(row.prompt, 60))
+                for row in rows
+                if row.session_id.isprintable()
+            ]
+    return []
+
+
+def event_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The hooks and events. Case does not matter, and `-` may stand for `_`."""
+    from sliphook_sdk.protocol import CATALOGUE
+
+    return [name for name in CATALOGUE if name.startswith(incomplete.lower().replace("-", "_"))]

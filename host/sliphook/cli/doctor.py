@@ -1,4 +1,4 @@
-"""`sliphook doctor`: what is wrong, and what to do."""
+"""`sliphook doctor`: finds problems, and says what to do."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ABOUT_CHARS: Final = 20
 @click.command("doctor")
 @json_option
 def command(as_json: bool) -> int:
-    """Find what is wrong with the installed plugins, the settings and this machine, and what to do about it.
+    """Find problems of the installed plugins, the settings and this machine, and what to do.
 
-    Starts every enabled plugin once, side by side, and ends it again; nothing is changed. It may
-    run while agents run.
+    Starts every enabled plugin once, all at the same time, and ends it again. It changes nothing,
+    and may run while agents run.
 
     `--json` prints {"ok", "findings": [{"area", "level", "about", "what", "do"}]}; the level is ok,
     note or problem. Exit status: 0 there is no problem, 1 there is one.
@@ -49,7 +49,7 @@ def command(as_json: bool) -> int:
 
 
 def _page(findings: Sequence[Finding]) -> str:
-    """Everything on one screen: an area, its findings, and below each bad one what to do."""
+    """All findings by area, and below each bad one what to do."""
     from .report import says
 
     width = min(max((len(says(finding.about)) for finding in findings), default=0), _ABOUT_CHARS)
@@ -59,7 +59,8 @@ def _page(findings: Sequence[Finding]) -> str:
         for finding in findings:
             if finding.area == area:
                 lines.append(
-                    f"  {_WORDS[finding.level]:7}  {says(finding.about):{width}}  {says(finding.what)}"
+                    f"  {_WORDS[finding.level]:7}  {says(finding.about):{width}}"
+                    f"  {says(finding.what)}"
                 )
                 if finding.do is not None:
                     lines.append(f"  {'':7}  {'':{width}}  do: {says(finding.do)}")

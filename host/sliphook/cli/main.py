@@ -1,4 +1,4 @@
-"""`sliphook`: the names of the commands, and how every one of them ends."""
+"""`sliphook`: the list of commands, and the exit status of each."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import click
 
-from sliphook.quoting import quote
-
-from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE
+from .common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, complain
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -29,37 +27,30 @@ class _Lazy(NamedTuple):
 
 _COMMANDS: Final = {
     "demo": _Lazy(
-        "demo.command", "Ten seconds of an agent whose plugins deny, answer, hang and crash."
+        "demo.command", "Watch an agent whose plugins deny, answer, hang and crash: ten seconds."
     ),
     "run": _Lazy("run.command", "Run an agent on one prompt."),
     "chat": _Lazy("chat.command", "Talk with an agent."),
     "sessions": _Lazy("sessions", "List, show and remove recorded conversations."),
     "install": _Lazy("plugins.install", "Install an executable as a plugin."),
-    "uninstall": _Lazy("plugins.enable", "Forget an installed plugin.", "uninstall"),
+    "uninstall": _Lazy("plugins.enable", "Remove an installed plugin.", "uninstall"),
     "list": _Lazy("plugins.list", "List the installed plugins, or those on PATH."),
-    "enable": _Lazy("plugins.enable", "Start an installed plugin again.", "enable"),
-    "disable": _Lazy("plugins.enable", "Do not start an installed plugin.", "disable"),
-    "trust": _Lazy("plugins.trust", "Accept a plugin whose file, or whose wishes, have changed."),
-    "config": _Lazy("plugins.config", "See or change what is set for an installed plugin."),
-    "fire": _Lazy("authoring.fire", "Fire one hook or event at plugins, and see what they answer."),
+    "enable": _Lazy("plugins.enable", "Start an installed plugin with agents again.", "enable"),
+    "disable": _Lazy("plugins.enable", "Do not start an installed plugin with agents.", "disable"),
+    "trust": _Lazy("plugins.trust", "Accept a plugin whose file or whose wishes have changed."),
+    "config": _Lazy("plugins.config", "Show or change the settings of an installed plugin."),
+    "fire": _Lazy("authoring.fire", "Fire one hook or event at plugins, and show their answers."),
     "call": _Lazy("authoring.call", "Call one tool of a plugin."),
     "check": _Lazy(
         "authoring.check", "Run the conformance suite against a plugin in any language."
     ),
-    "new": _Lazy("authoring.new", "Begin a plugin: it works, and has a test and a README."),
-    "trace": _Lazy(
-        "trace.command", "Look at a trace file, draw it, or replay it against a plugin."
-    ),
-    "doctor": _Lazy("doctor", "Find what is wrong, and what to do about it."),
-    "events": _Lazy("authoring.events", "Show the hooks and events there are."),
-    "completion": _Lazy(
-        "completion", "Make your shell complete commands and names: bash, zsh or fish."
-    ),
+    "new": _Lazy("authoring.new", "Write a new plugin that works, with a test and a README."),
+    "trace": _Lazy("trace.command", "Show a trace file, draw it, or replay it against a plugin."),
+    "doctor": _Lazy("doctor", "Find problems, and say what to do about them."),
+    "events": _Lazy("authoring.events", "Show the hooks and events of the protocol."),
+    "completion": _Lazy("completion", "Print the completion script for bash, zsh or fish."),
 }
-"""A command's module is imported when it is run: `sliphook --help` must not wait for what it does not need."""
-
-_MESSAGE_CHARS: Final = 4_000
-"""The longest error that is told."""
+"""A command's module is imported when the command runs, so that `sliphook --help` is fast."""
 
 
 class _Group(click.Group):
@@ -67,7 +58,7 @@ class _Group(click.Group):
         return list(_COMMANDS)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """An interrupt ends a line on stderr only where a terminal has begun one with `^C`; click always would."""
+        """End the line on stderr after an interrupt, if it is a terminal, which has written `^C`."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -96,7 +87,7 @@ class _Group(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands from the table: click would import each of them for its line of help."""
+        """Complete from the table of commands: click would import each one for its help."""
         from click.shell_completion import CompletionItem
 
         items = [
@@ -123,7 +114,8 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
     cls=_Group,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as it should.",
+    epilog="Exit status: 0 it worked, 1 the operation failed, 2 wrong usage, 3 a plugin did not"
+    " answer as it should.",
 )
 @click.option(
     "--version",
@@ -145,19 +137,19 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        args: The arguments without the program's name; None takes the process's own.
+        args: the arguments without the program's name; None takes those of the process.
 
     Returns:
-        The exit status: 0 it worked, 1 the operation failed, 2 usage, 3 a plugin did not answer as
-            it should, 130 on Ctrl+C.
+        The exit status: 0 it worked, 1 the operation failed, 2 wrong usage, 3 a plugin did not
+            answer as it should, 130 on Ctrl+C.
     """
-    # Whoever closed a stream before starting us wants nothing to come or go on it; in their order,
-    # so that each gets its own descriptor.
+    # Streams that were closed at the start lead nowhere; opened in this order, each gets its own
+    # descriptor.
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open to the end
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that cannot show a character gets its number, not a traceback.
+        # a terminal that cannot show a character gets its number instead of a traceback
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
@@ -180,27 +172,22 @@ def _run(args: Sequence[str] | None) -> int:
         return int(status or 0)
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx is not None else "sliphook"
-        _complain(f"{error.format_message().rstrip('.')} (see: {path} --help)")
+        complain(f"{error.format_message().rstrip('.')} (see: {path} --help)")
         return EXIT_USAGE
     except click.ClickException as error:
-        _complain(error.format_message())
+        complain(error.format_message())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _complain("interrupted")
+        complain("interrupted")
         return EXIT_INTERRUPTED
 
 
 def _without_output(error: BaseException) -> int:
-    """Nothing can be written to stdout any more: quietly where its reader has gone, else with the reason."""
+    """Stop because stdout takes nothing more; say why, unless its reader has gone."""
     if isinstance(error, BaseExceptionGroup):
         return _without_output(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    # the interpreter would complain again when it flushes at its end
+    # else the interpreter complains again when it flushes at its end
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if not isinstance(error, BrokenPipeError):
-        _complain(f"cannot go on: {error.strerror if isinstance(error, OSError) else error}")
+        complain(f"cannot go on: {error.strerror if isinstance(error, OSError) else error}")
     return EXIT_FAILED
-
-
-def _complain(message: str) -> None:
-    # what stands in it may come from a file or a plugin; to quote twice changes nothing
-    click.echo(f"sliphook: {quote(' '.join(message.split()), _MESSAGE_CHARS)}", err=True)

@@ -1,10 +1,8 @@
-"""How plugins did and what they said, on a line for people: what all commands that show plugins share."""
+"""Lines about plugins: their state, their log, and their own words made safe for a terminal."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-import click
+from typing import TYPE_CHECKING, Any, Final
 
 from sliphook.quoting import quote
 
@@ -14,14 +12,13 @@ if TYPE_CHECKING:
 __all__ = [
     "AS_IT_SHOULD",
     "FAILED_TO_START",
-    "in_the_report",
-    "log_to_stderr",
     "says",
+    "says_json",
     "why_not_started",
 ]
 
 AS_IT_SHOULD: Final = frozenset({"answered", "told", "not_subscribed"})
-"""How a plugin's part may end without a failure."""
+"""The statuses of a plugin's part that are no failure."""
 
 FAILED_TO_START: Final = "failed_to_start"
 
@@ -29,21 +26,19 @@ _TEXT_CHARS: Final = 400
 
 
 def says(text: str) -> str:
-    """A plugin's own text, on one line and without control characters."""
+    """A plugin's own text in one line, without control characters."""
     return quote(text, _TEXT_CHARS)
 
 
-def log_to_stderr(plugin: str, level: str, message: str) -> None:
-    """Show a line of a plugin's log or stderr: whoever tries a plugin wants to see what it has to say."""
-    click.echo(f"{says(plugin)}: {level}: {says(message)}", err=True)
+def says_json(value: Any) -> str:
+    """A plugin's own value as JSON in one line, without control characters."""
+    import msgspec
 
-
-def in_the_report(_plugin: str, _message: str) -> None:
-    """Show nothing of a plugin's failure: the report tells it."""
+    return says(msgspec.json.encode(value).decode())
 
 
 def why_not_started(status: PluginStatus) -> str | None:
-    """Why the plugin is not there, in a line; None where it is ready."""
+    """Why the plugin does not run, in a line; None if it is ready or ends in order."""
     if status.state in ("ready", "stopping", "stopped", "restarting"):
         return None
     return status.why or f"it is {status.state}"

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-import click
 import trio
 
 from sliphook import HostError, PluginHost
 from sliphook.signals import SignalWatch
 
-from .common import EXIT_FAILED, Failed
+from .common import EXIT_FAILED, Failed, complain
 
 __all__ = ["Interruptible", "run_trio"]
 
@@ -50,7 +49,7 @@ class Interruptible:
             Whether the work goes on, so that the next signal counts as a first one again.
         """
         del reason
-        click.echo("sliphook: interrupted; once more to leave at once", err=True)
+        complain("interrupted; once more to leave at once")
         self._scope.cancel()
         return False
 

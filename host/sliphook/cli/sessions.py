@@ -1,4 +1,4 @@
-"""`sliphook sessions`: the conversations that were recorded; to see one, or to forget it."""
+"""`sliphook sessions`: lists, shows and removes recorded conversations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol import Message
 
 from .common import EXIT_OK, Failed, json_option, print_json
-from .completions import session_ids
+from .completion import session_ids
 
 _PROMPT_CHARS: Final = 60
 _LINE_CHARS: Final = 10_000
@@ -36,9 +36,9 @@ _NOTES: Final = {
 @json_option
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> int:
-    """List the conversations that were recorded, the last one first.
+    """List the recorded conversations, the last one first.
 
-    An ID may be cut to its beginning. `sliphook chat --resume ID` goes on with one.
+    The beginning of an ID is enough. `sliphook chat --resume ID` continues a conversation.
     """
     if context.invoked_subcommand is not None:
         return EXIT_OK
@@ -71,7 +71,7 @@ def show(session_id: str, as_json: bool) -> int:
 @command.command("remove")
 @click.argument("session_id", metavar="ID", shell_complete=session_ids)
 def remove(session_id: str) -> int:
-    """Forget the conversation ID for good."""
+    """Remove the conversation ID for good."""
     with _transcripts() as transcripts:
         row = _find(transcripts, session_id)
         if transcripts is not None:
@@ -82,7 +82,7 @@ def remove(session_id: str) -> int:
 
 @contextmanager
 def _transcripts() -> Generator[Transcripts | None]:
-    """The transcripts, or None where there never were any: looking makes no file."""
+    """The transcripts, or None if there is no file: a look must not create it."""
     path = default_file()
     try:
         if not path.exists():
@@ -144,14 +144,8 @@ def _head(row: SessionRow) -> str:
 
 def _page(line: Line) -> str:
     message = line.message
-    text = (
-        [
-            f"  {_shown(each.expandtabs(4), _LINE_CHARS)}"
-            for each in (message.content or "").split("\n")
-        ]
-        if message.content
-        else []
-    )
+    lines = message.content.split("\n") if message.content else []
+    text = [f"  {_shown(each.expandtabs(4), _LINE_CHARS)}" for each in lines]
     calls = [
         f"  calls {_shown(call.name)} {_shown(msgspec.json.encode(call.arguments).decode())}"
         for call in message.tool_calls or ()
@@ -170,7 +164,7 @@ def _shown(text: str | None, limit: int = 200) -> str:
 
 
 def _when(stamp: str) -> str:
-    """A stamp in the user's own time."""
+    """A time stamp in the user's time zone."""
     try:
         return datetime.fromisoformat(stamp).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:

@@ -1,4 +1,4 @@
-"""The options that show and keep the trace, the same for every command that starts plugins."""
+"""The options that show and save the trace, for every command that starts plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
-from .common import Failed
+from .common import Failed, complain
 
 if TYPE_CHECKING:
     from sliphook.trace.filter import TraceFilter
@@ -28,14 +28,14 @@ _UNITS: Final = {"KB": 1000, "MB": 1000**2, "GB": 1000**3}
 
 
 class FilterType(click.ParamType["TraceFilter"]):
-    """What `--trace-filter` takes."""
+    """The value of `--trace-filter`."""
 
     name = "filter"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> TraceFilter:
-        """The filter that the text means; a usage error where it means none."""
+        """The filter that the text describes; a usage error if it is none."""
         from sliphook.trace.filter import FilterError, parse_filter
 
         try:
@@ -45,7 +45,7 @@ class FilterType(click.ParamType["TraceFilter"]):
 
 
 class _SizeType(click.ParamType[int]):
-    """A number of bytes, as `100MB`."""
+    """A number of bytes, such as `100MB`."""
 
     name = "size"
 
@@ -58,14 +58,14 @@ class _SizeType(click.ParamType[int]):
 
 @dataclass(frozen=True)
 class Tracing:
-    """What was asked for.
+    """The values of the trace options.
 
     Attributes:
         live: show the messages as they pass.
-        bodies: show their bodies, too.
-        wanted: show these alone; None: all.
-        file: write all of them to this file.
-        file_bytes: begin another file where it has grown to this; None: the usual size.
+        bodies: show their bodies too.
+        wanted: show only these messages; None shows all.
+        file: write all messages to this file, or None.
+        file_bytes: begin another file at this size; None is the default size.
     """
 
     live: bool = False
@@ -76,13 +76,13 @@ class Tracing:
 
     @contextlib.contextmanager
     def open(self, write: Callable[[str], object] | None = None) -> Generator[TraceSink | None]:
-        """The sink for the host, or None where no trace was asked for.
+        """The sink for the host, or None if no trace is wanted.
 
-        At the end it tells on stderr what was lost.
+        At the end, a line on stderr says what was lost.
 
         Args:
-            write: takes what is shown, whole lines, from a thread of the trace's own; None: it goes
-                to stderr. For a program that draws on the terminal itself.
+            write: takes the shown lines, from a thread of the trace; None writes them to stderr.
+                For a program that draws on the terminal itself.
 
         Raises:
             Failed: the file cannot be written.
@@ -110,12 +110,12 @@ class Tracing:
             for sink in sinks:
                 lost = sink.close()
                 if lost is not None:
-                    with contextlib.suppress(OSError):  # stderr may be what took nothing
-                        click.echo(f"sliphook: {lost}", err=True)
+                    with contextlib.suppress(OSError):  # stderr may be the broken stream
+                        complain(lost)
 
 
 def trace_options(command: _F) -> _F:
-    """Adds `--trace` and its kin; the command gets them as one parameter, `tracing: Tracing`."""
+    """Add the trace options; the command gets them as one parameter, `tracing: Tracing`."""
 
     @wraps(command)
     def with_tracing(
@@ -140,25 +140,27 @@ def trace_options(command: _F) -> _F:
             "--verbose",
             "-v",
             is_flag=True,
-            help="The trace with the messages' bodies, and with what no plugin heard of.",
+            help="Show the trace with the messages' bodies, and what was sent to no plugin.",
         ),
         click.option(
             "--trace-filter",
             type=FilterType(),
             metavar="KEY=VALUE,…",
-            help="The trace of some messages only: plugin=, method=, event= (patterns, several with |) and slow=50ms.",
+            help="Show the trace of some messages only: plugin=, method=, event= (patterns, several"
+            " with |) and slow=50ms.",
         ),
         click.option(
             "--trace-file",
             type=click.Path(path_type=Path, dir_okay=False),
             metavar="FILE",
-            help="Write every message to FILE as JSON lines; what it held before is gone.",
+            help="Write every message to FILE as JSON lines, in place of its old content.",
         ),
         click.option(
             "--trace-file-size",
             type=_SizeType(),
             metavar="SIZE",
-            help="Where FILE grows over SIZE, it becomes FILE.1 and a new one begins; three old ones are kept.  [default: 100MB]",
+            help="If FILE grows over SIZE, rename it to FILE.1 and begin a new one; three old files"
+            " are kept.  [default: 100MB]",
         ),
     )
     wrapped: Any = with_tracing

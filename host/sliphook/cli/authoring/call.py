@@ -1,4 +1,4 @@
-"""`sliphook call`: one tool of a plugin, called by hand."""
+"""`sliphook call`: calls one tool of a plugin by hand."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from sliphook.cli.common import (
     EXIT_FAILED,
     EXIT_OK,
     EXIT_PLUGIN,
+    complain,
+    did_you_mean,
     json_option,
     plugin_option,
     print_json,
     read_object,
     timeout_option,
 )
-from sliphook.cli.report import FAILED_TO_START, in_the_report, log_to_stderr, says, why_not_started
+from sliphook.cli.report import FAILED_TO_START, says, says_json, why_not_started
 from sliphook.cli.tracing import Tracing, trace_options
-from sliphook_sdk.protocol import ToolCallParams, nearest
+from sliphook_sdk.protocol import ToolCallParams
 
-from .sample import payload_with
+from .by_hand import named_plugins, payload_with
 
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
@@ -33,7 +35,7 @@ NO_SUCH_TOOL = "no_such_tool"
 
 
 class CallReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How the call went, as `--json` shows it."""
+    """The result of the call, as `--json` shows it."""
 
     tool: str
     plugin: str | None
@@ -48,7 +50,10 @@ class CallReport(msgspec.Struct, frozen=True, kw_only=True):
 @click.command("call")
 @click.argument("tool")
 @click.option(
-    "--args", "arguments", metavar="JSON|@FILE", help="The tool's arguments, an object; none is {}."
+    "--args",
+    "arguments",
+    metavar="JSON|@FILE",
+    help="The tool's arguments, an object.  [default: {}]",
 )
 @plugin_option
 @timeout_option
@@ -62,42 +67,34 @@ def command(
     as_json: bool,
     tracing: Tracing,
 ) -> int:
-    """Call the tool called TOOL, once, and see what it answers.
+    """Call the tool TOOL, once, and show its answer.
 
-    Starts only the plugins that are named here. `--json` prints {"tool", "plugin", "status",
-    "content", "is_error", "data", "elapsed_ms", "error"}; the status is answered, timed_out,
-    crashed, protocol_error, refused_answer, failed_to_start or no_such_tool. A tool that answers
-    with an error has answered: is_error says so.
+    Starts only the plugins of --plugin. `--json` prints {"tool", "plugin", "status", "content",
+    "is_error", "data", "elapsed_ms", "error"}; the status is answered, timed_out, crashed,
+    protocol_error, refused_answer, failed_to_start or no_such_tool. A tool that answers an error
+    has the status answered, and is_error is true.
 
-    Exit status: 0 it answered, 1 no plugin offers the tool, 3 a plugin did not answer as it should
-    or did not start.
+    Exit status: 0 the tool answered, 1 no plugin offers the tool, 3 a plugin did not answer as it
+    should or did not start.
     """
     if not plugins:
         raise click.UsageError("give at least one plugin: --plugin PATH")
     given = {"name": tool, "arguments": read_object(arguments, "--args")}
     params = payload_with(given, ToolCallParams, of="tool/call", option="--args")
 
-    from sliphook import PluginHost
     from sliphook.cli.running import Interruptible, run_trio
 
     async def call(running: Interruptible) -> int:
-        with tracing.open() as sink:
-            running.host = host = PluginHost(
-                plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink
-            )
-            async with host:
-                statuses = host.plugins
-                report = await _call(host, params, timeout_s)
+        async with named_plugins(plugins, tracing, running) as host:
+            statuses = host.plugins
+            report = await _call(host, params, timeout_s)
         if as_json:
             print_json(report)
         else:
             _show(report)
         missing = [status for status in statuses if why_not_started(status) is not None]
         for status in missing:
-            click.echo(
-                f"sliphook: {says(status.name)} did not start: {says(why_not_started(status) or '')}",
-                err=True,
-            )
+            complain(f"{says(status.name)} did not start: {says(why_not_started(status) or '')}")
         if missing or (report.status not in ("answered", NO_SUCH_TOOL)):
             return EXIT_PLUGIN
         return EXIT_FAILED if report.status == NO_SUCH_TOOL else EXIT_OK
@@ -135,21 +132,14 @@ async def _call(host: PluginHost, params: ToolCallParams, timeout_s: float | Non
 def _not_offered(tool: str, offered: Sequence[str], plugins: Sequence[PluginStatus]) -> CallReport:
     for plugin in plugins:
         why = why_not_started(plugin)
-        if why is not None:  # the tool may well be its
+        if why is not None:  # this plugin may be the one with the tool
             return CallReport(tool=tool, plugin=plugin.name, status=FAILED_TO_START, error=why)
-    near = nearest(tool, list(offered))
-    hint = (
-        f"did you mean {near!r}?"
-        if near
-        else f"there are: {', '.join(sorted(offered))}"
-        if offered
-        else "they offer none"
-    )
+    names = f"there are: {', '.join(sorted(offered))}" if offered else "they offer none"
     return CallReport(
         tool=tool,
         plugin=None,
         status=NO_SUCH_TOOL,
-        error=f"no plugin here offers a tool {tool!r}; {hint}",
+        error=f"no plugin here offers a tool {tool!r}; {did_you_mean(tool, offered, names)}",
     )
 
 
@@ -159,10 +149,9 @@ def _show(report: CallReport) -> None:
     took = "" if report.elapsed_ms is None else f" after {duration(report.elapsed_ms)}"
     who = "" if report.plugin is None else f" of {says(report.plugin)}"
     verdict = "answered an error" if report.is_error else report.status
-    click.echo(
-        f"{says(report.tool)}{who}: {verdict}{took}{f': {says(report.error)}' if report.error is not None else ''}"
-    )
+    why = "" if report.error is None else f": {says(report.error)}"
+    click.echo(f"{says(report.tool)}{who}: {verdict}{took}{why}")
     for line in (report.content or "").splitlines():
         click.echo(f"  {says(line)}")
     if report.data is not None:
-        click.echo(f"  data: {says(msgspec.json.encode(report.data).decode())}")
+        click.echo(f"  data: {says_json(report.data)}")

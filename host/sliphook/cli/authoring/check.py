@@ -1,4 +1,4 @@
-"""`sliphook check`: does an executable keep to the protocol?"""
+"""`sliphook check`: checks that an executable keeps to the protocol."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _MARKS = {
 )
 @trace_options
 def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> int:
-    """Check that the executable at PATH keeps to the protocol, whatever language it is written in.
+    """Check that the executable at PATH keeps to the protocol. It may be in any language.
 
-    Starts it several times, feeds it as a host would and as no host should have to, fires every
-    hook and event it subscribes to with sample payloads, and really calls every tool and command it
-    offers, with sample arguments: do not check a plugin that reaches something which must not
-    change. Each finding names the section of protocol.md that asks for it.
+    Starts it several times, sends it usual and unusual messages, and fires every hook and event to
+    which it subscribes, with sample payloads. It also really calls every tool and command, with
+    sample arguments: do not check a plugin that could change something of value. Each finding names
+    the section of protocol.md that asks for it.
 
-    Exit status: 0 it keeps to the protocol, 1 a check itself failed, 3 it does not keep to the
+    Exit status: 0 it keeps to the protocol, 1 a check itself is broken, 3 it does not keep to the
     protocol.
     """
     from sliphook.check import check_plugin
@@ -79,9 +79,8 @@ def command(path: Path, as_json: bool, junit: Path | None, tracing: Tracing) -> 
 
 def _show(finding: CheckFinding) -> None:
     took = "" if finding.elapsed_ms is None else f"{finding.elapsed_ms:9.1f} ms"
-    click.echo(
-        f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27} {says(finding.note)}".rstrip()
-    )
+    line = f"  {_MARKS[finding.verdict]:8} {finding.name:32} {took:12}  {finding.section:27}"
+    click.echo(f"{line} {says(finding.note)}".rstrip())
     if finding.sent:
         click.echo(f"           sent: {says(finding.sent)}")
         click.echo(f"           came: {says(finding.came)}")

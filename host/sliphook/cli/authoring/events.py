@@ -1,4 +1,4 @@
-"""`sliphook events`: the catalogue, for people."""
+"""`sliphook events`: shows the catalogue of hooks and events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from sliphook.cli.common import EXIT_OK, find_entry, json_option, print_json
-from sliphook.cli.completions import event_names
+from sliphook.cli.completion import event_names
 from sliphook_sdk.protocol import CATALOGUE, Entry
 from sliphook_sdk.protocol.describe import field_docs
 
@@ -18,9 +18,9 @@ from sliphook_sdk.protocol.describe import field_docs
 @click.argument("name", required=False, shell_complete=event_names)
 @json_option
 def command(name: str | None, as_json: bool) -> int:
-    """Show the hooks and events there are, or all about the one called NAME.
+    """Show all hooks and events, or the one called NAME in full.
 
-    A hook asks a plugin and waits for its answer; an event tells it.
+    A hook asks a plugin and waits for its answer. An event tells it and does not wait.
     """
     if name is not None:
         entry = find_entry(name)
@@ -46,11 +46,8 @@ def _row(entry: Entry) -> str:
 
 
 def _page(entry: Entry) -> str:
-    lines = [
-        f"{entry.name}: {'a hook' if entry.kind == 'hook' else 'an event'}, fires {entry.fires.replace('`', '')}",
-        "",
-        "payload",
-    ]
+    kind = "a hook" if entry.kind == "hook" else "an event"
+    lines = [f"{entry.name}: {kind}, fires {entry.fires}", "", "payload"]
     for name, meta in field_docs(entry.payload).items():
         example = _one_line_json(meta.examples[0] if meta.examples else None)
         lines.append(
@@ -67,14 +64,12 @@ def _page(entry: Entry) -> str:
             "an answer may hold",
             *(f"  {field:<22} {_answer_words(entry, field)}" for field in entry.answer_fields),
         ]
-        lines += [
-            "",
-            f"a failed answer counts as {'a deny' if entry.on_failure == 'closed' else 'no opinion'}, where the subscription does not say",
-        ]
+        counts_as = "a deny" if entry.on_failure == "closed" else "no opinion"
+        lines += ["", f"if the subscription does not say, a failed answer counts as {counts_as}"]
     if entry.heavy:
         lines += ["", f"null unless the subscription includes it: {', '.join(entry.heavy)}"]
     if entry.pair is not None:
-        lines += ["", f"what it begins ends with: {entry.pair}"]
+        lines += ["", f"its pair, which fires at the end: {entry.pair}"]
     return "\n".join(lines).replace("`", "")
 
 
@@ -85,13 +80,13 @@ def _answer_words(entry: Entry, field: str) -> str:
         case "replace":
             return f"an object with {', '.join(entry.replace)}"
         case "substitute":
-            return f"an object with {', '.join(entry.substitute)}: it happens no more, this stands in for it"
+            return f"an object with {', '.join(entry.substitute)}, which replaces what would happen"
         case "context":
             return f"a list of texts, which go {entry.context}"
         case "continue_with":
             return "go on, with this as the next message"
         case _:
-            return "why, for people and for the model"
+            return "why, for the user and for the model"
 
 
 def _described(entry: Entry) -> dict[str, Any]:

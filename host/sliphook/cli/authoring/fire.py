@@ -1,4 +1,4 @@
-"""`sliphook fire`: one hook or event, put to plugins by hand."""
+"""`sliphook fire`: fires one hook or event at plugins by hand."""
 
 from __future__ import annotations
 
@@ -19,19 +19,12 @@ from sliphook.cli.common import (
     read_object,
     timeout_option,
 )
-from sliphook.cli.completions import event_names
-from sliphook.cli.report import (
-    AS_IT_SHOULD,
-    FAILED_TO_START,
-    in_the_report,
-    log_to_stderr,
-    says,
-    why_not_started,
-)
+from sliphook.cli.completion import event_names
+from sliphook.cli.report import AS_IT_SHOULD, FAILED_TO_START, says, says_json, why_not_started
 from sliphook.cli.tracing import Tracing, trace_options
 from sliphook_sdk.protocol import Answer
 
-from .sample import payload_with
+from .by_hand import named_plugins, payload_with
 
 if TYPE_CHECKING:
     from sliphook.dispatch.outcome import Outcome, Part
@@ -39,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One plugin's part, as `--json` shows it."""
+    """One plugin's part in the fire, as `--json` shows it."""
 
     name: str
     path: str
@@ -56,7 +49,7 @@ class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--payload",
     metavar="JSON|@FILE",
-    help="Some fields of the payload; the others get sample values.",
+    help="Some fields of the payload; the other fields get sample values.",
 )
 @plugin_option
 @timeout_option
@@ -70,14 +63,13 @@ def command(
     as_json: bool,
     tracing: Tracing,
 ) -> int:
-    """Fire the hook or event called EVENT at plugins, once, and see what they answer.
+    """Fire the hook or event EVENT at plugins, once, and show their answers.
 
-    Starts only the plugins that are named here. `sliphook events EVENT` shows the fields of its
-    payload.
+    Starts only the plugins of --plugin. `sliphook events EVENT` shows the fields of the payload.
 
-    A plugin's status is answered, told (of an event), not_subscribed, timed_out, crashed,
-    protocol_error, refused_answer or failed_to_start. Exit status: 0, or 3 if any is none of the
-    first three.
+    The status of a plugin is answered, told (an event), not_subscribed, timed_out, crashed,
+    protocol_error, refused_answer or failed_to_start. Exit status: 0 all plugins have one of the
+    first three, 3 a plugin has another one.
     """
     entry = find_entry(event)
     if not plugins:
@@ -86,17 +78,12 @@ def command(
         read_object(payload, "--payload"), entry.payload, of=entry.name, option="--payload"
     )
 
-    from sliphook import PluginHost
     from sliphook.cli.running import Interruptible, run_trio
 
     async def fire(running: Interruptible) -> int:
-        with tracing.open() as sink:
-            running.host = host = PluginHost(
-                plugins, on_log=log_to_stderr, on_problem=in_the_report, trace=sink
-            )
-            async with host:
-                statuses = host.plugins
-                outcome = await host.fire(entry.name, full, timeout_s=timeout_s)
+        async with named_plugins(plugins, tracing, running) as host:
+            statuses = host.plugins
+            outcome = await host.fire(entry.name, full, timeout_s=timeout_s)
         reports = reports_of(statuses, outcome.parts)
         if as_json:
             print_json({"event": entry.name, "plugins": reports, "outcome": _outcome_json(outcome)})
@@ -108,16 +95,15 @@ def command(
 
 
 def reports_of(plugins: Sequence[PluginStatus], parts: Sequence[Part]) -> list[PluginReport]:
-    """Every plugin's part in a fire, those that had none included, in the order in which they were given."""
+    """Every plugin's part in a fire, in the order of `plugins`, also if it had none."""
     by_name = {part.plugin: part for part in parts}
     return [_report(plugin, by_name.get(plugin.name)) for plugin in plugins]
 
 
 def _report(plugin: PluginStatus, part: Part | None) -> PluginReport:
     why = why_not_started(plugin)
-    if (
-        part is not None and why is None
-    ):  # one that was refused may have the name of one that was not
+    # a refused plugin may have the name of one that runs, whose part it must not get
+    if part is not None and why is None:
         return PluginReport(
             name=plugin.name,
             path=str(plugin.path),
@@ -158,7 +144,7 @@ def _for_people(event: str, reports: Sequence[PluginReport], outcome: Outcome) -
     lines += [f"  for the model: {says(context.labelled())}" for context in outcome.context]
     if outcome.substituted_by is not None:
         lines.append(
-            f"  {says(outcome.substituted_by)} answers instead: {_shown(outcome.substitute)}"
+            f"  {says(outcome.substituted_by)} answers instead: {says_json(outcome.substitute)}"
         )
     if outcome.continue_with is not None:
         lines.append(f"  goes on with: {says(outcome.continue_with)}")
@@ -171,7 +157,8 @@ def _for_people(event: str, reports: Sequence[PluginReport], outcome: Outcome) -
         }
     )
     lines += [
-        f"  {says(name)} is now {_shown(getattr(outcome.payload, name, None))}" for name in replaced
+        f"  {says(name)} is now {says_json(getattr(outcome.payload, name, None))}"
+        for name in replaced
     ]
     return "\n".join(lines)
 
@@ -190,7 +177,3 @@ def _words(report: PluginReport) -> str:
     elif report.reason is not None:
         words.append(says(report.reason))
     return "  ".join(words).rstrip()
-
-
-def _shown(value: Any) -> str:
-    return says(msgspec.json.encode(value).decode())

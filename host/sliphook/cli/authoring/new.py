@@ -1,4 +1,4 @@
-"""`sliphook new`: a small plugin that works, to begin with, and its test."""
+"""`sliphook new`: writes a small plugin that works, with its test and a README."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from sliphook.cli.common import EXIT_OK, Failed
 _GUARD: Final = "It keeps an agent's shell from deleting whole trees: `rm -rf` is denied."
 _GATE: Final = "The agent may not stop before it has spoken of tests."
 _FIRE: Final = """ --payload '{"tool_name": "shell", "arguments": {"command": "rm -rf build"}}'"""
-_NO_SDK: Final = 'It needs no SDK; the section "Framing" of Sliphook\'s protocol.md says what such a small reader may rely on.'
+_NO_SDK: Final = (
+    'It needs no SDK; the section "Framing" of Sliphook\'s protocol.md says what such a small'
+    " reader may rely on."
+)
 _SDK: Final = (
     "The first `python3` on PATH runs the plugin and its test; it must have `sliphook-sdk`, "
     "and for the test `pytest`: `python3 -m pip install pytest`."
@@ -24,30 +27,50 @@ _SDK: Final = (
 _PYTEST: Final = (
     "[pytest]\n# This file is here so that pytest takes no settings from the folders above.\n"
 )
-_CASES: Final = """\
-expect 'trees stay' '"decision":"deny"' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"rm -rf build"}}'
-expect 'the rest may run' '"result":null' hook/pre_tool_call '{"tool_name":"shell","timeout_s":5.0,"arguments":{"command":"ls"}}'"""
-_STOP_CASES: Final = """\
-expect 'no stop without tests' '"continue_with":' hook/stop '{"timeout_s":5.0,"stop_count":0,"last_assistant_message":"It works."}'
-expect 'tests were run' '"result":null' hook/stop '{"timeout_s":5.0,"stop_count":0,"last_assistant_message":"All tests pass."}'
-expect 'once is enough' '"result":null' hook/stop '{"timeout_s":5.0,"stop_count":1,"last_assistant_message":"It works."}'"""
+
+
+def _shell_case(name: str, answer: str, command: str) -> str:
+    """A line of a test in sh: a shell command, and a part of the answer to its hook."""
+    params = f'{{"tool_name":"shell","timeout_s":5.0,"arguments":{{"command":"{command}"}}}}'
+    return f"expect '{name}' '{answer}' hook/pre_tool_call '{params}'"
+
+
+def _stop_case(name: str, answer: str, stop_count: int, said: str) -> str:
+    """The same for the hook `stop`, after a message of the agent."""
+    params = f'"timeout_s":5.0,"stop_count":{stop_count},"last_assistant_message":"{said}"'
+    return f"expect '{name}' '{answer}' hook/stop '{{{params}}}'"
+
+
+_CASES: Final = "\n".join(
+    [
+        _shell_case("trees stay", '"decision":"deny"', "rm -rf build"),
+        _shell_case("the rest may run", '"result":null', "ls"),
+    ]
+)
+_STOP_CASES: Final = "\n".join(
+    [
+        _stop_case("no stop without tests", '"continue_with":', 0, "It works."),
+        _stop_case("tests were run", '"result":null', 0, "All tests pass."),
+        _stop_case("once is enough", '"result":null', 1, "It works."),
+    ]
+)
 
 
 class _Language(NamedTuple):
     """What differs between languages; `{0}` is the plugin's name.
 
     Attributes:
-        suffix: of the plugin's file.
-        needs: the program that it is run or built with.
-        test_file: the name of its test.
-        test: how the test is run.
-        template: of the test.
-        build: how it is built, where it is.
-        fires: what it subscribes to.
-        payload: the rest of the `sliphook fire` that shows what it does.
-        does: what it does.
-        reads: how it speaks to the host.
-        cases: what a test in sh asks.
+        suffix: the suffix of the plugin's file.
+        needs: the program that runs or builds the plugin.
+        test_file: the name of the test.
+        test: the command that runs the test.
+        template: the template of the test.
+        build: the command that builds the plugin, or "".
+        fires: the hook to which the plugin subscribes.
+        payload: the options of the `sliphook fire` that shows what the plugin does.
+        does: what the plugin does.
+        reads: how the plugin reads the host's messages.
+        cases: the cases of a test in sh.
     """
 
     suffix: str
@@ -90,14 +113,14 @@ _LANGUAGES: Final = {
     type=click.Choice(list(_LANGUAGES)),
     default="python",
     show_default=True,
-    help="The language.",
+    help="The language of the plugin.",
 )
 def command(name: str, language: str) -> int:
-    """Begin a plugin called NAME: a folder of that name with a plugin that works and passes `sliphook check`, its test and a README.
+    """Write a new plugin called NAME, into a folder of that name, with a test and a README.
 
-    It is a guard that denies `rm -rf` in the agent's shell; in Rust it is one that does not let the
-    agent stop before it has spoken of tests. In Python it uses the SDK, in the other languages
-    nothing but what the language brings along.
+    The plugin works and passes `sliphook check`. It is a guard that denies `rm -rf` in the agent's
+    shell; in Rust it keeps the agent from stopping before it has spoken of tests. In Python it uses
+    the SDK, in the other languages only the standard library.
     """
     from sliphook_sdk.protocol import NAME_PATTERNS
 
@@ -145,7 +168,7 @@ def _tries(name: str, chosen: _Language) -> list[str]:
 
 
 def _texts(name: str, language: str, chosen: _Language) -> dict[str, str]:
-    """The files and what they hold."""
+    """The files of the new folder: their names and contents."""
     marks = {
         "NAME": name,
         "FILE": f"{name}{chosen.suffix}",

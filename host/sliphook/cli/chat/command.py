@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sliphook.cli.common import Failed, plugin_option
-from sliphook.cli.completions import session_ids
-from sliphook.cli.run.model_options import model_options
+from sliphook.cli.common import Failed, model_options, plugin_option
+from sliphook.cli.completion import session_ids
 from sliphook.cli.tracing import Tracing, trace_options
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from sliphook.cli.common import EXIT_OK, Failed, find_entry, json_option, print_json, read_seconds
-from sliphook.cli.completions import event_names
+from sliphook.cli.completion import event_names
 from sliphook.cli.report import says
 from sliphook_sdk.protocol import OnFailure, Uses
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sliphook.cli.common import EXIT_OK, json_option, print_json
-from sliphook.cli.completions import plugin_names
+from sliphook.cli.completion import plugin_names
 
 from .options import failing
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sliphook.cli.common import EXIT_OK, EXIT_PLUGIN, Failed, json_option, print_json
-from sliphook.cli.completions import installable
+from sliphook.cli.completion import installable
 from sliphook.cli.report import says
 from sliphook_sdk.protocol import Uses
 

@@ -1,1 +1,1 @@
-"""`sliphook run`: one prompt, one turn. Its set-up of agent and models also serves `chat`."""
+"""`sliphook run`: one prompt, one turn. `chat` uses its set-up of agent and models too."""

@@ -1,4 +1,4 @@
-"""`sliphook run`: an agent on one prompt."""
+"""`sliphook run`: runs an agent on one prompt."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from pathlib import Path
 
 import click
 
-from sliphook.cli.common import Failed, plugin_option
+from sliphook.cli.common import Failed, model_options, plugin_option
 from sliphook.cli.tracing import Tracing, trace_options
-
-from .model_options import model_options
 
 
 @click.command("run")
@@ -26,15 +24,16 @@ def command(
 ) -> int:
     """Give PROMPT to an agent and print what the model says.
 
-    Every plugin that is installed and enabled is started, and those of --plugin. Without --model
-    and settings it is the scripted model, which needs no network and no key. The key of a server is
-    SLIPHOOK_API_KEY of the environment, or else OPENAI_API_KEY or ANTHROPIC_API_KEY.
+    All installed and enabled plugins are started, and those of --plugin. If neither --model nor the
+    settings name a model, the scripted model answers; it needs no network and no key. The key of a
+    server is taken from the environment: SLIPHOOK_API_KEY, else OPENAI_API_KEY or
+    ANTHROPIC_API_KEY.
 
-    What is said is recorded (see: sliphook sessions), and `sliphook chat --resume` goes on with it.
+    The conversation is recorded (see: sliphook sessions); `sliphook chat --resume` continues it.
 
     The model's text goes to stdout; tool calls, their progress, denials and notices go to stderr.
-    Ctrl+C interrupts the turn, a second one leaves at once. Exit status: 0 the turn was completed,
-    1 it was not, 130 after Ctrl+C.
+    Ctrl+C interrupts the turn, a second Ctrl+C leaves at once. Exit status: 0 the turn was
+    completed, 1 it was not, 130 after Ctrl+C.
     """
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")

@@ -1,4 +1,4 @@
-"""What a conversation of the command line leaves in the transcripts, and how it goes on from there."""
+"""Records a conversation of the command line in the transcripts, and continues a recorded one."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _LINE_CHARS: Final = 300
 
 
 class Memory:
-    """The transcripts, if they can be had: without them the agent works all the same, and says so.
+    """The transcripts. If they cannot be opened, the agent works without them and says so.
 
     Attributes:
-        resumed: the session that goes on, or None.
+        resumed: the session that is continued, or None.
     """
 
     def __init__(self, resume: str | None, tell: Callable[[str], object]) -> None:
-        """Open the transcripts; use it as `with`.
+        """Open the transcripts; use it in a `with` block.
 
         Args:
-            resume: the beginning of a session's id, "" for the last one of this folder, None for a
-                new one.
-            tell: takes a line for the user when nothing can be recorded.
+            resume: the beginning of a session's id, "" for the last session of this folder, None
+                for a new session.
+            tell: shows a line to the user if nothing can be recorded.
 
         Raises:
             Failed: there is no such session, or it cannot be read.
@@ -72,10 +72,10 @@ class Memory:
         self._stack.close()
 
     def conversation(self, session: Session, model: str) -> Conversation:
-        """The conversation of a session that begins, with what was said before where it goes on.
+        """The conversation of a new session, or of the resumed one with its earlier messages.
 
         Raises:
-            Failed: what was said before cannot be read.
+            Failed: the earlier messages cannot be read.
         """
         if self._transcripts is None:
             return Conversation()
@@ -93,7 +93,10 @@ class Memory:
             raise Failed(str(error)) from None
 
     def last_exchange(self) -> tuple[str, str]:
-        """What the user said last in the conversation that goes on and what the model said to it last, each in a line, cut; "" for none."""
+        """The last words of the user and of the model in the resumed conversation.
+
+        Each is one line and may be cut; "" stands for none.
+        """
         user = answer = ""
         for message in self._said:
             if message.role == "user":
@@ -103,7 +106,7 @@ class Memory:
         return user, answer
 
     def end(self, session_id: str, reason: str) -> None:
-        """The session is over."""
+        """Record that the session is over."""
         if self._transcripts is not None:
             self._transcripts.end(session_id, reason)
 

@@ -1,4 +1,4 @@
-"""What `run` and `chat` share: what the user wants, a host for it, what is told of the plugins, and the folder where they all are."""
+"""What `run` and `chat` share: options and settings, the host, and messages about plugins."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = ["PLATFORM", "Setup", "Told", "here", "set_up"]
 
 
 PLATFORM: Final = "cli"
-"""Where the user is, as sessions and transcripts have it."""
+"""The platform of sessions and transcripts."""
 
 
 class Told:
-    """The host's callbacks, for a display."""
+    """The host's callbacks: they write to a display."""
 
     def __init__(
         self,
@@ -39,13 +39,12 @@ class Told:
         *,
         progress_every_s: float = 0.0,
     ) -> None:
-        """Show things to the user.
+        """Show plugins' messages to the user.
 
         Args:
-            display: takes the lines.
-            progress: takes a few words of how far a plugin has come.
-            progress_every_s: a call's progress is shown once in this time; what comes between is
-                not.
+            display: shows the lines.
+            progress: shows a plugin's progress, a few words.
+            progress_every_s: the progress of a call is shown at most once in this time.
         """
         self._display = display
         self._progress = progress
@@ -54,7 +53,7 @@ class Told:
         self._begun = False
 
     def from_now_on(self) -> None:
-        """The plugins have started; one that had not is what ended the command, and told there."""
+        """Show problems from now on; those of the start are told in another way."""
         self._begun = True
 
     def notify(self, plugin: str, level: str, message: str) -> None:
@@ -67,7 +66,7 @@ class Told:
             self._display.notice("warning", f"{plugin}: {message}")
 
     def missing(self, line: str) -> None:
-        """An installed plugin is not there."""
+        """Show a line about an installed plugin that does not run."""
         self._display.notice("warning", line)
 
     def progress(self, progress: Progress) -> None:
@@ -77,20 +76,20 @@ class Told:
             return
         if self._progress_every_s:
             self._progress_again_s[call] = now_s + self._progress_every_s
-        how_far = f"{progress.fraction:.0%}" if progress.fraction is not None else ""
-        self._progress(
-            f"{progress.plugin}: {' '.join(part for part in (how_far, progress.message or '') if part)}"
-        )
+        percent = f"{progress.fraction:.0%}" if progress.fraction is not None else ""
+        words = " ".join(part for part in (percent, progress.message or "") if part)
+        self._progress(f"{progress.plugin}: {words}")
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What the user wants, by the command line and by the settings.
+    """The user's choices, from the options and the settings.
 
     Attributes:
-        model, base_url: see `choose_model`.
+        model: see `choose_model`.
+        base_url: see `choose_model`.
         chosen: the plugins.
-        settings: the rest.
+        settings: the settings.
     """
 
     model: str | None
@@ -100,7 +99,7 @@ class Setup:
 
     @property
     def max_model_calls(self) -> int:
-        """In one turn."""
+        """The limit of model calls in one turn."""
         return self.settings.max_model_calls or MAX_MODEL_CALLS
 
     def host(
@@ -111,13 +110,13 @@ class Setup:
         commands: Iterable[str],
         trace: TraceSink | None,
     ) -> PluginHost:
-        """A host for the chosen plugins, which is not open yet.
+        """A host for the chosen plugins; it is not open yet.
 
         Args:
-            told: shows what plugins have to say.
-            approver: asks the user, or None where nobody can be asked.
-            commands: the agent's own.
-            trace: where the messages are recorded, or None.
+            told: shows plugins' messages.
+            approver: asks the user; None if the user cannot be asked.
+            commands: the agent's own commands.
+            trace: records the messages, or None.
         """
         return PluginHost(
             self.chosen.specs,
@@ -133,7 +132,7 @@ class Setup:
 
 
 def set_up(model: str | None, base_url: str | None, plugins: Sequence[Path]) -> Setup:
-    """Bring the options and the settings together.
+    """Combine the options and the settings.
 
     Raises:
         Failed: the settings break a rule.

@@ -1,0 +1,75 @@
+"""What `fire` and `call` share: a payload from the user's fields, and a host for named plugins."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+import msgspec
+
+from sliphook.cli.common import did_you_mean
+from sliphook.cli.report import says
+from sliphook.cli.tracing import Tracing
+from sliphook_sdk.protocol.describe import example_of, example_to_send
+
+if TYPE_CHECKING:
+    from sliphook.cli.running import Interruptible
+    from sliphook.host.host import PluginHost
+
+__all__ = ["named_plugins", "payload_with"]
+
+_P = TypeVar("_P", bound=msgspec.Struct)
+
+
+def payload_with(given: Mapping[str, Any], struct: type[_P], *, of: str, option: str) -> _P:
+    """A payload with the user's fields; the other fields have the protocol's example values.
+
+    Args:
+        given: some fields, by their names on the wire.
+        struct: the payload's type.
+        of: what the payload belongs to, for messages.
+        option: where `given` comes from, for messages.
+
+    Raises:
+        click.UsageError: the payload has no such field, or a value has the wrong type; the message
+            names it.
+    """
+    fields = example_to_send(struct)
+    for name in given:
+        if name in fields:
+            continue
+        if name in example_of(struct):
+            hint = "; use --timeout" if name == "timeout_s" else ""
+            raise click.UsageError(f"{option}: {name!r} is set by the host{hint}")
+        hint = did_you_mean(name, fields, f"there are: {', '.join(fields)}")
+        raise click.UsageError(f"{option}: {of} has no field {name!r}; {hint}")
+    try:
+        return msgspec.convert({**fields, **given}, struct)
+    except msgspec.ValidationError as error:
+        raise click.UsageError(f"{option}: {error}") from None
+
+
+@asynccontextmanager
+async def named_plugins(
+    plugins: Sequence[Path], tracing: Tracing, running: Interruptible
+) -> AsyncGenerator[PluginHost]:
+    """An open host that runs these plugins alone, and shows their log on stderr."""
+    from sliphook import PluginHost
+
+    with tracing.open() as sink:
+        running.host = host = PluginHost(
+            plugins, on_log=_show, on_problem=_in_the_report, trace=sink
+        )
+        async with host:
+            yield host
+
+
+def _show(plugin: str, level: str, message: str) -> None:
+    click.echo(f"{says(plugin)}: {level}: {says(message)}", err=True)
+
+
+def _in_the_report(_plugin: str, _message: str) -> None:
+    """Show nothing: the command's report tells the failure."""
