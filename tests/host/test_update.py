@@ -172,7 +172,7 @@ async def test_real_ones(shop: Workshop) -> None:
             await session.ready()
             (status,) = await host.update([guarding.path])
             assert status.state == "ready"
-            (spec,) = [plugin.spec for plugin in host._plugins]  # pyright: ignore[reportPrivateUsage]
+            (spec,) = [plugin.spec for plugin in host._crew.plugins]  # pyright: ignore[reportPrivateUsage]
             assert (await host.update([replace(spec, config={"a": 1})]))[0].pid != status.pid
     assert guarding.names().count("session_start") == 2
 

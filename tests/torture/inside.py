@@ -43,7 +43,7 @@ class Bounds:
 
     def look(self, host: PluginHost) -> None:
         """Measure all plugins now."""
-        for plugin in host._plugins:
+        for plugin in host._crew.plugins:
             self._note("requests that wait for a start", len(plugin.pending))
             self._note("lines of stderr", len(plugin._stderr._kept))
             self._note("bytes of a line of stderr", len(plugin._stderr._rest))
@@ -102,7 +102,7 @@ def has_ended(pid: int) -> bool:
 
 def owes_a_reply(host: PluginHost, name: str) -> bool:
     """A request of the host's waits for the plugin's reply."""
-    plugin = next(plugin for plugin in host._plugins if plugin.name == name)
+    plugin = next(plugin for plugin in host._crew.plugins if plugin.name == name)
     return plugin.connection is not None and plugin.connection.is_owed
 
 

@@ -1,4 +1,4 @@
-"""Which plugin has which name, and who hears what."""
+"""Which plugin may have which name, and which plugins subscribe to what."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sliphook.quoting import quote
 
 
 def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
-    """A name that the manifest wants and `other` has, be it there or not; only one that the user has disabled has none."""
+    """The first name in `manifest` that `other` holds, running or not; a disabled one holds none."""
     if other.manifest is None or other.state is State.DISABLED:
         return None
     if name_of(plugin, manifest) == other.name:
@@ -25,12 +25,15 @@ def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
 
 
 def name_of(plugin: Plugin, manifest: ReadManifest) -> str:
-    """The name that a plugin bears: the one it is installed under, else its own."""
+    """The plugin's name: the one it is installed under, else the one in its manifest."""
     return manifest.name if plugin.spec.name is None else plugin.spec.name
 
 
 def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bool:
-    """Of two plugins that want one name, whether `other` keeps it: what was approved counts before what is claimed, then the order.
+    """Whether `other` keeps a name that `plugin` wants too.
+
+    A name that the user approved counts before one that is only claimed. If both are approved, or
+    neither, the plugin installed first has it.
 
     Args:
         other: has the name now.
@@ -46,7 +49,7 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
 
 
 def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
-    """Which variables the plugin cannot work without and has not, in words that follow its name; None: it has all."""
+    """The required environment variables that the plugin lacks, as words after its name; or None."""
     lacks = [
         want.name
         for want in manifest.env
@@ -56,11 +59,14 @@ def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
         return None
     shown = [quote(name, 80) for name in lacks]
     how = f"sliphook config {plugin.name} {' '.join(f'--env {name}' for name in shown)}"
-    return f"lacks {', '.join(shown)} in its environment; set it where the agent is started, and give it by: {how}"
+    return (
+        f"lacks {', '.join(shown)} in its environment; "
+        f"set it where the agent is started, and give it by: {how}"
+    )
 
 
 def holder_by_manifest(tool: str, plugins: Iterable[Plugin], *, besides: Plugin) -> str | None:
-    """Which plugin has the tool's name by its manifest, be it there or not."""
+    """The plugin whose manifest declares a tool of that name, running or not; or None."""
     known = (
         (other, other.manifest)
         for other in plugins
@@ -89,13 +95,13 @@ def _shared(manifest: ReadManifest, theirs: ReadManifest) -> str | None:
 
 
 def place_among(plugins: Sequence[Plugin]) -> Callable[[ToolOffer | CommandOffer], int]:
-    """What sorts offers by the order of their plugins; those of strangers come last."""
+    """A sort key: the order of the offering plugin; offers of unknown plugins come last."""
     places = {plugin.name: place for place, plugin in enumerate(plugins)}
     return lambda offer: places.get(offer.plugin, len(places))
 
 
 def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, Audience]:
-    """Who hears each hook and event, in the order of installation."""
+    """The subscribers of each hook and event, in the order of installation."""
     found: dict[str, list[Subscriber]] = {}
     for plugin in plugins:
         for name, routes in plugin.routes().items():

@@ -15,7 +15,6 @@ from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.hook_recorder import Spans
 from sliphook.dispatch.outcome import Outcome, Part
 from sliphook.errors import HostError
-from sliphook.plugin.lifecycle import State
 from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
@@ -27,40 +26,39 @@ from sliphook.session.reports import Callbacks, Progress
 from sliphook.session.session import Session, StartSource
 from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
-from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .admission import place_among, with_timeout
+from .crew import Crew, specs_of
 from .state import HostState
 
 
 class PluginHost:
     """Runs plugins beside the agent.
 
-    Opening starts all of them side by side and waits until each is ready or has failed, 10 s at
-    most.
-
-    A plugin that fails is reported (`on_problem`, `plugins`) and left out; nothing that a plugin
-    does raises here.
+    Entering starts all of them side by side and waits until each is ready or has failed, 10 s at
+    most. A plugin that fails is reported (`on_problem`, `plugins`) and left out: no fault of a
+    plugin is raised here.
 
     Args:
         plugins: executables, or specs of installed ones, in the order of installation.
-        name: the agent's name, which plugins are told.
-        approver: asks a person where a plugin answers `ask`; without it `ask` is deny.
+        name: the agent's name, as plugins are told it.
+        approver: asks a person if a plugin answers `ask`; without it `ask` is deny.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
         on_log: takes the plugins' log lines and stderr: plugin, level, message; by default they go
             to `logging`.
         on_problem: takes one line for people when a plugin fails, crashes or is left out: plugin,
             message.
-        reserved_tools: names of tools that are the agent's own.
-        reserved_commands: names of commands that are the agent's own, besides the protocol's.
-        timeout_cap_s: the longest that an answer of any plugin may take, whatever its subscriptions
-            ask for; None: no cap.
+        reserved_tools: names of the agent's own tools.
+        reserved_commands: names of the agent's own commands, besides the protocol's.
+        timeout_cap_s: the longest that an answer of any plugin may take, even if its subscriptions
+            ask for more; None: no cap.
         trace: where the messages are recorded, or None.
         spans: makes spans of sessions, turns, model calls, hooks and tool calls (see
             `sliphook.otel`), or None.
-        data_home: where the plugins' folders are; by default `$XDG_DATA_HOME/sliphook/data`.
-        log_dir: where the plugins' log files are, one a plugin; by default
+        data_home: the folder of the plugins' own folders; by default
+            `$XDG_DATA_HOME/sliphook/data`.
+        log_dir: the folder of the log files, one for each plugin; by default
             `$XDG_STATE_HOME/sliphook/logs`.
     """
 
@@ -82,9 +80,6 @@ class PluginHost:
         data_home: Path | None = None,
         log_dir: Path | None = None,
     ) -> None:
-        self._specs = [
-            spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins
-        ]
         self._state = HostState(
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem),
@@ -97,38 +92,15 @@ class PluginHost:
             data_home=data_home,
             log_dir=log_dir,
         )
-        self._plugins: list[Plugin] = []
-        self._leaving: list[Plugin] = []
-        self._crew: trio.Nursery | None = None
-        self._supervised = trio.Event()
-        self._has_reaper = False
+        self._crew = Crew(self._state, specs_of(plugins))
         self._token: trio.lowlevel.TrioToken | None = None
-        self._open_nursery: Any = None
-        self._nursery: trio.Nursery | None = None
-        self._supervision = trio.CancelScope(shield=True)
 
     # -- the scope
-    # -------------------------------------------------------------------------------------------------
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> PluginHost:
         self._token = trio.lowlevel.current_trio_token()
-        self._open_nursery = trio.open_nursery()
-        nursery: trio.Nursery = await self._open_nursery.__aenter__()
-        self._nursery = nursery
-        try:
-            self._plugins = [
-                Plugin(spec, order, self._state) for order, spec in enumerate(self._specs)
-            ]
-            self._state.expect(self._plugins)
-            nursery.start_soon(self._supervise)
-            await self._supervised.wait()
-            with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
-                for plugin in self._plugins:
-                    await plugin.settled.wait()
-        except BaseException:
-            await self._close()
-            raise
+        await self._crew.open()
         return self
 
     @trio.lowlevel.enable_ki_protection
@@ -138,88 +110,22 @@ class PluginHost:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._close()
-
-    @trio.lowlevel.enable_ki_protection
-    async def _supervise(self) -> None:
-        """All that runs beside the agent.
-
-        A cancellation from outside does not reach it: the plugins are told of the end first.
-        """
-        with self._supervision:
-            async with trio.open_nursery() as nursery:
-                self._crew = nursery
-                nursery.start_soon(self._state.deadlines.run)
-                self._supervised.set()
-                await self._start_reaper()
-                for plugin in self._plugins:
-                    nursery.start_soon(plugin.run)
-
-    async def _start_reaper(self) -> None:
-        if not self._has_reaper and any(plugin.spec.start is None for plugin in self._plugins):
-            self._has_reaper = True
-            await trio.to_thread.run_sync(self._state.services.reaper.start)
-
-    @trio.lowlevel.enable_ki_protection
-    async def _change_over(self, going: list[Plugin], coming: list[Plugin]) -> None:
-        """The old ones end before the new ones start: two processes of one plugin would share its folder."""
-        assert self._crew is not None
-        for plugin in going:
-            await plugin.gone.wait()
-        self._leaving = [plugin for plugin in self._leaving if not plugin.gone.is_set()]
-        await self._start_reaper()
-        for plugin in coming:
-            self._crew.start_soon(plugin.run)
-
-    @trio.lowlevel.enable_ki_protection
-    async def _close(self) -> None:
-        """End the sessions, then all plugins at the same time.
-
-        Shielded: it takes at most as long as the slowest, under six seconds.
-        """
-        impatience: KeyboardInterrupt | None = None
-        with trio.CancelScope(shield=True):
-            for session in list(self._state.sessions.values()):
-                session.close("shutdown")
-            for plugin in self._plugins:
-                plugin.stop()
-            for plugin in [*self._plugins, *self._leaving]:
-                while not plugin.gone.is_set():
-                    try:
-                        await plugin.gone.wait()
-                    except KeyboardInterrupt as error:
-                        impatience = error
-                        self.kill()
-        # an exception of the agent's leaves as it is, not wrapped in a group: the nursery does not
-        # hear of it
-        assert self._nursery is not None
-        self._nursery.cancel_scope.shield = True
-        self._supervision.cancel()
-        self._state.services.reaper.close()
-        self._state.reports.logs.close()
-        await self._open_nursery.__aexit__(None, None, None)
-        if impatience is not None:
-            raise impatience
+        await self._crew.close()
 
     @trio.lowlevel.enable_ki_protection
     def kill(self) -> None:
-        """The user is in a hurry: end every plugin now, without asking.
+        """End every plugin now, without asking it; leaving the block is quick afterwards."""
+        self._crew.kill()
 
-        Leaving the block is quick afterwards.
-        """
-        for plugin in [*self._plugins, *self._leaving]:
-            plugin.kill()
-
-    # -- the agent's face
-    # --------------------------------------------------------------------------------------------
+    # -- plugins
 
     @property
     def plugins(self) -> list[PluginStatus]:
         """Every plugin, in the order of installation, as it is now."""
-        return [plugin.status() for plugin in self._plugins]
+        return [plugin.status() for plugin in self._crew.plugins]
 
     async def restart(self, name: str) -> PluginStatus:
-        """Start a plugin anew, whatever its state, and wait until it is ready or has failed.
+        """Start a plugin anew, in any state, and wait until it is ready or has failed.
 
         Raises:
             HostError: there is no such plugin.
@@ -227,7 +133,7 @@ class PluginHost:
         return await self._order(name, Plugin.start)
 
     async def enable(self, name: str) -> PluginStatus:
-        """Start a plugin that was disabled; the same as `restart` for one that was not.
+        """Start a plugin that was disabled; for any other plugin the same as `restart`.
 
         Raises:
             HostError: there is no such plugin.
@@ -235,7 +141,9 @@ class PluginHost:
         return await self._order(name, Plugin.start)
 
     async def disable(self, name: str) -> PluginStatus:
-        """End a plugin and lift its hooks, closed ones too, until it is enabled; waits until it is gone.
+        """End a plugin and wait until it is gone.
+
+        Its hooks, closed ones too, are lifted until it is enabled.
 
         Raises:
             HostError: there is no such plugin.
@@ -246,14 +154,19 @@ class PluginHost:
     async def update(
         self, plugins: Iterable[PluginSpec | str | os.PathLike[str]]
     ) -> list[PluginStatus]:
-        """Take up other plugins while the host runs, sessions and all; returns when each is ready or has failed.
+        """Run other plugins from now on; returns when each is ready or has failed.
 
-        A plugin is known by its name, one that is only tried by its path. Those that are new are
-        started, those that are not named any more are ended, those whose spec is another are ended
-        and started anew, and so are those that had failed or were refused. The others are left
-        alone. What is recorded of a new one guards from now on, the hooks of one that is ended are
-        lifted now: both before this waits for anything. A plugin that starts is told of the living
-        sessions, as after a restart. Of several calls at the same time the last one counts.
+        The host and its sessions stay open. A plugin is known by its name, or by its path if it is
+        only tried.
+
+        - A new plugin is started; one that is no longer named is ended.
+        - A plugin with a changed spec, or one that had failed or was refused, is ended and started
+          anew. The others are left alone.
+        - The recorded hooks of a new plugin count, and the hooks of an ended one are lifted, before
+          this waits for anything.
+        - A plugin that starts is told of the open sessions, as after a restart.
+
+        Of several calls at the same time the last one counts.
 
         Args:
             plugins: all of them, in the order of installation.
@@ -261,41 +174,17 @@ class PluginHost:
         Raises:
             HostError: the host is not open.
         """
-        specs = [
-            spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins
-        ]
-        if self._crew is None or self._supervision.cancel_called:
-            raise HostError("the host is not open")
-        going, plan, coming = list(self._plugins), list[Plugin](), list[Plugin]()
-        for order, spec in enumerate(specs):
-            plugin = next((one for one in going if one.spec == spec), None)
-            if plugin is None:
-                plugin = Plugin(spec, order, self._state)
-                coming.append(plugin)
-            else:
-                going.remove(plugin)
-                plugin.order = order
-                if plugin.state in (State.FAILED, State.REFUSED, State.SELF_DISABLED):
-                    plugin.start()
-            plan.append(plugin)
-        self._plugins, self._leaving = plan, [*self._leaving, *going]
-        self._state.part_with(going)
-        self._state.expect(coming)
-        for plugin in going:
-            plugin.stop()
-        self._crew.start_soon(self._change_over, list(self._leaving), coming)
-        for plugin in plan:
-            await plugin.settled.wait()
+        await self._crew.exchange(specs_of(plugins))
         return self.plugins
 
     @trio.lowlevel.enable_ki_protection
     async def _order(self, name: str, order: Callable[[Plugin], None]) -> PluginStatus:
-        plugin = next((plugin for plugin in self._plugins if plugin.name == name), None)
-        if plugin is None:
-            raise HostError(f"there is no plugin named {quote(name, 64)}")
+        plugin = self._crew.find(name)
         order(plugin)
         await plugin.settled.wait()
         return plugin.status()
+
+    # -- sessions
 
     def session(
         self,
@@ -313,13 +202,16 @@ class PluginHost:
 
         Args:
             session_key: the agent's own name for it: chat, thread, terminal.
-            platform: where the user is.
-            user_id: who the user is.
+            platform: what the user talks through: `cli`, `api` and so on.
+            user_id: the user, as the agent names them.
             cwd: the project's folder; by default the current one.
-            model: the model that it begins with.
-            source: `startup`, or `resume` for one that goes on.
-            meta: an object of the agent's own, passed to the plugins as it is.
-            session_id: for a session that goes on under its old id.
+            model: the model at the start.
+            source: `startup`, or `resume` for a conversation that is continued.
+            meta: the agent's own object, passed to the plugins as it is.
+            session_id: the old id of a conversation that is continued.
+
+        Raises:
+            TypeError: `meta` cannot be encoded as JSON.
         """
         return Session(
             self._state,
@@ -335,14 +227,14 @@ class PluginHost:
         )
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
-        """The plugins' tools that a session may offer to its model, in the plugins' order, whichever was ready first."""
+        """The plugins' tools that a session may offer its model, in the order of installation."""
         return sorted(
-            self._state.plugin_calls.table.offers(session_id), key=place_among(self._plugins)
+            self._state.plugin_calls.table.offers(session_id), key=place_among(self._crew.plugins)
         )
 
     def commands(self) -> list[CommandOffer]:
-        """The plugins' slash commands, in the plugins' order."""
-        return sorted(self._state.plugin_calls.commands(), key=place_among(self._plugins))
+        """The plugins' slash commands, in the order of installation."""
+        return sorted(self._state.plugin_calls.commands(), key=place_among(self._crew.plugins))
 
     def interrupt_from_thread(
         self,
@@ -350,7 +242,7 @@ class PluginHost:
         reason: InterruptReason = "user_stop",
         invalidation_reason: str = "host_interrupt",
     ) -> None:
-        """Interrupt a session's turn from any thread; returns at once, the loop does it next."""
+        """Interrupt a session's turn from any thread; returns at once, before it is done."""
         assert self._token is not None, "the host is not open"
         self._token.run_sync_soon(self._interrupt, session_id, reason, invalidation_reason)
 
@@ -362,14 +254,14 @@ class PluginHost:
 
     @trio.lowlevel.enable_ki_protection
     async def fire(self, name: str, payload: Payload, *, timeout_s: float | None = None) -> Outcome:
-        """Put one whole payload to all plugins, outside of any session.
+        """Put one complete payload to all plugins, outside any session.
 
         For tools that try plugins, not for agents.
 
         Args:
             name: the hook or event.
             payload: all of it.
-            timeout_s: instead of the subscriptions' own.
+            timeout_s: used in place of the subscriptions' own timeouts.
         """
         state, entry = self._state, CATALOGUE[name]
         subscribers = [
@@ -390,7 +282,7 @@ class PluginHost:
 
     @trio.lowlevel.enable_ki_protection
     async def call_plugin_tool(self, name: str, params: ToolCallParams) -> ToolAnswer:
-        """Call one tool outside of any session, without hooks.
+        """Call one tool outside any session, without hooks.
 
         For tools that try plugins, not for agents.
 

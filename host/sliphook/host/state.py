@@ -1,27 +1,31 @@
-"""What sessions and plugins need of the host and agents never see: who is there, who has which name, who hears what."""
+"""The state of an open host: its plugins by name, their subscriptions, the open sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from sliphook.dispatch.broadcast import Listeners, listeners_among, tell
 from sliphook.dispatch.hook_recorder import HookRecorder, Spans
+from sliphook.dispatch.outcome import Outcome
 from sliphook.dispatch.policy import Audience, Subscriber
 from sliphook.files.paths import plugin_data
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import ReadManifest
+from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.supervisor import HostServices
 from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder, safe_name
 from sliphook.process.reaper import OrphanReaper
+from sliphook.session.host import Approver
 from sliphook.session.plugin_calls import PluginCalls
 from sliphook.session.plugin_requests import PluginRequests
 from sliphook.session.reports import Callbacks, Reports
+from sliphook.session.session import Session
+from sliphook.trace.record import TraceSink
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
 from sliphook.wire.rpc import Handler
@@ -36,19 +40,20 @@ from .admission import (
     subscribers_by_name,
 )
 
-if TYPE_CHECKING:
-    from sliphook.dispatch.outcome import Outcome
-    from sliphook.plugin.supervision import Plugin
-    from sliphook.session.host import Approver
-    from sliphook.session.session import Session
-    from sliphook.trace.record import TraceSink
-
 _UNNOTICED = frozenset({"timed_out", "refused_answer", "queue_full", "payload_too_large"})
-"""Ways for an answer to fail that leave the plugin alive, so nothing else tells of them."""
+"""Failures of an answer that leave the plugin alive, so that no other message reports them."""
 
 
 class HostState:
-    """The shared state of one open host. Plain functions only; nothing here waits."""
+    """The shared state of one open host.
+
+    It is the `SessionHost` of the sessions and the `Supervisor` of the plugins. No method waits.
+
+    Attributes:
+        services: what the plugins share.
+        reports: tells people of plugins.
+        sessions: the open ones, by id; a session enters and removes itself.
+    """
 
     def __init__(
         self,
@@ -93,46 +98,41 @@ class HostState:
         self.plugin_calls = PluginCalls(self._by_name, ToolTable(reserved_tools), self.recorder)
 
     # -- for sessions (see SessionHost)
-    # ------------------------------------------------------------------------------
 
     def everybody(self) -> Sequence[Plugin]:
-        """Those whose manifest is known, and the removed ones that are still being ended."""
+        """All plugins with which calls may be open."""
         return [
             *self._by_name.values(),
             *(plugin for plugin in self._parted if not plugin.gone.is_set()),
         ]
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
-        """Who hears a hook or event now; a closed guard that is not there is among them, and fails."""
+        """The subscribers now; among them closed guards that do not run, whose part then fails."""
         return self._subscribers.get(name, ())
 
     def listeners(self, name: str) -> Sequence[Listeners]:
-        """Those of them who are there to be told.
-
-        Found once, until the state of a plugin changes.
-        """
+        """The subscribers that are ready; found once, until the state of a plugin changes."""
         found = self._listeners.get(name)
         if found is None:
             found = self._listeners[name] = listeners_among(self.subscribers(name), self._by_name)
         return found
 
     def _find_subscribers(self) -> None:
-        """Work out anew who hears what: a plugin has come, gone or changed its state."""
+        """Find the subscribers anew: a plugin has come, gone or changed its state."""
         self._subscribers = subscribers_by_name(self._by_name.values())
         self._listeners.clear()
 
     # -- for plugins (see Supervisor)
-    # -------------------------------------------------------------------
 
     def expect(self, plugins: Iterable[Plugin]) -> None:
-        """Plugins that will start: what is recorded of them counts from now on."""
+        """Let the recorded manifests of plugins count that will start."""
         for plugin in plugins:
             if plugin.recorded is not None:
                 self._by_name.setdefault(plugin.name, plugin)
         self._find_subscribers()
 
     def part_with(self, plugins: Iterable[Plugin]) -> None:
-        """Plugins that the user does not want any more: from now on their hooks are lifted and their names are free."""
+        """Lift the hooks and free the names of plugins that the user has removed."""
         self._parted = [plugin for plugin in self._parted if not plugin.gone.is_set()]
         for plugin in plugins:
             self._parted.append(plugin)
@@ -157,16 +157,15 @@ class HostState:
         return PluginRequests(plugin, self.sessions, self.reports, self.replace_tools).handlers()
 
     def data_dir(self, plugin: Plugin) -> Path:
-        """A folder that is the plugin's own."""
+        """The folder in which the plugin runs."""
         home = self._data_home or plugin_data()
-        # a plugin that is only tried says its name when it starts; the folder must not move with
-        # that
+        # not `plugin.name`, which changes if a plugin that is only tried declares another one
         return home / safe_name(plugin.spec.name or plugin.spec.path.stem)
 
     def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
-        """Take the plugin's hooks, tools and commands in, or say who has a name of theirs.
+        """Take in the plugin's hooks, tools and commands, or say which name another one holds.
 
-        Of two, the one installed first keeps it.
+        If two plugins want one name, `keeps_its_names` decides.
         """
         rivals: dict[Plugin, str] = {}
         for other in self._by_name.values():
@@ -188,7 +187,7 @@ class HostState:
         for tool in manifest.tools:
             holder = self.plugin_calls.table.holder(tool.name, besides=plugin.name)
             if holder is not None and all(holder != other.name for other in rivals):
-                return f"the tool {tool.name} is taken by {holder}"  # which took it while it ran
+                return f"the tool {tool.name} is taken by {holder}"  # offered while it ran
         own = next(
             (
                 command.name
@@ -210,14 +209,13 @@ class HostState:
         if lacks is not None and not plugin.has_worked:
             self.problem(plugin, f"{plugin.name} {lacks}")
         self._by_name[name_of(plugin, manifest)] = plugin
-        self.plugin_calls.table.remove(
-            plugin.name
-        )  # what an earlier process of it had offered for a session too
+        # also what an earlier process of it had offered for single sessions
+        self.plugin_calls.table.remove(plugin.name)
         self.plugin_calls.table.replace(plugin.name, None, manifest.tools)
         return None
 
     def state_changed(self, plugin: Plugin) -> None:
-        """Who hears what is worked out anew; a plugin that came back is told of the sessions that live."""
+        """Find the subscribers anew; tell a plugin that came back of the open sessions."""
         self._find_subscribers()
         if not plugin.ready and not plugin.state.waits:
             self.plugin_calls.table.remove(plugin.name)
@@ -228,15 +226,17 @@ class HostState:
             )
             for session in self.sessions.values():
                 first = plugin.pending.first_of(session.session_id)
-                if (
-                    first is None or first[0] != "hook/session_start"
-                ):  # else it is told of the session all the same
+                # the first request that waits for it may be this very hook
+                if first is None or first[0] != "hook/session_start":
                     payload = session.reload_payload(before=first[1] if first is not None else None)
                     span = self.recorder.span_of(payload) if self.recorder is not None else None
                     tell(CATALOGUE["session_start"], payload, own, traceparent=span)
 
     def hook_answered(self, name: str, outcome: Outcome) -> None:
-        """A failed answer that counts as none would go unnoticed; one that denies says so itself, and a death is told as such."""
+        """Report failed answers that count as no opinion: nothing else would show them.
+
+        A failed answer that denies shows in the outcome, and a crash is reported as such.
+        """
         for part in outcome.parts:
             if part.error is None or part.decision is not None or part.status not in _UNNOTICED:
                 continue
@@ -248,7 +248,7 @@ class HostState:
                 )
 
     def hide(self, secrets: Sequence[str]) -> None:
-        """From now on traces and logs may not show these."""
+        """Hide these values in traces and logs from now on."""
         self.services.redactor.add(secrets)
         if self.services.trace is not None:
             self.services.trace.hide(secrets)
@@ -256,7 +256,7 @@ class HostState:
     def replace_tools(
         self, plugin: Plugin, session_id: str | None, tools: Sequence[PluginTool]
     ) -> str | None:
-        """Replace the plugin's tools of a scope, all or nothing; returns why not, or None."""
+        """Replace the plugin's tools of one session, or of all (None); or say why it does not."""
         table = self.plugin_calls.table
         for tool in tools:
             holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(

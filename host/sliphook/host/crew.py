@@ -1,0 +1,172 @@
+"""The plugins of an open host, and the tasks that run them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from sliphook.errors import HostError
+from sliphook.plugin.lifecycle import State
+from sliphook.plugin.spec import PluginSpec
+from sliphook.plugin.supervision import Plugin
+from sliphook.quoting import quote
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
+
+from .state import HostState
+
+
+def specs_of(plugins: Iterable[PluginSpec | str | os.PathLike[str]]) -> list[PluginSpec]:
+    """Specs; of a path, the spec of a plugin that is only tried."""
+    return [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
+
+
+class Crew:
+    """Runs the plugins of one host: starts, exchanges and ends them.
+
+    Args:
+        state: the host's.
+        specs: the plugins to start with.
+
+    Attributes:
+        plugins: those that the user wants, in the order of installation.
+    """
+
+    def __init__(self, state: HostState, specs: list[PluginSpec]) -> None:
+        self.plugins: list[Plugin] = []
+        self._specs = specs
+        self._state = state
+        self._leaving: list[Plugin] = []  # not wanted any more, and not gone yet
+        self._has_reaper = False
+        # The outer nursery belongs to the agent's task. Its only task is `_supervise`, whose own
+        # nursery runs everything else behind a shield.
+        self._open_nursery: Any = None
+        self._outer: trio.Nursery | None = None
+        self._tasks: trio.Nursery | None = None
+        self._supervised = trio.Event()
+        self._supervision = trio.CancelScope(shield=True)
+
+    async def open(self) -> None:
+        """Start all plugins side by side; wait until each is ready or has failed, or time is up."""
+        self._open_nursery = trio.open_nursery()
+        self._outer = await self._open_nursery.__aenter__()
+        try:
+            self.plugins = [
+                Plugin(spec, order, self._state) for order, spec in enumerate(self._specs)
+            ]
+            self._state.expect(self.plugins)
+            self._outer.start_soon(self._supervise)
+            await self._supervised.wait()
+            with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
+                for plugin in self.plugins:
+                    await plugin.settled.wait()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the sessions, then all plugins at the same time.
+
+        Shielded: it takes as long as the slowest plugin, which is under six seconds.
+        """
+        impatience: KeyboardInterrupt | None = None
+        with trio.CancelScope(shield=True):
+            for session in list(self._state.sessions.values()):
+                session.close("shutdown")
+            for plugin in self.plugins:
+                plugin.stop()
+            for plugin in [*self.plugins, *self._leaving]:
+                while not plugin.gone.is_set():
+                    try:
+                        await plugin.gone.wait()
+                    except KeyboardInterrupt as error:
+                        impatience = error
+                        self.kill()
+        # The nursery is not told of the agent's own exception: it would wrap it in a group.
+        assert self._outer is not None
+        self._outer.cancel_scope.shield = True
+        self._supervision.cancel()
+        self._state.services.reaper.close()
+        self._state.reports.logs.close()
+        await self._open_nursery.__aexit__(None, None, None)
+        if impatience is not None:
+            raise impatience
+
+    def kill(self) -> None:
+        """End every plugin now, without asking; `close` is quick afterwards."""
+        for plugin in [*self.plugins, *self._leaving]:
+            plugin.kill()
+
+    async def exchange(self, specs: list[PluginSpec]) -> None:
+        """Run the plugins of these specs instead (see `PluginHost.update`).
+
+        Raises:
+            HostError: the host is not open.
+        """
+        if self._tasks is None or self._supervision.cancel_called:
+            raise HostError("the host is not open")
+        going, plan, coming = list(self.plugins), list[Plugin](), list[Plugin]()
+        for order, spec in enumerate(specs):
+            plugin = next((one for one in going if one.spec == spec), None)
+            if plugin is None:
+                plugin = Plugin(spec, order, self._state)
+                coming.append(plugin)
+            else:
+                going.remove(plugin)
+                plugin.order = order
+                if plugin.state in (State.FAILED, State.REFUSED, State.SELF_DISABLED):
+                    plugin.start()
+            plan.append(plugin)
+        self.plugins, self._leaving = plan, [*self._leaving, *going]
+        self._state.part_with(going)
+        self._state.expect(coming)
+        for plugin in going:
+            plugin.stop()
+        self._tasks.start_soon(self._change_over, list(self._leaving), coming)
+        for plugin in plan:
+            await plugin.settled.wait()
+
+    def find(self, name: str) -> Plugin:
+        """The plugin of that name.
+
+        Raises:
+            HostError: there is no such plugin.
+        """
+        plugin = next((plugin for plugin in self.plugins if plugin.name == name), None)
+        if plugin is None:
+            raise HostError(f"there is no plugin named {quote(name, 64)}")
+        return plugin
+
+    @trio.lowlevel.enable_ki_protection
+    async def _supervise(self) -> None:
+        """Run all tasks of the host.
+
+        A cancellation of the agent does not reach them: the plugins are first told of the end.
+        """
+        with self._supervision:
+            async with trio.open_nursery() as nursery:
+                self._tasks = nursery
+                nursery.start_soon(self._state.deadlines.run)
+                self._supervised.set()
+                await self._start_reaper()
+                for plugin in self.plugins:
+                    nursery.start_soon(plugin.run)
+
+    @trio.lowlevel.enable_ki_protection
+    async def _change_over(self, going: list[Plugin], coming: list[Plugin]) -> None:
+        """End the old plugins, then start the new ones: two processes would share one folder."""
+        assert self._tasks is not None
+        for plugin in going:
+            await plugin.gone.wait()
+        self._leaving = [plugin for plugin in self._leaving if not plugin.gone.is_set()]
+        await self._start_reaper()
+        for plugin in coming:
+            self._tasks.start_soon(plugin.run)
+
+    async def _start_reaper(self) -> None:
+        if not self._has_reaper and any(plugin.spec.start is None for plugin in self.plugins):
+            self._has_reaper = True
+            await trio.to_thread.run_sync(self._state.services.reaper.start)
