@@ -52,13 +52,14 @@ class Crew:
     async def open(self) -> None:
         """Start all plugins side by side; wait until each is ready or has failed, or time is up."""
         self._open_nursery = trio.open_nursery()
-        self._outer = await self._open_nursery.__aenter__()
+        outer: trio.Nursery = await self._open_nursery.__aenter__()
+        self._outer = outer
         try:
             self.plugins = [
                 Plugin(spec, order, self._state) for order, spec in enumerate(self._specs)
             ]
             self._state.expect(self.plugins)
-            self._outer.start_soon(self._supervise)
+            outer.start_soon(self._supervise)
             await self._supervised.wait()
             with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
                 for plugin in self.plugins:
