@@ -90,7 +90,7 @@ FAULTS = {
     "replaces without having said so": (
         'return {"replace": {"arguments": {}}}',
         "refused_answer",
-        "subscription that says replaces",
+        "only a subscription with replaces",
     ),
     "exits": ("os._exit(3)", "crashed", "exited with status 3"),
     "exits with a last word": (
