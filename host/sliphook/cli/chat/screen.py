@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-import threading
-from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -28,13 +26,12 @@ from sliphook.agent.ui.questions import Question
 from sliphook.quoting import quote
 
 from .frontend import Listener
+from .pending_lines import PendingLines
 from .screen_display import STYLES, ScreenDisplay, without_controls, wrapped
 from .terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
 
 __all__ = ["Screen"]
 
-_MAX_WAITING: Final = 10_000
-"""Pieces that wait for a terminal that does not take them; what comes then is lost and counted."""
 _CLOSE_S: Final = 1.0
 """How long the end waits for the terminal."""
 _PROMPT: Final = "› "
@@ -53,10 +50,7 @@ class Screen:
             history: where what was typed is kept.
         """
         self.display = ScreenDisplay(self._model_text, self._shown)
-        self._lock = threading.Lock()
-        self._above: deque[StyleAndTextTuples] = deque()
-        self._lost = 0
-        self._begun = ""
+        self._pending = PendingLines()
         self._busy = False
         self._progress = ""
         self._question: Question | None = None
@@ -144,11 +138,7 @@ class Screen:
 
     def above(self, text: StyleAndTextTuples) -> None:
         """Show whole lines above the prompt."""
-        with self._lock:
-            if len(self._above) < _MAX_WAITING:
-                self._above.append(text)
-            else:
-                self._lost += 1
+        self._pending.put(text)
         self._wake()
 
     def _shown(self, text: StyleAndTextTuples) -> None:
@@ -158,16 +148,10 @@ class Screen:
     def _model_text(self, delta: str | None) -> None:
         """Some more of the model's text, or its end.
 
-        A line that is not whole yet stands just above the prompt.
+        A line that is not whole yet is shown just above the prompt.
         """
-        with self._lock:
-            whole, newline, self._begun = (
-                self._begun + ("\n" if delta is None else delta)
-            ).rpartition("\n")
-        if newline:
-            self.above([("", whole + "\n")])
-        else:
-            self._wake()
+        self._pending.put_delta("\n" if delta is None else delta)
+        self._wake()
 
     def _wake(self) -> None:
         if self._loop is not None:
@@ -204,7 +188,7 @@ class Screen:
         A terminal that takes nothing is not waited for, even where the thread got away in time.
         """
         with trio.move_on_after(_CLOSE_S, shield=True) as waiting:
-            await terminal.write(self._undrawn())
+            await terminal.write(self._pending.take_text())
         if waiting.cancelled_caught:
             terminal.give_up()
 
@@ -222,17 +206,8 @@ class Screen:
     def _rest(self) -> None:
         """Where there is no prompt, lines go to the terminal as they are."""
         with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or stdout is closed
-            sys.stdout.write(self._undrawn())
+            sys.stdout.write(self._pending.take_text())
             sys.stdout.flush()
-
-    def _undrawn(self) -> str:
-        with self._lock:
-            text = "".join(piece[1] for line in self._above for piece in line) + (
-                f"{self._begun}\n" if self._begun else ""
-            )
-            self._above.clear()
-            self._begun = ""
-        return text
 
     # -- in prompt_toolkit's thread
 
@@ -271,19 +246,7 @@ class Screen:
     def _draw(self) -> None:
         app = self._prompt.app
         size = app.output.get_size()
-        with self._lock:
-            above, self._above = self._above, deque()
-            lost, self._lost = self._lost, 0
-            rows = wrapped(self._begun, size.columns)
-            if (
-                len(rows) > size.rows // 2
-            ):  # a long line does not push the prompt from the screen: it is cut where the terminal would
-                above.append([("", "\n".join(rows[:-1]) + "\n")])
-                self._begun = rows[-1]
-        if lost:
-            above.append(
-                [("class:warning", f"{lost} lines were not shown: the terminal is too slow\n")]
-            )
+        above = self._pending.take(size.columns, size.rows // 2)
         if above:
             app.renderer.erase()
             for text in above:
@@ -295,9 +258,7 @@ class Screen:
         """What stands below: the line that is begun, what is under way, the prompt."""
         text: StyleAndTextTuples = []
         columns = self._prompt.app.output.get_size().columns
-        with self._lock:
-            begun = self._begun
-        if begun:
+        if begun := self._pending.begun:
             text.append(("", "\n".join(wrapped(begun, columns)) + "\n"))
         if self._question is not None:
             return [*text, ("class:question", f"{self._question.prompt} [y/N] ")]

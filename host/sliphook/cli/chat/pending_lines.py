@@ -1,0 +1,79 @@
+"""What a chat's screen has still to show above the prompt: whole lines, and the line that is begun."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+from .screen_display import wrapped
+
+if TYPE_CHECKING:
+    from prompt_toolkit.formatted_text import StyleAndTextTuples
+
+__all__ = ["PendingLines"]
+
+MAX_WAITING: Final = 10_000
+"""Pieces that wait for a terminal that does not take them; further ones are lost and counted."""
+
+
+class PendingLines:
+    """A bounded queue of pieces of text. Any thread may put and take."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._whole: deque[StyleAndTextTuples] = deque()
+        self._lost = 0
+        self._begun = ""
+
+    @property
+    def begun(self) -> str:
+        """The line of the model's text that has no end yet."""
+        return self._begun
+
+    def put(self, text: StyleAndTextTuples) -> None:
+        """Queue whole lines."""
+        with self._lock:
+            self._put(text)
+
+    def put_delta(self, delta: str) -> None:
+        """Queue more of the model's text; lines that are whole now go with the others."""
+        with self._lock:
+            whole, newline, self._begun = (self._begun + delta).rpartition("\n")
+            if newline:
+                self._put([("", whole + "\n")])
+
+    def take(self, columns: int, max_begun_rows: int) -> list[StyleAndTextTuples]:
+        """Take the whole lines, with a warning behind them if some were lost.
+
+        A begun line that takes more than `max_begun_rows` on a terminal with `columns` is cut where
+        the terminal would cut it, so that it does not push the prompt from the screen: all rows but
+        the last one count as whole lines.
+        """
+        with self._lock:
+            lines = list(self._whole)
+            self._whole.clear()
+            rows = wrapped(self._begun, columns)
+            if len(rows) > max_begun_rows:
+                lines.append([("", "\n".join(rows[:-1]) + "\n")])
+                self._begun = rows[-1]
+            if self._lost:
+                said = f"{self._lost} lines were not shown: the terminal is too slow\n"
+                lines.append([("class:warning", said)])
+                self._lost = 0
+        return lines
+
+    def take_text(self) -> str:
+        """Take everything, the begun line as a whole one, without styles."""
+        with self._lock:
+            text = "".join(piece[1] for line in self._whole for piece in line)
+            text += f"{self._begun}\n" if self._begun else ""
+            self._whole.clear()
+            self._begun = ""
+        return text
+
+    def _put(self, text: StyleAndTextTuples) -> None:
+        if len(self._whole) < MAX_WAITING:
+            self._whole.append(text)
+        else:
+            self._lost += 1
