@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sliphook.check.replay.script import plugins_of, script_of
 from sliphook.trace import reading
-from sliphook.trace.filter import Sieve, parse_filter
+from sliphook.trace.filter import parse_filter
 from sliphook.trace.follow import follow
 from sliphook.trace.line_format import encode_line
 from sliphook.trace.one_turn import only_turn, turn_named
@@ -247,13 +247,13 @@ def test_follow_cannot_read_a_folder(tmp_path: Path) -> None:
 
 
 def _all_views(records: list[TraceRecord]) -> None:
-    sieve, summary, style = (
-        Sieve(parse_filter("plugin=guard")),
+    wanted, summary, style = (
+        parse_filter("plugin=guard"),
         Summary(),
         Style(colour=False, unicode=True),
     )
     for one in records:
-        sieve.sift(one)
+        wanted.fits(one)
         summary.add(one)
         render_line(one, style)
         list(render_body(one, style))

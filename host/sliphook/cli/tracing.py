@@ -147,7 +147,7 @@ def trace_options(command: _F) -> _F:
             type=FilterType(),
             metavar="KEY=VALUE,…",
             help="Show the trace of some messages only: plugin=, method=, event= (patterns, several"
-            " with |) and slow=50ms.",
+            " with |).",
         ),
         click.option(
             "--trace-file",

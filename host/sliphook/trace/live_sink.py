@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from .background_sink import CLOSE_S, BackgroundSink
-from .filter import Sieve, TraceFilter
+from .filter import TraceFilter
 from .from_body import complete
 from .record import TraceRecord
 from .render import Style, count, render_body, render_line
@@ -42,7 +42,7 @@ class LiveTrace(BackgroundSink):
         self._show = self._to_stream if write is None else write
         self._style = style_of(stream)
         self._bodies = bodies
-        self._sieve = Sieve(wanted or TraceFilter())
+        self._wanted = wanted or TraceFilter()
         super().__init__("sliphook-trace-live")
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
@@ -57,10 +57,9 @@ class LiveTrace(BackgroundSink):
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         style = self._style._replace(width=self._width())
         shown = [
-            one
+            record
             for record in batch
-            if self._bodies or record.kind != "unheard"
-            for one in self._sieve.sift(record)
+            if (self._bodies or record.kind != "unheard") and self._wanted.fits(record)
         ]
         text = "".join(
             f"{line}\n"

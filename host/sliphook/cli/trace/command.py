@@ -54,7 +54,7 @@ class _Trace(click.Command):
     "wanted",
     type=FilterType(),
     metavar="KEY=VALUE,…",
-    help="Only what fits: plugin=, method=, event=, slow=50ms.",
+    help="Only what fits: plugin=, method=, event= (patterns, several with |).",
 )
 @click.option(
     "--turn", metavar="N", help="Only the turn with this number, from 1, or whose id begins so."

@@ -95,14 +95,8 @@ class TraceFile:
             raise Failed(f"cannot read {self.path}: {error.strerror or error}") from None
 
     def _sift(self, records: Iterable[TraceRecord]) -> Iterator[TraceRecord]:
-        if self._wanted is None:
-            yield from records
-            return
-        from sliphook.trace.filter import Sieve
-
-        sieve = Sieve(self._wanted)
-        for record in records:
-            yield from sieve.sift(record)
+        wanted = self._wanted
+        return iter(records) if wanted is None else filter(wanted.fits, records)
 
     def _name_line(self, line: int, why: str) -> None:
         self._strange += 1
