@@ -28,7 +28,7 @@ export interface ToolCallRequest {
 export interface Message {
   /** system, user, assistant or tool */
   role: string;
-  /** the text; null where the message only calls tools */
+  /** the text; null if the message only calls tools */
   content: string | null;
   /** the calls that an assistant's message makes */
   tool_calls?: ToolCallRequest[] | null;
@@ -36,7 +36,7 @@ export interface Message {
   call_id?: string | null;
 }
 
-/** Tokens, each null where it is not known. */
+/** Tokens; each count is null if it is not known. */
 export interface Usage {
   /** tokens read */
   input_tokens?: number | null;
@@ -46,11 +46,11 @@ export interface Usage {
   cached_tokens?: number | null;
 }
 
-/** What a tool call came to. */
+/** The result of a tool call. */
 export interface ToolResult {
   /** the text that the model reads */
   content: string;
-  /** true where the call failed */
+  /** true if the call failed */
   is_error?: boolean;
   /** a value for programs; the model never sees it */
   data?: unknown;
@@ -106,7 +106,7 @@ export interface Answer {
   _meta?: unknown;
 }
 
-/** A living session, as a plugin that starts meanwhile is told of it. */
+/** An open session; a plugin that starts is told of it. */
 export interface SessionInfo {
   /** the session */
   session_id: string;
@@ -136,7 +136,7 @@ export interface Subscription {
   include?: string[] | null;
   /** hear child agents; null is yes for tools, model calls and questions to the user, no for the rest */
   subagents?: boolean | null;
-  /** true: no error where the host does not know the name */
+  /** true: no error if the host does not know the name */
   optional?: boolean | null;
   /** free, for the plugin's own use */
   _meta?: unknown;
@@ -224,7 +224,7 @@ export interface SessionStart extends Payload {
   source: "startup" | "resume" | "reset" | "reload";
   /** the model that the session begins with */
   model: string | null;
-  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number;
 }
 
@@ -262,7 +262,7 @@ export interface TurnStart extends Payload {
 export interface UserPromptSubmit extends Payload {
   /** how the text came */
   source: "user" | "command" | "queued";
-  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number;
   /** what the user wrote */
   text: string;
@@ -274,9 +274,9 @@ export interface PreLlmCall extends Payload {
   call_index: number;
   /** who serves the model */
   provider: string | null;
-  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number;
-  /** heavy fields that were cut to null because the message was too large; absent where none was */
+  /** heavy fields that were cut to null because the message was too large; absent if none was */
   truncated?: string[];
   /** the model */
   model: string | null;
@@ -302,7 +302,7 @@ export interface PostLlmCall extends Payload {
   duration_ms: number | null;
   /** the plugin that answered instead of the model */
   substituted_by: string | null;
-  /** heavy fields that were cut to null because the message was too large; absent where none was */
+  /** heavy fields that were cut to null because the message was too large; absent if none was */
   truncated?: string[];
   /** what the model said; null unless included */
   response: Message | null;
@@ -316,7 +316,7 @@ export interface LlmCallFailed extends Payload {
   attempt: number;
   /** what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled */
   kind: string;
-  /** the HTTP status, where there was one */
+  /** the HTTP status, if there was one */
   status: number | null;
   /** what happened, for people */
   message: string;
@@ -334,7 +334,7 @@ export interface PreToolCall extends Payload {
   tool_name: string;
   /** the plugin that owns the tool, or `agent` */
   origin: string;
-  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number;
   /** the arguments */
   arguments: Record<string, any>;
@@ -358,11 +358,11 @@ export interface PostToolCall extends Payload {
   duration_ms: number | null;
   /** the plugin that answered instead of the tool */
   substituted_by: string | null;
-  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number;
   /** the arguments */
   arguments: Record<string, any>;
-  /** what came back; null where the call was cancelled */
+  /** what came back; null if the call was cancelled */
   result: ToolResult | null;
 }
 
@@ -372,9 +372,9 @@ export interface Stop extends Payload {
   turn_count: number;
   /** from 0: how often this turn has stopped before */
   stop_count: number;
-  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number;
-  /** the last text of the model; null where there is none */
+  /** the last text of the model; null if there is none */
   last_assistant_message: string | null;
 }
 
@@ -400,7 +400,7 @@ export interface TurnEnd extends Payload {
   usage: Usage;
   /** how long the turn was open */
   duration_ms: number | null;
-  /** the last text of the model; null where there is none */
+  /** the last text of the model; null if there is none */
   last_assistant_message: string | null;
 }
 
@@ -432,7 +432,7 @@ export interface UserInputReceived extends Payload {
   call_id: string | null;
   /** what was chosen: `allow`, `deny`, or the answer's text */
   choice: string;
-  /** who chose: `user`, or `none` where nobody could be asked */
+  /** who chose: `user`, or `none` if no person could be asked */
   by: string;
 }
 
@@ -440,7 +440,7 @@ export interface UserInputReceived extends Payload {
 export interface SubagentStart extends Payload {
   /** the child's `agent_id` */
   child_agent_id: string;
-  /** seconds that are left to answer; only in the request, absent where the entry is told as an event */
+  /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number;
   /** what the child is asked to do */
   goal: string;

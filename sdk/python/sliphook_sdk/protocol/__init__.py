@@ -1,8 +1,8 @@
-"""The protocol between host and plugin: THE definition, imported by both sides.
+"""The protocol between host and plugin: its only definition, which both sides import.
 
-`catalogue` holds the hooks and events, `payloads` their params, `answers` what comes back,
-`messages` everything else, `codes` the errors and `limits` the numbers. Nothing here reads, writes
-or waits.
+`catalogue` has the hooks and events, `payloads` their params, `answers` their results, `manifest`
+what a plugin declares, `messages` all other messages, `codes` the errors, `limits` the numbers.
+Nothing here reads, writes or waits.
 """
 
 from __future__ import annotations
@@ -11,18 +11,23 @@ from .answers import Answer, Decision
 from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
 from .globs import Globs, string_fields
-from .messages import (
+from .manifest import (
     HEAVY_FIELDS,
-    METHOD_BY_NAME,
-    METHODS,
     NAME_PATTERNS,
     RESERVED_COMMANDS,
+    CommandSpec,
+    EnvWant,
+    Manifest,
+    Subscription,
+    Uses,
+)
+from .messages import (
+    METHOD_BY_NAME,
+    METHODS,
     CancelParams,
     CommandResult,
     CommandRunParams,
-    CommandSpec,
     Empty,
-    EnvWant,
     HostInfo,
     InitializeParams,
     InjectParams,
@@ -30,16 +35,13 @@ from .messages import (
     InterruptParams,
     InterruptResult,
     LogParams,
-    Manifest,
     Method,
     NotifyParams,
     PluginInfo,
     ProgressParams,
     SessionInfo,
-    Subscription,
     ToolCallParams,
     ToolsParams,
-    Uses,
 )
 from .payloads import Payload
 from .shapes import (

@@ -1,4 +1,4 @@
-"""What a plugin may answer to a hook: one strict shape, the same on both sides."""
+"""A plugin's answer to a hook: one strict shape, the same on both sides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from .describe import doc
 
 Decision = Literal["allow", "deny", "ask"]
-"""deny > ask > allow > no decision."""
+"""The strongest counts: deny > ask > allow > no decision."""
 
 
 class Answer(
@@ -19,8 +19,8 @@ class Answer(
 
     An unknown field is an error: a misspelt `decision` would open a guard.
 
-    Every field may be absent or null; an answer of null or `{}` abstains. Which fields a hook takes
-    is in the catalogue.
+    Every field may be absent or null; an answer of null or `{}` abstains. The catalogue says which
+    fields a hook takes.
     """
 
     decision: Annotated[
@@ -50,7 +50,7 @@ class Answer(
 
     @property
     def abstains(self) -> bool:
-        """True where the answer changes nothing."""
+        """True if the answer changes nothing."""
         return (
             self.decision is None
             and not self.replace
@@ -62,10 +62,10 @@ class Answer(
     def __or__(self, other: Answer) -> Answer:
         """Both answers in one: `allow() | context("...")`.
 
-        Contexts add up, `replace` and `substitute` are joined.
+        The lists of `context` are joined, and so are the fields of `replace` and `substitute`.
 
         Raises:
-            ValueError: both say the same thing, so one would be lost.
+            ValueError: both answers have the same field, so one of the values would be lost.
         """
         said = {name: getattr(self, name) for name in self.__struct_fields__}
         for name in other.__struct_fields__:

@@ -1,6 +1,6 @@
-"""The catalogue: every hook and event there is, once.
+"""The catalogue: every hook and event.
 
-The dispatch, the schema, the documents and the tests come from this table.
+The host's dispatch, the schema, the documents and the tests read this table.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         name: the name in subscriptions; the method is `hook/NAME` or `event/NAME`.
-        kind: `hook`, the host asks and waits, or `event`, the host tells.
+        kind: `hook`: the host asks and waits; `event`: the host tells.
         payload: the Struct of its params.
-        fires: when, for people.
-        decisions: the decisions that an answer may hold.
+        fires: when it fires, for people.
+        decisions: the decisions that an answer may have.
         replace: payload fields that `replace` may name.
-        substitute: fields that `substitute` may name: the field of the paired entry that it stands
-            in for.
-        context: where text of `context` goes to, for people; "" where an answer may not hold
-            context.
-        continues: an answer may hold `continue_with`.
+        substitute: fields that `substitute` may name: each replaces the field of that name in the
+            paired entry.
+        context: where the texts of `context` go to, for people; "" if answers may not have
+            `context`.
+        continues: answers may have `continue_with`.
         on_failure: what a failed answer counts as, unless the subscription says otherwise; None for
             events.
         heavy: payload fields that are null unless the subscription includes them.
         pair: the entry that ends what this one begins, once for each.
-        subagents: a subscription that does not say hears child agents too.
-        urgent: never dropped from a full queue: it starts, ends or interrupts something.
+        subagents: the default of a subscription's `subagents`.
+        urgent: never dropped from a full queue, since it starts, ends or interrupts something.
     """
 
     name: str
@@ -58,12 +58,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def method(self) -> str:
-        """The method of the entry's own kind."""
+        """The method, with the entry's kind: `hook/NAME` or `event/NAME`."""
         return f"{self.kind}/{self.name}"
 
     @property
     def answer_fields(self) -> tuple[str, ...]:
-        """The answer's fields that are allowed here, in the order of the answer; decisions as `decision`."""
+        """The fields that an answer may have, in the order of `Answer`."""
         fields: list[str] = []
         if self.decisions:
             fields += ["decision", "reason"]
@@ -239,14 +239,14 @@ CATALOGUE: Final = MappingProxyType({entry.name: entry for entry in _ENTRIES})
 """Every entry by its name, in the catalogue's order."""
 
 SUBSTITUTES: Final = MappingProxyType({"response": Message, "result": ToolResult})
-"""What stands in for a call: the shape of each field that `substitute` may name; a bare string is a result's content."""
+"""The shape of each field that `substitute` may name. A bare string is a result's content."""
 
 
 def nearest(name: str, known: tuple[str, ...] | list[str]) -> str | None:
-    """The known name that `name` most likely means, or None."""
-    import difflib  # only where something is already wrong: it would slow every plugin's start
+    """The known name that is most likely meant by `name`, or None."""
+    import difflib  # imported here, since it would slow every plugin's start
 
-    if len(name) > 100:  # it is no misspelling of ours, and the search would take its time
+    if len(name) > 100:  # no misspelling of a known name, and slow to compare
         return None
     folded = {k.lower().replace("-", "_"): k for k in known}
     close = difflib.get_close_matches(name.lower().replace("-", "_"), list(folded), n=1, cutoff=0.6)

@@ -1,4 +1,4 @@
-"""The error codes of the wire, each written once."""
+"""The error codes of the wire."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import enum
 class ErrorCode(enum.IntEnum):
     """Codes of JSON-RPC error objects.
 
-    `text` is the standard message, `meaning` says when it is sent and whose fault it is.
+    `text` is the standard message; `meaning` says when it is sent and who is at fault.
     """
 
     text: str
     meaning: str
 
     def __new__(cls, value: int, text: str, meaning: str) -> ErrorCode:
-        """Make a member that is an int on the wire and carries its words."""
+        """A member is an int on the wire, and has its texts as attributes."""
         member = int.__new__(cls, value)
         member._value_ = value
         member.text = text
@@ -30,7 +30,8 @@ class ErrorCode(enum.IntEnum):
     INVALID_REQUEST = (
         -32600,
         "invalid request",
-        "JSON that is no valid message: no envelope, a batch, an id that is null, a float or a boolean; the sender's fault",
+        "JSON that is no valid message: no envelope, a batch, an id that is null, a float or "
+        "a boolean; the sender's fault",
     )
     METHOD_NOT_FOUND = (
         -32601,

@@ -1,4 +1,4 @@
-"""How a field of the protocol says what it is: a sentence, and an example that the tools and the documents use."""
+"""The description of a field: a sentence, and an example that tools and documents use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ def doc(sentence: str, example: Any = None) -> msgspec.Meta:
 
     Args:
         sentence: what the field holds, with its unit.
-        example: a value that a real message could hold; `sliphook fire` fills missing fields with
-            it. None stands for null.
+        example: a value of a real message; `sliphook fire` fills missing fields with it. None is
+            null.
     """
     return msgspec.Meta(description=sentence, examples=[example])
 
 
 def field_docs(struct: type[msgspec.Struct]) -> dict[str, msgspec.Meta]:
-    """The `doc(...)` of every field of `struct` by its name on the wire, in wire order; fields without one are left out."""
+    """The `doc(...)` of each field of `struct`, by its name on the wire, in wire order.
+
+    Fields without `doc(...)` are left out.
+    """
     hints = get_type_hints(struct, include_extras=True)
     docs: dict[str, msgspec.Meta] = {}
     for info in msgspec.structs.fields(struct):
@@ -30,7 +33,7 @@ def field_docs(struct: type[msgspec.Struct]) -> dict[str, msgspec.Meta]:
 
 
 def example_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """One sample value a field of `struct`, in wire order, as builtins that `msgspec.convert` takes back."""
+    """A sample value for each field of `struct`, in wire order, as msgspec converts to builtins."""
     samples: dict[str, Any] = {}
     for name, meta in field_docs(struct).items():
         samples[name] = meta.examples[0] if meta.examples else None
@@ -38,7 +41,7 @@ def example_of(struct: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def example_to_send(struct: type[msgspec.Struct]) -> dict[str, Any]:
-    """`example_of` without what is absent by default, such as `timeout_s`: only the host sets that."""
+    """`example_of` without fields that are absent by default: only the host sets `timeout_s`."""
     absent = {
         info.encode_name for info in msgspec.structs.fields(struct) if info.default is msgspec.UNSET
     }

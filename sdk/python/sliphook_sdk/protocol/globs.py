@@ -1,4 +1,4 @@
-"""What `match` means: which fields it may name, and what a pattern fits. Both sides go by this."""
+"""The meaning of `match`, for both sides: the fields it may name, and what a pattern fits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class Globs:
-    """One field's patterns, of which any must fit the whole text: `*` is any text, `?` any character, case counts.
+    """The patterns of one field, of which any must fit the whole text.
 
-    No pattern takes longer than its length times the text's: a part between two stars is looked for
-    once, from the left, and nothing is taken back.
+    `*` is any text, `?` any character, case counts. No pattern takes longer than its length times
+    the length of the text: each part between two stars is searched for once, from the left, without
+    backtracking.
     """
 
     __slots__ = ("_exact", "_parted")
@@ -28,15 +29,15 @@ class Globs:
         self._parted = tuple(_parts(glob) for glob in globs if glob not in self._exact)
 
     def fits(self, text: str) -> bool:
-        """True where any of the patterns fits."""
+        """True if any of the patterns fits."""
         return text in self._exact or any(_fits(parts, text) for parts in self._parted)
 
 
 class _Part(NamedTuple):
-    """A text between stars.
+    """The text between two stars.
 
-    `?` at its ends are only counted: to look for them at every place would take the product of both
-    lengths.
+    `?` at its ends are only counted, since searching for them would take longer than the bound of
+    `Globs`.
     """
 
     before: int
@@ -45,12 +46,12 @@ class _Part(NamedTuple):
     length: int
 
     def begins(self, text: str) -> int:
-        """Where it ends at the beginning of the text; -1 where it does not stand there."""
+        """The end of the part at the beginning of the text; -1 if it is not there."""
         found = self.core.match(text, self.before)
         return found.end() + self.behind if found is not None else -1
 
     def next(self, text: str, at: int) -> int:
-        """Where the first one from `at` on ends; -1 where there is none."""
+        """The end of its first occurrence from `at` on; -1 if there is none."""
         begin = at + self.before
         found = self.core.search(text, begin) if begin <= len(text) else None
         return found.end() + self.behind if found is not None else -1

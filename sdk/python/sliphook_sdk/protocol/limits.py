@@ -1,11 +1,11 @@
-"""The numbers of the protocol. Sizes are in bytes, durations in seconds, counts are counts."""
+"""The numbers of the protocol. Sizes are in bytes, durations in seconds."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 PROTOCOL_VERSIONS: Final = (1,)
-"""Versions that this package speaks, the newest last."""
+"""The versions of the protocol that this package speaks, the newest last."""
 
 MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 MAX_DEPTH: Final = 128
@@ -62,7 +62,8 @@ LIMITS: Final = (
     Limit(
         "one message",
         _mib(MAX_MESSAGE_BYTES),
-        "from a plugin: the connection ends. To a plugin: heavy fields are cut out first (`truncated`)",
+        "from a plugin: the connection ends. "
+        "To a plugin: heavy fields are cut out first (`truncated`)",
     ),
     Limit("nesting of JSON", f"{MAX_DEPTH} levels", "the connection ends"),
     Limit("a header block", _mib(MAX_HEADER_BYTES), "the connection ends"),

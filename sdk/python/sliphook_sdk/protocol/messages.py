@@ -1,4 +1,4 @@
-"""Every message of the protocol besides the catalogue's, and the table of all methods."""
+"""Every message of the protocol besides the catalogue's, and the table of methods."""
 
 from __future__ import annotations
 
@@ -6,17 +6,14 @@ from typing import Annotated, Any, Final, Literal, Optional, Union
 
 import msgspec
 
-from .catalogue import CATALOGUE, Kind, OnFailure
 from .describe import doc
+from .manifest import Manifest, Uses
 from .payloads import Payload
 from .shapes import AlertLevel, Level, ToolResult, ToolSpec
 
-Uses = Literal["notify", "tools", "inject", "interrupt"]
-"""What a plugin may be granted to ask of the host."""
-
 
 class HostInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Who the host is."""
+    """The host's name and version."""
 
     name: Annotated[str, doc("the program", "sliphook")]
     version: Annotated[str, doc("its version", "0.1.0")]
@@ -36,7 +33,7 @@ class PluginInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A living session, as a plugin that starts meanwhile is told of it."""
+    """An open session; a plugin that starts is told of it."""
 
     session_id: Annotated[str, doc("the session", "s-1")]
     session_key: Annotated[Optional[str], doc("the agent's name for the conversation", "main")] = (
@@ -71,109 +68,6 @@ class InitializeParams(msgspec.Struct, frozen=True, kw_only=True):
     sessions: Annotated[list[SessionInfo], doc("the sessions that live", [])] = msgspec.field(
         default_factory=list[SessionInfo]
     )
-
-
-class Subscription(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
-):
-    """One entry of the manifest.
-
-    An unknown field is an error: a misspelt `on_failure` would open a guard.
-    """
-
-    event: Annotated[str, doc("the name of the hook or event", "pre_tool_call")]
-    mode: Annotated[
-        Optional[Kind],
-        doc(
-            "`hook`: be asked; `event`: be told, with the final payload. null is the catalogue's kind",
-            "hook",
-        ),
-    ] = None
-    match: Annotated[
-        Optional[dict[str, Optional[Union[str, list[str]]]]],
-        doc(
-            "string fields of the payload, each with a pattern or a list of them (any); `*` and `?`, case-sensitive; all must match",
-            {"tool_name": ["write_*"]},
-        ),
-    ] = None
-    timeout_s: Annotated[Optional[float], doc("seconds to answer, 0.05 to 600; null is 5", 2.0)] = (
-        None
-    )
-    on_failure: Annotated[
-        Optional[OnFailure],
-        doc(
-            "`closed`: a failed answer denies; `open`: it abstains; null is the catalogue's",
-            "closed",
-        ),
-    ] = None
-    priority: Annotated[Optional[int], doc("high is asked first; null is 0", 0)] = None
-    replaces: Annotated[
-        Optional[bool], doc("true: the answers may replace or substitute, and come first", False)
-    ] = None
-    include: Annotated[Optional[list[str]], doc("heavy fields to fill in", [])] = None
-    subagents: Annotated[
-        Optional[bool],
-        doc(
-            "hear child agents; null is yes for tools, model calls and questions to the user, no for the rest",
-            True,
-        ),
-    ] = None
-    optional: Annotated[
-        Optional[bool], doc("true: no error where the host does not know the name", False)
-    ] = None
-    meta_: Annotated[Any, doc("free, for the plugin's own use")] = msgspec.field(
-        default=None, name="_meta"
-    )
-
-
-class CommandSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A slash command of the plugin."""
-
-    name: Annotated[str, doc("the name without the slash: `[a-z][a-z0-9_-]{0,31}`", "deploys")]
-    description: Annotated[Optional[str], doc("one line for `/help`", "Show the last deploys.")] = (
-        None
-    )
-
-
-class EnvWant(msgspec.Struct, frozen=True, kw_only=True):
-    """An environment variable that the plugin asks for."""
-
-    name: Annotated[str, doc("the variable", "DEPLOY_TOKEN")]
-    required: Annotated[Optional[bool], doc("the plugin cannot work without it", True)] = None
-    secret: Annotated[
-        Optional[bool],
-        doc("false: its value may be shown; all others are redacted in traces and logs", True),
-    ] = None
-    why: Annotated[Optional[str], doc("what for, for the user", "to reach the deploy service")] = (
-        None
-    )
-
-
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a plugin declares: the result of `initialize`.
-
-    Only `protocol_version` and `name` are required.
-    """
-
-    protocol_version: Annotated[int, doc("one of the host's versions", 1)]
-    name: Annotated[str, doc("the plugin's name: `[a-z0-9][a-z0-9_-]{0,63}`", "guard")]
-    version: Annotated[Optional[str], doc("the plugin's version", "1.2.0")] = None
-    description: Annotated[
-        Optional[str], doc("one line for people", "Keeps agents from deleting trees.")
-    ] = None
-    subscriptions: Annotated[
-        Optional[list[Subscription]],
-        doc("the hooks and events it wants", [{"event": "pre_tool_call"}]),
-    ] = None
-    tools: Annotated[Optional[list[ToolSpec]], doc("the tools it offers", [])] = None
-    commands: Annotated[Optional[list[CommandSpec]], doc("the slash commands it offers", [])] = None
-    uses: Annotated[Optional[list[Uses]], doc("what it asks of the host", [])] = None
-    env: Annotated[Optional[list[EnvWant]], doc("the environment it wants", [])] = None
-    config_schema: Annotated[
-        Optional[dict[str, Any]],
-        doc("JSON Schema of its settings; it also says which are secret", {}),
-    ] = None
-    disabled: Annotated[Optional[str], doc("leave me out, and tell the user why")] = None
 
 
 class ToolCallParams(Payload, frozen=True, kw_only=True):
@@ -236,7 +130,10 @@ class ToolsParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InjectParams(msgspec.Struct, frozen=True, kw_only=True):
-    """A text for the session's next model call, in the user's role, labelled with the plugin's name; child agents do not take it."""
+    """A text for the session's next model call, labelled with the plugin's name.
+
+    It has the user's role. Child agents do not take it.
+    """
 
     session_id: Annotated[str, doc("the session", "s-1")]
     text: Annotated[str, doc("the text", "the deploy has finished")]
@@ -249,7 +146,7 @@ class InjectResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InterruptParams(msgspec.Struct, frozen=True, kw_only=True):
-    """Asks for the session's turn to be interrupted."""
+    """Interrupts the session's turn."""
 
     session_id: Annotated[str, doc("the session", "s-1")]
     turn_id: Annotated[Optional[str], doc("only if this turn is still open", "t-1")] = None
@@ -259,7 +156,7 @@ class InterruptParams(msgspec.Struct, frozen=True, kw_only=True):
 class InterruptResult(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a turn was interrupted."""
 
-    interrupted: Annotated[bool, doc("false where none was open, or another than asked", True)]
+    interrupted: Annotated[bool, doc("false if none was open, or another than asked", True)]
 
 
 class ProgressParams(msgspec.Struct, frozen=True, kw_only=True):
@@ -274,13 +171,13 @@ class Method(msgspec.Struct, frozen=True):
     """One method of the wire.
 
     Attributes:
-        name: the method; the catalogue's entries have one each (`hook/NAME`, `event/NAME`).
-        by: who sends it.
+        name: the method.
+        by: the sender.
         kind: `request`, which is answered, or `notification`, which is not.
         params: the Struct of its params.
-        result: the Struct of the answer, or None where any value does or none comes.
+        result: the Struct of the answer; None if any value will do, or for a notification.
         says: what it is for, for people.
-        grant: what `uses` must list before a plugin may send it.
+        grant: the entry of `uses` that a plugin needs to send it.
     """
 
     name: str
@@ -369,21 +266,10 @@ METHODS: Final = (
         "$/progress", "plugin", "notification", ProgressParams, None, "how far a request has come"
     ),
 )
-"""Every method but the catalogue's, which are `hook/NAME` (request, answered by an `Answer`) and `event/NAME` (notification)."""
+"""All methods but those of the catalogue.
+
+The catalogue's are `hook/NAME`, a request answered by an `Answer`, and `event/NAME`, a
+notification.
+"""
 
 METHOD_BY_NAME: Final = {method.name: method for method in METHODS}
-
-HEAVY_FIELDS: Final = tuple(
-    dict.fromkeys(name for entry in CATALOGUE.values() for name in entry.heavy)
-)
-"""What `include` may name."""
-
-NAME_PATTERNS: Final = {
-    "plugin": r"[a-z0-9][a-z0-9_-]{0,63}",
-    "tool": r"[A-Za-z0-9_-]{1,64}",
-    "command": r"[a-z][a-z0-9_-]{0,31}",
-}
-"""What names may look like, whole; tools' names are what model APIs accept."""
-
-RESERVED_COMMANDS: Final = ("stop", "new", "reset", "quit", "exit", "help")
-"""Commands that are the agent's, always."""

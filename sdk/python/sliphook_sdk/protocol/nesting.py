@@ -1,4 +1,4 @@
-"""How deep a message is nested, found without decoding it."""
+"""How deep a message is nested, without decoding it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
 
 
 def too_deep(body: bytes) -> bool:
-    """True where objects and arrays of a JSON text are nested deeper than a message may be."""
+    """True if a JSON text is nested deeper than a message may be."""
     return (
         len(body) > 2 * limits.MAX_DEPTH
         and _brackets(body) > limits.MAX_DEPTH
@@ -22,17 +22,17 @@ def too_deep(body: bytes) -> bool:
 
 
 def _brackets(body: bytes) -> int:
-    """Count what opens an object or array, in strings too, so no less than the depth.
+    """Count the opening brackets, in strings too; the depth is not larger than this.
 
-    `replace` finds with memchr, `count` does not.
+    `replace` uses memchr, which `count` does not.
     """
     return 2 * len(body) - len(body.replace(b"{", b"")) - len(body.replace(b"[", b""))
 
 
 def _depth(body: bytes) -> int:
-    """How deep brackets are nested outside of strings.
+    """The depth of brackets outside of strings.
 
-    No loop in Python: a hostile body may be nothing but brackets.
+    No loop in Python, since a hostile body may be nothing but brackets.
     """
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
     outside = b"".join(unescaped.split(b'"')[::2])

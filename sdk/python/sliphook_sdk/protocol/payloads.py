@@ -1,8 +1,8 @@
 """The payload of every hook and event, field by field, in the order of the wire.
 
-The common fields come first, then the entry's own, then free-form values last, so that a script
-that matches a line from its front meets no text of a model or a user before it has seen the names
-and ids. Unknown is null, never 0 or "".
+The common fields come first, then the entry's own, then free-form values. So a script that matches
+a line from its start reads the names and ids before any text of a model or a user. An unknown value
+is null, never 0 or "".
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
 TimeoutLeft = Annotated[
     Union[float, msgspec.UnsetType],
     doc(
-        "seconds that are left to answer; only in the request, absent where the entry is told as an event",
+        "seconds that are left to answer; only in the request, "
+        "absent if the entry is told as an event",
         5.0,
     ),
 ]
@@ -27,7 +28,7 @@ TimeoutLeft = Annotated[
 Truncated = Annotated[
     Union[list[str], msgspec.UnsetType],
     doc(
-        "heavy fields that were cut to null because the message was too large; absent where none was",
+        "heavy fields that were cut to null because the message was too large; absent if none was",
         [],
     ),
 ]
@@ -146,11 +147,12 @@ class LlmCallFailed(Payload, frozen=True, kw_only=True):
     kind: Annotated[
         str,
         doc(
-            "what failed: connection, timeout, http, refused, rate_limited, stream, malformed, denied or cancelled",
+            "what failed: connection, timeout, http, refused, rate_limited, stream, malformed, "
+            "denied or cancelled",
             "rate_limited",
         ),
     ]
-    status: Annotated[Optional[int], doc("the HTTP status, where there was one", 429)]
+    status: Annotated[Optional[int], doc("the HTTP status, if there was one", 429)]
     message: Annotated[str, doc("what happened, for people", "the server is busy")]
     will_retry: Annotated[bool, doc("another attempt follows", True)]
 
@@ -184,7 +186,7 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     result: Annotated[
         Optional[ToolResult],
         doc(
-            "what came back; null where the call was cancelled",
+            "what came back; null if the call was cancelled",
             {"content": "done", "is_error": False, "data": None},
         ),
     ]
@@ -197,7 +199,7 @@ class Stop(Payload, frozen=True, kw_only=True):
     stop_count: Annotated[int, doc("from 0: how often this turn has stopped before", 0)]
     timeout_s: TimeoutLeft = msgspec.UNSET
     last_assistant_message: Annotated[
-        Optional[str], doc("the last text of the model; null where there is none", "All done.")
+        Optional[str], doc("the last text of the model; null if there is none", "All done.")
     ]
 
 
@@ -236,7 +238,7 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
     usage: Annotated[Usage, doc("tokens of the turn, its child agents' too", _USAGE)]
     duration_ms: Annotated[Optional[float], doc("how long the turn was open", 2150.0)]
     last_assistant_message: Annotated[
-        Optional[str], doc("the last text of the model; null where there is none", "All done.")
+        Optional[str], doc("the last text of the model; null if there is none", "All done.")
     ]
 
 
@@ -262,7 +264,7 @@ class UserInputReceived(Payload, frozen=True, kw_only=True):
     kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
     call_id: Annotated[Optional[str], doc("the tool call that waited", "c-1")]
     choice: Annotated[str, doc("what was chosen: `allow`, `deny`, or the answer's text", "allow")]
-    by: Annotated[str, doc("who chose: `user`, or `none` where nobody could be asked", "user")]
+    by: Annotated[str, doc("who chose: `user`, or `none` if no person could be asked", "user")]
 
 
 class SubagentStart(Payload, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Shapes that several messages share: what goes to and comes from a model, and what a tool is."""
+"""Shapes that several messages share: messages of a model, tools and their results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     role: Annotated[str, doc("system, user, assistant or tool", "user")]
     content: Annotated[
-        Optional[str], doc("the text; null where the message only calls tools", "hello")
+        Optional[str], doc("the text; null if the message only calls tools", "hello")
     ]
     tool_calls: Annotated[
         Optional[list[ToolCallRequest]], doc("the calls that an assistant's message makes")
@@ -39,7 +39,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Tokens, each null where it is not known."""
+    """Tokens; each count is null if it is not known."""
 
     input_tokens: Annotated[Optional[int], doc("tokens read", 120)] = None
     output_tokens: Annotated[Optional[int], doc("tokens written", 40)] = None
@@ -61,10 +61,10 @@ def _sum(total: Optional[int], more: Optional[int]) -> Optional[int]:
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool call came to."""
+    """The result of a tool call."""
 
     content: Annotated[str, doc("the text that the model reads", "done")]
-    is_error: Annotated[bool, doc("true where the call failed", False)] = False
+    is_error: Annotated[bool, doc("true if the call failed", False)] = False
     data: Annotated[Any, doc("a value for programs; the model never sees it")] = None
 
 
