@@ -21,86 +21,109 @@ def manifest(**fields: Any) -> Manifest:
     return Manifest(protocol_version=1, name="guard", **fields)
 
 
-SCHEMA: dict[str, Any] = {
+MARKED: dict[str, Any] = {
     "type": "object",
     "properties": {
         "token": {"type": "string", "secret": True},
         "key": {"type": "string", "writeOnly": True},
         "password": {"type": "string", "format": "password"},
+        "object": {"type": "object", "secret": True},
         "url": {"type": "string"},
-        "accounts": {"type": "array", "items": {"$ref": "#/$defs/account"}},
-        "maybe": {
-            "anyOf": [
-                {"type": "null"},
-                {"type": "object", "additionalProperties": {"secret": True}},
-            ]
-        },
-        "loop": {"$ref": "#/properties/loop"},
-        "child": {"$ref": "#"},
-        "pair": {"prefixItems": [{}, {"secret": True}, {}]},
-        "old pair": {"items": [{}, {"secret": True}]},
-        "spaced": {"$ref": "#/$defs/the%20secret"},
-        "numbered": {"$ref": "#/allOf/0/not"},
-    },
-    "patternProperties": {"^x-": {"secret": True}},
-    "allOf": [{"not": {"secret": True}}],
-    "dependentSchemas": {"other": {"properties": {"other": {"secret": True}}}},
-    "$defs": {
-        "account": {"properties": {"name": {}, "pin": {"secret": True}}},
-        "the secret": {"secret": True},
+        "secret": True,
     },
 }
+CONFIG = {"token": "t-1", "url": "u-1", "list": ["l-1", {"deep": "l-2"}]}
+
+
+def hidden(config: dict[str, Any], schema: dict[str, Any]) -> list[str]:
+    spec = PluginSpec(Path("guard"), config=config)
+    return secret_values(spec, manifest(config_schema=schema))
 
 
 @pytest.mark.parametrize(
     ("config", "secrets"),
     [
-        ({"token": "t-1", "key": "k-1", "password": "p-1", "url": "u-1"}, ["t-1", "k-1", "p-1"]),
-        (
-            {"accounts": [{"name": "ada", "pin": 1234}, {"name": "bob", "pin": "5678"}]},
-            ["1234", "5678"],
-        ),
-        ({"maybe": {"a": "s-1", "b": {"c": ["s-2", True, None]}}}, ["s-1", "s-2"]),
-        ({"x-api": "s-3", "y-api": "open"}, ["s-3"]),
-        ({"loop": "round"}, []),
-        ({"child": {"child": {"key": "s-4"}, "url": "u-1"}}, ["s-4"]),
-        ({"pair": ["open", "s-5", "open"], "old pair": ["open", "s-6"]}, ["s-5", "s-6"]),
-        ({"spaced": "s-7", "numbered": "s-8"}, ["s-7", "s-8"]),
-        ({"other": "s-9"}, ["s-9"]),
+        ({"token": "t-1", "key": "k-1", "password": "p-1"}, ["t-1", "k-1", "p-1"]),
+        ({"url": "u-1", "secret": "no mark", "unknown": "x"}, []),
+        ({"token": 1234}, ["1234"]),
+        ({"object": {"a": "s-1", "b": {"c": ["s-2", True, None]}}}, ["s-1", "s-2"]),
     ],
 )
 def test_what_a_schema_marks_is_secret(config: dict[str, Any], secrets: list[str]) -> None:
-    assert (
-        secret_values(PluginSpec(Path("guard"), config=config), manifest(config_schema=SCHEMA))
-        == secrets
-    )
+    assert hidden(config, MARKED) == secrets
+
+
+@pytest.mark.parametrize(
+    "deeper",
+    [
+        {"items": {"properties": {"pin": {"secret": True}}}},
+        {"anyOf": [{"type": "null"}, {"additionalProperties": {"format": "password"}}]},
+        {"prefixItems": [{}, {"writeOnly": True}]},
+        {"items": [{}, {"secret": True}]},
+        {"$ref": "#/$defs/account"},
+        {"items": {"$ref": "#/$defs/list"}},
+        {"$ref": "#/%24defs/account"},
+        {"$ref": "#/properties/token"},
+        {"$ref": "#"},
+    ],
+)
+def test_a_mark_below_the_first_level_hides_the_whole_setting(deeper: dict[str, Any]) -> None:
+    schema = {
+        "properties": {"list": deeper, "url": {}, "token": {"secret": True}},
+        "$defs": {
+            "account": {"properties": {"pin": {"secret": True}}},
+            "list": {"items": {"$ref": "#/$defs/account"}},
+        },
+    }
+    assert hidden(CONFIG, schema) == ["t-1", "l-1", "l-2"]
+
+
+def test_a_reference_to_definitions_without_a_mark_hides_nothing() -> None:
+    schema = {
+        "properties": {
+            "url": {"$ref": "#/$defs/url"},
+            "list": {"$ref": "#/properties/list"},
+            "loop": {"$ref": "#/$defs/loop"},
+        },
+        "$defs": {"url": {"type": "string"}, "loop": {"$ref": "#/$defs/loop"}},
+    }
+    assert hidden({**CONFIG, "loop": "round"}, schema) == []
+
+
+@pytest.mark.parametrize(
+    "outside",
+    [
+        {"secret": True},
+        {"additionalProperties": {"secret": True}},
+        {"patternProperties": {"^x-": {"secret": True}}},
+        {"patternProperties": {"^(a|a)+$": {"secret": True}}},
+        {"allOf": [{"properties": {"url": {"secret": True}}}]},
+        {"dependentSchemas": {"url": {"properties": {"url": {"secret": True}}}}},
+        {"$ref": "#/$defs/whole", "$defs": {"whole": {"properties": {"url": {"secret": True}}}}},
+    ],
+)
+def test_a_mark_outside_of_properties_hides_all_settings(outside: dict[str, Any]) -> None:
+    assert hidden(CONFIG, outside) == ["t-1", "u-1", "l-1", "l-2"]
 
 
 @pytest.mark.parametrize("number", [1e-7, 1e20])
 def test_a_number_is_hidden_in_every_way_that_it_is_written(number: float) -> None:
-    found = secret_values(
-        PluginSpec(Path("guard"), config={"token": number}), manifest(config_schema=SCHEMA)
-    )
+    found = hidden({"token": number}, MARKED)
     assert sorted(found) == {1e-7: ["1e-07", "1e-7"], 1e20: ["1e+20", "1e20"]}[number]
 
 
-def test_a_schema_that_would_take_for_ever_hides_all_settings_at_once() -> None:
+def test_a_schema_that_is_too_large_hides_all_settings() -> None:
+    many = [{"title": str(index)} for index in range(10_000)]
+    assert hidden(CONFIG, {"allOf": many}) == ["t-1", "u-1", "l-1", "l-2"]
+    assert hidden(CONFIG, {"properties": {"list": {"anyOf": many}}}) == ["l-1", "l-2"]
+
+
+def test_a_schema_that_refers_to_itself_many_times_is_looked_at_once() -> None:
     whole = {
         "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"} for _ in range(10)]}},
         "$ref": "#/$defs/a",
     }
-    assert (
-        secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=whole))
-        == []
-    )
-    wide = {"allOf": [{"additionalProperties": {"title": str(index)}} for index in range(20_001)]}
-    assert secret_values(
-        PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=wide)
-    ) == ["b"]
-    slow = {"patternProperties": {"^(a|a)+$": {"secret": True}}}
-    assert secret_values(
-        PluginSpec(Path("guard"), config={"a" * 40 + "!": "b"}), manifest(config_schema=slow)
-    ) == ["b"]
+    assert hidden(CONFIG, whole) == []
 
 
 @pytest.mark.parametrize(
@@ -114,10 +137,7 @@ def test_a_schema_that_would_take_for_ever_hides_all_settings_at_once() -> None:
     ],
 )
 def test_a_schema_that_is_none_marks_nothing(schema: dict[str, Any]) -> None:
-    assert (
-        secret_values(PluginSpec(Path("guard"), config={"a": "b"}), manifest(config_schema=schema))
-        == []
-    )
+    assert hidden(CONFIG, schema) == []
 
 
 def test_a_granted_variable_is_secret_unless_the_manifest_says_that_it_is_not() -> None:

@@ -1,12 +1,12 @@
-"""Pure: what of a plugin's environment and settings is secret. protocol.md says the same to authors, under Secrets."""
+"""Pure: which values of a plugin's environment and settings are secret.
+
+protocol.md tells the same to authors of plugins, under Secrets.
+"""
 
 from __future__ import annotations
 
-import re
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
-from urllib.parse import unquote
 
 import msgspec
 
@@ -15,18 +15,16 @@ from sliphook_sdk.protocol import Manifest
 from .spec import PluginSpec
 
 _MAX_STEPS: Final = 20_000
-"""A schema of a few lines can ask for billions of steps, and it is the plugin's: after so many all settings are secret."""
+"""Parts of a schema that are looked at. The schema is the plugin's and may be of any size."""
 
-_REPEATS: Final = re.compile(r"[*+?{]")
-_MAX_REPEATS: Final = 2
-"""A pattern with more repetitions is not tried."""
+_DEFINITIONS: Final = ("$defs", "definitions")
+"""Parts of a schema that hold for a value only if a reference leads there."""
 
-_INDEX_DIGITS: Final = 6
-"""No list of a schema is so long that its indexes have so many; the interpreter refuses to read numbers of thousands of digits."""
+_REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 
 
-def is_secret(schema: Mapping[str, Any]) -> bool:
-    """True where a schema says that its value is a secret: `"secret": true`, `"writeOnly": true` or `"format": "password"`."""
+def _is_marked(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema itself marks its value: `secret`, `writeOnly`, or the format `password`."""
     return (
         schema.get("secret") is True
         or schema.get("writeOnly") is True
@@ -38,115 +36,68 @@ def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:
     """The texts that traces and logs may not show.
 
     Args:
-        spec: the plugin, with the environment that was granted and its settings.
-        manifest: what it declares, or None where that is not known yet: then all of the environment
-            is secret.
+        spec: the plugin, with the granted environment and the settings.
+        manifest: what it declares; None if that is not known yet: then all of the environment is
+            secret.
     """
     wants = (manifest.env or []) if manifest is not None else []
     open_ones = {want.name for want in wants if want.secret is False}
     found = [value for name, value in spec.env.items() if name not in open_ones]
     schema = manifest.config_schema if manifest is not None else None
     if schema:
-        found += _secrets_in(dict(spec.config), schema)
+        found += _secrets_in(spec.config, schema)
     return found
 
 
 def _secrets_in(config: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[str]:
-    waiting: deque[tuple[Any, Any]] = deque([(config, root)])
-    seen: set[tuple[int, int]] = set()  # a schema may refer to itself, and to another many times
-    while waiting:
-        value, schema = waiting.popleft()
-        if not isinstance(schema, dict) or (id(value), id(cast("Any", schema))) in seen:
-            continue
-        schema = cast("dict[str, Any]", schema)
-        seen.add((id(value), id(schema)))
-        if is_secret(schema):
-            yield from _texts(value)
-            continue
-        waiting.extend((value, other) for other in _others(schema, root))
-        if isinstance(value, dict):
-            for name, inner in cast("dict[str, Any]", value).items():
-                waiting.extend((inner, part) for part in _of_property(schema, name))
-        elif isinstance(value, list | tuple):
-            for index, inner in enumerate(cast("Sequence[Any]", value)):
-                waiting.extend((inner, part) for part in _of_item(schema, index))
-        if len(seen) + len(waiting) > _MAX_STEPS:
-            yield from _texts(config)
-            return
+    """The texts of every setting whose schema holds a mark, however deep.
 
-
-def _others(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that hold for the same value."""
-    for word in ("allOf", "anyOf", "oneOf"):
-        several = schema.get(word)
-        if isinstance(several, list):
-            yield from several
-    for word in ("then", "else"):
-        yield schema.get(word)
-    dependent = schema.get("dependentSchemas")
-    if isinstance(dependent, dict):
-        yield from cast("dict[str, Any]", dependent).values()
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        yield _target(reference, root)
-
-
-def _target(reference: str, root: Mapping[str, Any]) -> Any:
-    """What a reference within the schema leads to; None where it leads elsewhere."""
-    first, *steps = unquote(reference).split("/")
-    if first != "#":
-        return None
-    target: Any = root
-    for step in steps:
-        if isinstance(target, dict):
-            target = cast("dict[str, Any]", target).get(step.replace("~1", "/").replace("~0", "~"))
-        elif (
-            isinstance(target, list)
-            and step.isascii()
-            and step.isdigit()
-            and len(step) < _INDEX_DIGITS
-        ):
-            several = cast("Sequence[Any]", target)
-            target = several[int(step)] if int(step) < len(several) else None
-        else:
-            return None
-    return target
-
-
-def _of_property(schema: Mapping[str, Any], name: str) -> Iterator[Any]:
-    properties = schema.get("properties")
-    if isinstance(properties, dict) and name in properties:
-        yield properties[name]
-    patterns = schema.get("patternProperties")
-    if isinstance(patterns, dict):
-        for pattern, part in cast("dict[str, Any]", patterns).items():
-            if _found(pattern, name):
-                yield part
-    yield schema.get("additionalProperties")
-    yield schema.get("unevaluatedProperties")
-
-
-def _of_item(schema: Mapping[str, Any], index: int) -> Iterator[Any]:
-    for word in ("prefixItems", "items"):
-        by_place = schema.get(word)
-        if isinstance(by_place, list):
-            yield from cast("Sequence[Any]", by_place)[index : index + 1]
-    for word in ("items", "additionalItems", "unevaluatedItems", "contains"):
-        yield schema.get(word)
-
-
-def _found(pattern: str, name: str) -> bool:
-    """Whether the pattern fits.
-
-    One that could take for ever, as groups and many repetitions can, and one that is none, fits
-    all.
+    Which part of a setting a deeper mark means is not worked out: the whole setting is hidden. A
+    mark outside of `properties`, such as in `allOf` or `patternProperties`, hides all settings.
     """
-    if "(" in pattern or len(_REPEATS.findall(pattern)) > _MAX_REPEATS:
-        return True
-    try:
-        return re.search(pattern, name) is not None
-    except (re.error, OverflowError):
-        return True  # better one too many
+    steps = iter(range(_MAX_STEPS))
+    properties: Any = root.get("properties")
+    by_name = cast("dict[str, Any]", properties) if isinstance(properties, dict) else {}
+    outside = {
+        word: part for word, part in root.items() if word not in ("properties", *_DEFINITIONS)
+    }
+    all_hidden = _may_hold_mark(outside, root, steps)
+    for name, value in config.items():
+        if all_hidden or _may_hold_mark(by_name.get(name), root, steps):
+            yield from _texts(value)
+
+
+def _may_hold_mark(schema: Any, root: Mapping[str, Any], steps: Iterator[int]) -> bool:
+    """Whether a mark is in the schema, in what it may refer to, or beyond the last of `steps`."""
+    waiting, added = [schema], set[str]()
+    while waiting:
+        part = waiting.pop()
+        if next(steps, None) is None:
+            return True
+        if isinstance(part, list):
+            waiting += cast("Sequence[Any]", part)
+        elif isinstance(part, dict):
+            part = cast("dict[str, Any]", part)
+            if _is_marked(part):
+                return True
+            waiting += part.values()
+            for word in _REFERENCES & part.keys():
+                target = _area_of(part[word])
+                if target not in added:
+                    added.add(target)
+                    waiting.append(root.get(target) if target else root)
+    return False
+
+
+def _area_of(reference: object) -> str:
+    """The part of the root schema that a reference leads into; empty for the root itself.
+
+    Nothing finer: a pointer has escapes and may lead to another pointer.
+    """
+    for word in _DEFINITIONS:
+        if isinstance(reference, str) and reference.startswith(f"#/{word}/"):
+            return word
+    return ""
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -154,10 +105,8 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from {
-            str(value),
-            msgspec.json.encode(value).decode(),
-        }  # 1e+20 and 1e20 are one number
+        # 1e+20 and 1e20 are one number
+        yield from {str(value), msgspec.json.encode(value).decode()}
     elif isinstance(value, dict):
         for inner in cast("dict[str, Any]", value).values():
             yield from _texts(inner)
