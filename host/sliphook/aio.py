@@ -4,13 +4,13 @@
         async with session.turn("tidy up") as turn:
             outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
 
-Plugins are served by a loop in a thread of its own, so they are answered while the asyncio loop is
-busy. The rules:
+The plugins' loop runs in another thread, so they are answered while the asyncio loop is busy. The
+rules:
 
 - Cancelling a task that waits here cancels the call; the task goes on when that is done.
 - `session.interrupt()` is not awaited, may be called from any thread and returns when all of it is
-  done. The task that is inside of the turn's block is cancelled, wherever it waits, in a model's
-  answer too; the CancelledError stops at the end of the block. Calls of the turn in other tasks are
+  done. The task inside the turn's block is cancelled, in whatever it awaits, in a model's answer
+  too; the CancelledError stops at the end of the block. Calls of the turn in other tasks are
   cancelled as well.
 - An agent's own tool (`run=`) and the approver are async functions, and run as tasks of the asyncio
   loop that made the call.
@@ -22,17 +22,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, suppress
-from functools import partial, wraps
+from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
-
-import trio
+from typing import Any, Unpack
 
 from sliphook.plugin.spec import PluginSpec
-from sliphook.portal.blocks import Block
-from sliphook.portal.portal import Call, HostClosed, Interrupted, Portal, have_caller_do
+from sliphook.portal.blocks import OpenBlock
+from sliphook.portal.portal import Portal, have_caller_do
 from sliphook.portal.proxies import (
     Face,
     HostFace,
@@ -42,6 +40,7 @@ from sliphook.portal.proxies import (
     TurnFace,
     delivered,
 )
+from sliphook.portal.task_caller import Awaits, enter, leave, wait_for
 from sliphook.session.host import Approver
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.tool_call import ToolOutcome
@@ -53,122 +52,15 @@ from .session import turn as trio_turn
 
 __all__ = ["PluginHost", "Session", "Turn"]
 
-R = TypeVar("R")
-T = TypeVar("T")
-P = ParamSpec("P")
-
-
-class WaitingTask:
-    """A caller that is a task of the running asyncio loop."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._over: asyncio.Future[None] = self._loop.create_future()
-
-    def settled(self) -> None:
-        """See `Caller`."""
-        with suppress(RuntimeError):  # the asyncio loop was closed: nobody waits
-            self._loop.call_soon_threadsafe(self._over.set_result, None)
-
-    async def wait(self) -> None:
-        """Wait until the call is over; a cancellation leaves the call alone."""
-        await asyncio.wait([self._over])
-
-    async def wait_out(self) -> None:
-        """Wait until the call is over, whatever cancels the task meanwhile."""
-        while not self._over.done():
-            with suppress(asyncio.CancelledError):
-                await self.wait()
-
-    async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """See `Caller`."""
-        token = trio.lowlevel.current_trio_token()
-        done = trio.Event()
-
-        async def work() -> Any:
-            return await function(*args)
-
-        def tell(_: object) -> None:
-            with suppress(trio.RunFinishedError):
-                token.run_sync_soon(done.set)
-
-        future = asyncio.run_coroutine_threadsafe(work(), self._loop)
-        future.add_done_callback(tell)
-        try:
-            await done.wait()
-        except trio.Cancelled:
-            future.cancel()
-            raise
-        return future.result()
-
-
-async def _wait_for(
-    portal: Portal, function: Callable[[], Awaitable[R]], block: Block[Any] | None
-) -> R:
-    """Have an async function of trio's run in the loop."""
-    task = WaitingTask()
-    call = Call[R](function, task)
-    portal.begin(call, block)
-    try:
-        await task.wait()
-    except asyncio.CancelledError:
-        portal.cancel(call)
-        await task.wait_out()
-        raise
-    try:
-        return call.result()
-    except Interrupted as error:
-        raise asyncio.CancelledError(str(error)) from None
-
-
-class Awaits(Generic[T, P, R]):
-    """An async method of the trio face, awaited in asyncio."""
-
-    def __init__(self, method: Callable[Concatenate[T, P], Awaitable[R]]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, Coroutine[Any, Any, R]]:
-        method = self._method
-
-        @wraps(method)
-        async def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return await _wait_for(
-                face.portal, partial(method, face.inner, *args, **kwargs), face.block
-            )
-
-        return call
-
-
-async def _enter(block: Block[T]) -> T:
-    try:
-        return await _wait_for(block.portal, block.enter, block.parent)
-    except BaseException as error:
-        await _leave(block, error)
-        raise
-
-
-async def _leave(block: Block[Any], error: BaseException | None) -> None:
-    """Leave the block, however often the task is cancelled meanwhile."""
-    task = WaitingTask()
-    cancelled = isinstance(error, asyncio.CancelledError)
-    call = Call[None](partial(block.leave, None if cancelled else error, cancel=cancelled), task)
-    try:
-        block.portal.begin(call)
-    except HostClosed:
-        return  # with the host, all that was open in it was left
-    await task.wait_out()
-    call.result()
-
 
 class Turn(TurnFace):
-    """See `sliphook.Turn`. The task that enters it is the one that an interrupt cancels."""
+    """See `sliphook.Turn`. An interrupt cancels the task that entered the block."""
 
     def __init__(
         self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]
     ) -> None:
         assert isinstance(parent, Session | Turn), "a session or a turn makes it"
-        self.block = Block(
+        self.block = OpenBlock(
             parent.portal, manager, parent=parent.block, on_cancelled=self._cancelled
         )
         if isinstance(manager, trio_turn.Turn):
@@ -192,7 +84,7 @@ class Turn(TurnFace):
         run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None = None,
         input_schema: dict[str, Any] | None = None,
     ) -> ToolOutcome:
-        """See `sliphook.Turn.call_tool`; `run` is an async function of asyncio's, and an interrupt cancels it."""
+        """See `sliphook.Turn.call_tool`; `run` is awaited in asyncio; an interrupt cancels it."""
         own = partial(have_caller_do, run) if run is not None else None
         call = partial(
             self.inner.call_tool,
@@ -202,17 +94,17 @@ class Turn(TurnFace):
             run=own,
             input_schema=input_schema,
         )
-        return await _wait_for(self.portal, call, self.block)
+        return await wait_for(self.portal, call, self.block)
 
     def subagent(self, goal: str) -> Turn:
-        """A child agent with a turn of its own, to be used as `async with`; it is interrupted with its parent."""
+        """The turn of a child agent, used as `async with`; it is interrupted with its parent."""
         return Turn(self, self.inner.subagent(goal))
 
     async def __aenter__(self) -> Turn:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         assert self._task is not None, "the code of an asyncio program runs in tasks"
         self._cancelling = self._task.cancelling()
-        self.inner = await _enter(self.block)
+        self.inner = await enter(self.block)
         self._open_turns.add(self)
         return self
 
@@ -227,14 +119,14 @@ class Turn(TurnFace):
         if self._has_cancelled:
             self._task.uncancel()
         cancelled = isinstance(error, asyncio.CancelledError)
-        await _leave(self.block, None if cancelled and self.interrupted else error)
+        await leave(self.block, None if cancelled and self.interrupted else error)
         from_outside = self._task.cancelling() > self._cancelling
         if from_outside and not cancelled:
             raise asyncio.CancelledError
         return cancelled and self.interrupted and not from_outside
 
     def cancel_task(self) -> None:
-        """In the asyncio loop: the turn was interrupted, so the task inside of its block is cancelled, once."""
+        """Cancel the task inside the interrupted turn's block, once; in the asyncio loop."""
         if self in self._open_turns and self._task is not None and not self._has_cancelled:
             self._has_cancelled = True
             self._task.cancel()
@@ -250,7 +142,7 @@ class Session(SessionFace):
 
     def __init__(self, parent: Face[Any], inner: trio_session.Session) -> None:
         self.inner = inner
-        self.block = Block(parent.portal, inner)
+        self.block = OpenBlock(parent.portal, inner)
         self._open_turns: set[Turn] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -261,21 +153,21 @@ class Session(SessionFace):
     def interrupt(
         self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
     ) -> bool:
-        """Abandon the open turn, here and now; not awaited, and may be called from any thread.
+        """Abandon the open turn now; not awaited, and may be called from any thread.
 
-        When this returns all is done that `Session.interrupt` of the trio face does, and the task
-        inside of the turn's block is cancelled: at its next `await`, where it is called in the
-        asyncio loop.
+        When this returns, all is done that `Session.interrupt` of the trio face does, and the task
+        inside the turn's block is cancelled; if this is called in the asyncio loop, at the task's
+        next `await`.
 
         Returns:
-            False where no turn is open.
+            False if no turn is open.
         """
         done = super().interrupt(reason, invalidation_reason)
         self._cancel_tasks()
         return done
 
     def reset(self, cause: str = "new_command") -> None:
-        """See `sliphook.Session.reset`; a turn that is open is interrupted."""
+        """See `sliphook.Session.reset`; an open turn is interrupted."""
         self.portal.at_once(partial(self.inner.reset, cause))
         self._cancel_tasks()
 
@@ -287,7 +179,7 @@ class Session(SessionFace):
 
     async def __aenter__(self) -> Session:
         self._loop = asyncio.get_running_loop()
-        await _enter(self.block)
+        await enter(self.block)
         return self
 
     async def __aexit__(
@@ -296,7 +188,7 @@ class Session(SessionFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await _leave(self.block, error)
+        await leave(self.block, error)
 
 
 class PluginHost(HostFace):
@@ -320,7 +212,7 @@ class PluginHost(HostFace):
         self.inner = trio_host.PluginHost(
             plugins, approver=asks, **delivered(settings, self._deliver)
         )
-        self.block = Block(Portal(), self.inner)
+        self.block = OpenBlock(Portal(), self.inner)
 
     restart = Awaits(trio_host.PluginHost.restart)
     update = Awaits(trio_host.PluginHost.update)
@@ -334,7 +226,7 @@ class PluginHost(HostFace):
         self._loop = asyncio.get_running_loop()
         self.portal.start()
         try:
-            await _enter(self.block)
+            await enter(self.block)
         except BaseException:
             self.portal.stop()
             raise
@@ -347,7 +239,7 @@ class PluginHost(HostFace):
         traceback: TracebackType | None,
     ) -> None:
         try:
-            await _leave(self.block, error)
+            await leave(self.block, error)
         finally:
             self.portal.stop()
 

@@ -4,37 +4,35 @@
         with session.turn("tidy up") as turn:
             outcome = turn.call_tool("shell", {"command": "ls"}, run=shell)
 
-Plugins are served by a loop in a thread of its own, whatever the agent's threads do. The rules:
+The plugins' loop runs in another thread, so they are answered while the agent's threads are busy.
+The rules:
 
-- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `stop`) blocks its thread
-  alone. Ctrl+C ends the wait: the call is withdrawn, then KeyboardInterrupt is raised, and the
-  blocks that it leaves end as `signal`.
+- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `stop`) blocks only the
+  calling thread. Ctrl+C ends the wait: the call is withdrawn, then KeyboardInterrupt is raised, and
+  the blocks that it leaves end as `signal`.
 - `session.interrupt()` may be called from any thread and returns when all of it is done. Calls of
   the turn that wait then raise `Interrupted`, which stops at the end of the turn's block. A thread
-  that is elsewhere (in a model's answer, in a tool) is not reached: look at `turn.interrupted`
-  there. Its next call on the turn raises.
+  that does something else (reads a model's answer, runs a tool) is not stopped: look at
+  `turn.interrupted` there. Its next call on the turn raises.
 - An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool`, so
   `input()` works and Ctrl+C reaches it.
-- `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in one thread
-  of their own. They may block and may call the host.
+- `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in a thread
+  that does nothing else. They may block and may call the host.
 """
 
 from __future__ import annotations
 
 import os
-import queue
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, suppress
-from functools import partial, wraps
+from collections.abc import Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, Unpack
-
-import trio
+from typing import Any, Unpack
 
 from sliphook.plugin.spec import PluginSpec
-from sliphook.portal.blocks import Block
+from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.callback_thread import CallbackThread
-from sliphook.portal.portal import Call, HostClosed, Interrupted, Portal, have_caller_do
+from sliphook.portal.portal import Interrupted, Portal, have_caller_do
 from sliphook.portal.proxies import (
     Face,
     HostFace,
@@ -44,6 +42,7 @@ from sliphook.portal.proxies import (
     TurnFace,
     delivered,
 )
+from sliphook.portal.thread_caller import Waits, enter, leave, wait_for
 from sliphook.session.host import ApprovalRequest
 from sliphook.session.tool_call import ToolOutcome
 from sliphook_sdk.protocol import ToolResult
@@ -53,126 +52,6 @@ from .session import session as trio_session
 from .session import turn as trio_turn
 
 __all__ = ["Interrupted", "PluginHost", "Session", "Turn"]
-
-R = TypeVar("R")
-T = TypeVar("T")
-P = ParamSpec("P")
-
-
-class WaitingThread:
-    """A caller that is a thread: while it waits it does what the loop asks it to."""
-
-    def __init__(self) -> None:
-        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._over = False
-
-    def settled(self) -> None:
-        """See `Caller`."""
-        self._over = True
-        self._inbox.put(_nothing)
-
-    def serve(self) -> None:
-        """Wait until the call is over, and do meanwhile what is asked for."""
-        while not self._over:
-            self._inbox.get()()
-
-    def wait_out(self, hurry: Callable[[], None] | None = None) -> BaseException | None:
-        """Wait until the call is over, doing nothing more for it, whatever signals come; returns what they raised last."""
-        late: BaseException | None = None
-        while not self._over:
-            try:
-                self._inbox.get()
-            except BaseException as error:
-                late = error
-                if hurry is not None:
-                    with suppress(HostClosed):
-                        hurry()
-        return late
-
-    async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """See `Caller`."""
-        token = trio.lowlevel.current_trio_token()
-        done = trio.Event()
-        gave: list[Any] = []
-        raised: list[Exception] = []
-        withdrawn = False
-
-        def work() -> None:
-            if withdrawn:
-                return
-            try:
-                gave.append(function(*args))
-            except Exception as error:
-                raised.append(error)
-            with suppress(trio.RunFinishedError):
-                token.run_sync_soon(done.set)
-
-        self._inbox.put(work)
-        try:
-            await done.wait()
-        finally:
-            withdrawn = True
-        if raised:
-            raise raised[0]
-        return gave[0]
-
-
-def _nothing() -> None:
-    """Wakes a thread that waits."""
-
-
-def _wait_for(portal: Portal, function: Callable[[], Awaitable[R]], block: Block[Any] | None) -> R:
-    """Have an async function run in the loop, and serve it until it is over."""
-    thread = WaitingThread()
-    call = Call[R](function, thread)
-    portal.begin(call, block)
-    try:
-        thread.serve()
-    except BaseException:
-        portal.cancel(call)
-        thread.wait_out()
-        raise
-    return call.result()
-
-
-class Waits(Generic[T, P, R]):
-    """An async method of the trio face, as one that blocks the calling thread."""
-
-    def __init__(self, method: Callable[Concatenate[T, P], Awaitable[R]]) -> None:
-        self._method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, R]:
-        method = self._method
-
-        @wraps(method)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return _wait_for(face.portal, partial(method, face.inner, *args, **kwargs), face.block)
-
-        return call
-
-
-def _enter(block: Block[T]) -> T:
-    try:
-        return _wait_for(block.portal, block.enter, block.parent)
-    except BaseException as error:
-        _leave(block, error)
-        raise
-
-
-def _leave(
-    block: Block[Any], error: BaseException | None, hurry: Callable[[], None] | None = None
-) -> None:
-    thread = WaitingThread()
-    call = Call[None](partial(block.leave, error), thread)
-    try:
-        block.portal.begin(call)
-    except HostClosed:
-        return  # with the host, all that was open in it was left
-    late = thread.wait_out(hurry)
-    call.result()
-    if late is not None:
-        raise late
 
 
 class Turn(TurnFace):
@@ -184,7 +63,7 @@ class Turn(TurnFace):
     def __init__(
         self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]
     ) -> None:
-        self.block = Block(parent.portal, manager, parent=parent.block)
+        self.block = OpenBlock(parent.portal, manager, parent=parent.block)
         if isinstance(manager, trio_turn.Turn):
             self.inner = manager
 
@@ -203,8 +82,8 @@ class Turn(TurnFace):
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`.
 
-        `run` is a plain function and runs in the calling thread. After an interrupt nobody hears
-        its result: when it returns, this raises `Interrupted`.
+        `run` is a plain function and runs in the calling thread. After an interrupt its result is
+        lost: when it returns, this raises `Interrupted`.
         """
         own = partial(have_caller_do, run) if run is not None else None
         call = partial(
@@ -215,14 +94,14 @@ class Turn(TurnFace):
             run=own,
             input_schema=input_schema,
         )
-        return _wait_for(self.portal, call, self.block)
+        return wait_for(self.portal, call, self.block)
 
     def subagent(self, goal: str) -> Turn:
-        """A child agent with a turn of its own, to be used as `with`; it is interrupted with its parent."""
+        """The turn of a child agent, used as `with`; it is interrupted with its parent."""
         return Turn(self, self.inner.subagent(goal))
 
     def __enter__(self) -> Turn:
-        self.inner = _enter(self.block)
+        self.inner = enter(self.block)
         return self
 
     def __exit__(
@@ -232,7 +111,7 @@ class Turn(TurnFace):
         traceback: TracebackType | None,
     ) -> bool:
         mine = isinstance(error, Interrupted) and self.interrupted
-        _leave(self.block, None if mine else error)
+        leave(self.block, None if mine else error)
         return mine
 
 
@@ -241,14 +120,14 @@ class Session(SessionFace):
 
     def __init__(self, parent: Face[Any], inner: trio_session.Session) -> None:
         self.inner = inner
-        self.block = Block(parent.portal, inner)
+        self.block = OpenBlock(parent.portal, inner)
 
     ready = Waits(trio_session.Session.ready)
     run_command = Waits(trio_session.Session.run_command)
     turn = Opens(trio_session.Session.turn, Turn)
 
     def __enter__(self) -> Session:
-        _enter(self.block)
+        enter(self.block)
         return self
 
     def __exit__(
@@ -257,7 +136,7 @@ class Session(SessionFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _leave(self.block, error)
+        leave(self.block, error)
 
 
 class PluginHost(HostFace):
@@ -282,7 +161,7 @@ class PluginHost(HostFace):
         self.inner = trio_host.PluginHost(
             plugins, approver=asks, **delivered(settings, self._callbacks.put)
         )
-        self.block = Block(Portal(), self.inner)
+        self.block = OpenBlock(Portal(), self.inner)
 
     restart = Waits(trio_host.PluginHost.restart)
     update = Waits(trio_host.PluginHost.update)
@@ -296,7 +175,7 @@ class PluginHost(HostFace):
         self._callbacks.start()
         self.portal.start()
         try:
-            _enter(self.block)
+            enter(self.block)
         except BaseException:
             self._end()
             raise
@@ -309,7 +188,7 @@ class PluginHost(HostFace):
         traceback: TracebackType | None,
     ) -> None:
         try:
-            _leave(self.block, error, hurry=self.kill)
+            leave(self.block, error, hurry=self.kill)
         finally:
             self._end()
 

@@ -19,9 +19,10 @@ import trio
 
 import sliphook
 from sliphook import ApprovalRequest, Context, HostError, TurnOpen
-from sliphook.blocking import Interrupted, PluginHost, Session, Turn, WaitingThread
+from sliphook.blocking import Interrupted, PluginHost, Session, Turn
 from sliphook.portal.portal import HostClosed
 from sliphook.portal.proxies import HostSettings
+from sliphook.portal.thread_caller import WaitingThread
 from sliphook.session.state import SessionState, TurnState
 from sliphook.testing import CRASHES, HANGS, FakePlugin
 from sliphook_sdk.protocol import Answer, Message, Usage

@@ -16,7 +16,7 @@ from sliphook.quoting import quote
 
 
 def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
-    """The first name in `manifest` that `other` holds, running or not; a disabled one holds none."""
+    """The first name in `manifest` `other` holds, running or not; a disabled one holds none."""
     if other.manifest is None or other.state is State.DISABLED:
         return None
     if name_of(plugin, manifest) == other.name:
@@ -49,7 +49,7 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
 
 
 def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
-    """The required environment variables that the plugin lacks, as words after its name; or None."""
+    """The required environment variables the plugin lacks, as words after its name; or None."""
     lacks = [
         want.name
         for want in manifest.env

@@ -1,4 +1,1 @@
-"""What `sliphook.blocking` and `sliphook.aio` share: calls into a trio loop that runs in a thread of its own.
-
-For these two alone.
-"""
+"""Calls into a trio loop in its own thread; for `sliphook.blocking` and `sliphook.aio`."""

@@ -1,4 +1,4 @@
-"""A block of the trio face that is open in the loop while a caller's own block is open outside of it."""
+"""A block of the trio face that is open in the loop while a caller's block is open outside it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .portal import HostClosed, Interrupted, Portal
 T = TypeVar("T")
 
 
-class Block(Generic[T]):
+class OpenBlock(Generic[T]):
     """An `async with` block that is open in a task of the loop, from `enter` to `leave`.
 
-    Calls that belong to it run inside of it.
+    Calls that belong to it run inside it.
 
     Args:
         portal: the loop.
         manager: what is entered.
-        parent: the block inside of which this one runs, and with which it is cancelled.
+        parent: the block in which this one runs, and with which it is cancelled.
         on_cancelled: called in the loop when the block is cancelled before it is left.
 
     Attributes:
@@ -33,7 +33,7 @@ class Block(Generic[T]):
         portal: Portal,
         manager: AbstractAsyncContextManager[T],
         *,
-        parent: Block[Any] | None = None,
+        parent: OpenBlock[Any] | None = None,
         on_cancelled: Callable[[], None] | None = None,
     ) -> None:
         self.portal = portal
@@ -47,10 +47,10 @@ class Block(Generic[T]):
         self._left = trio.Event()
         self._error: BaseException | None = None
         self._raised: BaseException | None = None
-        self._children: set[Block[Any]] = set()
+        self._children: set[OpenBlock[Any]] = set()
 
     async def enter(self) -> T:
-        """In the loop, in a call of the parent's: enter it."""
+        """Enter the block; in the loop, in a call of the parent's."""
         home = (
             self.parent.nursery
             if self.parent is not None
@@ -66,7 +66,7 @@ class Block(Generic[T]):
         return value
 
     async def leave(self, error: BaseException | None = None, *, cancel: bool = False) -> None:
-        """In the loop: leave it, as the caller's own block is left, and wait until that is done.
+        """Leave the block as the caller's block is left, and wait until that is done; in the loop.
 
         Does nothing if it was never entered.
 
@@ -75,7 +75,7 @@ class Block(Generic[T]):
             cancel: the caller was cancelled.
 
         Raises:
-            BaseException: what leaving raised of its own.
+            BaseException: what leaving raised itself.
         """
         if self not in self.portal.blocks:
             return
@@ -89,7 +89,7 @@ class Block(Generic[T]):
             raise self._raised
 
     def give_up(self) -> None:
-        """In the loop: whoever should leave it will not; so do those inside of it."""
+        """Leave the block and those inside it without waiting for their callers; in the loop."""
         for child in list(self._children):
             child.give_up()
         self._leave.set()
@@ -105,7 +105,7 @@ class Block(Generic[T]):
     async def _hold(self, *, task_status: trio.TaskStatus[T]) -> None:
         with self._scope:
             value = await self._manager.__aenter__()
-            siblings = self.parent._children if self.parent is not None else set[Block[Any]]()
+            siblings = self.parent._children if self.parent is not None else set[OpenBlock[Any]]()
             siblings.add(self)
             self.portal.blocks.add(self)
             try:
@@ -127,9 +127,8 @@ class Block(Generic[T]):
                     self.nursery = None
                     self.cancelled = not self._leave.is_set()
                 nursery.cancel_scope.cancel()
-        except (
-            BaseException
-        ) as error:  # trio's Cancelled, one or a group: calls keep what they raise to themselves
+        except BaseException as error:
+            # trio's Cancelled, one or a group: what a call raises goes to its caller alone
             cancelled = error
             if self.cancelled and self._on_cancelled is not None:
                 self._on_cancelled()

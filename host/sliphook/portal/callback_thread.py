@@ -1,4 +1,4 @@
-"""A thread in which an agent's callbacks are called in order, so that no slow callback holds the loop."""
+"""A thread that calls an agent's callbacks in order, so that no slow callback holds the loop."""
 
 from __future__ import annotations
 

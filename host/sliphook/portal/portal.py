@@ -1,8 +1,8 @@
-"""A trio loop in a thread of its own, and the ways in: something at once, or a call that takes time. Blocks: see `openblock`.
+"""A trio loop in its own thread, and the ways in: a plain function, or a call that takes time.
 
-`sliphook.blocking` and `sliphook.aio` are two faces of the host over this. Who calls from outside
-is a `Caller`: a thread that waits, or an asyncio task. What the loop needs of the agent (its own
-tools, its approver) is handed to the caller whose call it belongs to.
+`sliphook.blocking` and `sliphook.aio` are two faces of the host over it. On the outside of each
+call is a `Caller`: a thread that waits, or an asyncio task. If the loop needs something of the
+agent (its own tool, its approver), the caller of the call does it. For blocks see `blocks`.
 """
 
 from __future__ import annotations
@@ -13,25 +13,20 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import trio
 
 from sliphook.errors import HostError
 
-if TYPE_CHECKING:
-    from .blocks import Block
-
 R = TypeVar("R")
 
 
 class Interrupted(BaseException):
-    """The turn was interrupted while a call of its was under way, or before it began.
+    """The turn was interrupted while one of its calls was under way, or before the call began.
 
-    Stops at the end of the turn's block.
-
-    Like trio's Cancelled it is no `Exception`: an agent that catches every error of a tool does not
-    catch this.
+    Stops at the end of the turn's block. Like trio's Cancelled it is no `Exception`: an agent that
+    catches every error of a tool does not catch this.
     """
 
 
@@ -40,19 +35,37 @@ class HostClosed(HostError):
 
 
 class Caller(Protocol):
-    """Who waits outside of the loop for one call."""
+    """Waits outside the loop for one call."""
 
     def settled(self) -> None:
         """The call is over. Called once, in the loop's thread."""
         ...
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """Have the caller's side call `function`; runs in the loop, and gives what it gave or raises what it raised."""
+        """In the loop: have the caller call `function`; returns what it returned, or raises."""
         ...
 
 
-class Call(Generic[R]):
-    """One function that runs in the loop for a caller outside of it."""
+class CallScope(Protocol):
+    """A block to which calls belong: they are cancelled with it (see `OpenBlock`).
+
+    Attributes:
+        nursery: runs the calls; None if no call can run.
+    """
+
+    nursery: trio.Nursery | None
+
+    def why_over(self) -> BaseException:
+        """Why no call can run."""
+        ...
+
+    def give_up(self) -> None:
+        """Leave the block without waiting for its caller."""
+        ...
+
+
+class LoopCall(Generic[R]):
+    """One function that runs in the loop for a caller outside it."""
 
     def __init__(self, function: Callable[[], Any], caller: Caller) -> None:
         self.caller = caller
@@ -70,7 +83,7 @@ class Call(Generic[R]):
             self._settle(None, error)
 
     async def run(self) -> None:
-        """Run an async function; the task of the call."""
+        """Run an async function, in a task of its own."""
         _under_way.set(self)
         try:
             with self._scope:
@@ -83,15 +96,15 @@ class Call(Generic[R]):
             self._settle(None, error)
 
     def refuse(self, error: BaseException) -> None:
-        """It cannot be run any more."""
+        """The call cannot run any more."""
         self._settle(None, error)
 
     def cancel(self) -> None:
-        """Give it up; in the loop's thread."""
+        """Give the call up; in the loop's thread."""
         self._scope.cancel()
 
     def result(self) -> R:
-        """What it gave; raises what it raised."""
+        """What the function returned; raises what it raised."""
         if self._error is not None:
             raise self._error
         return cast("R", self._value)
@@ -102,27 +115,30 @@ class Call(Generic[R]):
             self.caller.settled()
 
 
-_under_way: ContextVar[Call[Any]] = ContextVar("sliphook_call")
+_under_way: ContextVar[LoopCall[Any]] = ContextVar("sliphook_call")
 
 
 async def have_caller_do(function: Callable[..., Any], *args: Any) -> Any:
-    """In the loop, inside of a call: have its caller call a function of the agent's."""
+    """In the loop, inside a call: have its caller call a function of the agent's."""
     return await _under_way.get().caller.have_done(function, args)
 
 
 class Portal:
-    """The loop. May be used from any thread."""
+    """The way into the loop from any thread.
+
+    Attributes:
+        blocks: the open blocks.
+    """
 
     def __init__(self) -> None:
-        self.blocks: set[Block[Any]] = set()
+        self.blocks: set[CallScope] = set()
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._nursery: trio.Nursery | None = None
         self._stop = trio.Event()
-        self._calls: set[Call[Any]] = set()
-        self._lock = (
-            threading.RLock()
-        )  # a signal's handler may interrupt a turn while its thread is here
+        self._calls: set[LoopCall[Any]] = set()
+        # reentrant: a signal handler may interrupt a turn while its thread holds the lock
+        self._lock = threading.RLock()
 
     def start(self) -> None:
         """Start the thread.
@@ -137,7 +153,7 @@ class Portal:
         started.wait()
 
     def stop(self) -> None:
-        """End the loop and its thread; what is still under way is cancelled."""
+        """End the loop and its thread; calls that are still under way are cancelled."""
         if self._thread is not None and not self.here:
             with suppress(HostClosed):
                 self.soon(self._stop.set)
@@ -182,7 +198,7 @@ class Portal:
             raise HostClosed("the host is not open") from None
 
     def at_once(self, function: Callable[[], R]) -> R:
-        """Call a plain function in the loop's thread; returns when it is done, whatever signals come meanwhile.
+        """Call a plain function in the loop's thread and wait until it is done, even if signals come.
 
         Raises:
             HostClosed: there is no loop.
@@ -190,17 +206,17 @@ class Portal:
         if self.here:
             return function()
         latch = Latch()
-        call = Call[R](function, latch)
+        call = LoopCall[R](function, latch)
         self._enter(call, partial(self._run_at_once, call))
         latch.wait()
         return call.result()
 
-    def begin(self, call: Call[Any], block: Block[Any] | None = None) -> None:
+    def begin(self, call: LoopCall[Any], scope: CallScope | None = None) -> None:
         """Let a call run; its caller is told when it is over.
 
         Args:
             call: what to run.
-            block: what it belongs to and is cancelled with; None: the portal itself.
+            scope: the block that the call belongs to; None: the portal itself.
 
         Raises:
             HostClosed: there is no loop.
@@ -208,45 +224,45 @@ class Portal:
         """
         if self.here:
             raise RuntimeError("called in the host's own thread, which cannot wait for itself")
-        self._enter(call, partial(self._spawn, call, block))
+        self._enter(call, partial(self._spawn, call, scope))
 
-    def cancel(self, call: Call[Any]) -> None:
+    def cancel(self, call: LoopCall[Any]) -> None:
         """Give a call up; its caller is told when it is over."""
         with suppress(HostClosed):
             self.soon(call.cancel)
 
-    def _enter(self, call: Call[Any], run: Callable[[], object]) -> None:
+    def _enter(self, call: LoopCall[Any], run: Callable[[], object]) -> None:
         with self._lock:
             self.soon(run)
             self._calls.add(call)
 
-    def _run_at_once(self, call: Call[Any]) -> None:
+    def _run_at_once(self, call: LoopCall[Any]) -> None:
         self._forget(call)
         call.run_at_once()
 
-    def _spawn(self, call: Call[Any], block: Block[Any] | None) -> None:
-        nursery = self._nursery if block is None else block.nursery
+    def _spawn(self, call: LoopCall[Any], scope: CallScope | None) -> None:
+        nursery = self._nursery if scope is None else scope.nursery
         if nursery is None:
             self._forget(call)
             call.refuse(
-                block.why_over() if block is not None else HostClosed("the host was closed")
+                scope.why_over() if scope is not None else HostClosed("the host was closed")
             )
         else:
             nursery.start_soon(self._follow, call)
 
-    async def _follow(self, call: Call[Any]) -> None:
+    async def _follow(self, call: LoopCall[Any]) -> None:
         try:
             await call.run()
         finally:
             self._forget(call)
 
-    def _forget(self, call: Call[Any]) -> None:
+    def _forget(self, call: LoopCall[Any]) -> None:
         with self._lock:
             self._calls.discard(call)
 
 
 class Latch:
-    """A caller that only waits; whatever a signal's handler raises meanwhile is raised afterwards."""
+    """A caller that only waits; what a signal handler raises meanwhile is raised afterwards."""
 
     def __init__(self) -> None:
         self._over: queue.SimpleQueue[None] = queue.SimpleQueue()
@@ -256,11 +272,11 @@ class Latch:
         self._over.put(None)
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """See `Caller`. Nobody is there to do it."""
+        """See `Caller`. The caller does nothing while it waits."""
         raise RuntimeError("nothing of the agent's is called while something is done at once")
 
     def wait(self) -> None:
-        """Wait until it is over."""
+        """Wait until the call is over."""
         late: BaseException | None = None
         while True:
             try:

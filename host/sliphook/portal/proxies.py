@@ -1,7 +1,7 @@
-"""What `sliphook.blocking` and `sliphook.aio` have in common: all that returns at once, whoever calls it.
+"""What `sliphook.blocking` and `sliphook.aio` have in common: all that returns at once.
 
-Both are faces of the same objects in a trio loop of its own (see `portal`). Every method is the
-trio one, named once: what it takes, returns and says of itself is taken over from there.
+Both are faces of the same objects in a trio loop (see `portal`). Each method of a face is named
+once here; signature and docstring are those of the trio method.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sliphook.session.session import Session
 from sliphook.session.turn import Turn
 from sliphook.trace.record import TraceSink
 
-from .blocks import Block
+from .blocks import OpenBlock
 from .portal import HostClosed, Portal
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ P = ParamSpec("P")
 
 
 class HostSettings(TypedDict, total=False):
-    """The settings of `PluginHost` that are the same in every face; see there what they mean."""
+    """The settings of `PluginHost` that are the same in every face; it documents them."""
 
     name: str
     on_notify: Callable[[str, str, str], None] | None
@@ -51,7 +51,7 @@ class HostSettings(TypedDict, total=False):
 def delivered(
     settings: HostSettings, deliver: Callable[[Callable[[], None]], None]
 ) -> HostSettings:
-    """The same settings, with callbacks that hand each call over instead of making it in the loop's thread."""
+    """The same settings, with callbacks that hand each call to `deliver`."""
     changed = cast("dict[str, Any]", settings.copy())
     for name in ("on_notify", "on_progress", "on_log", "on_problem"):
         if changed.get(name) is not None:
@@ -69,12 +69,12 @@ class Face(Generic[T]):
     """The outside of one object in the loop.
 
     Attributes:
-        inner: the object of the trio face; a child's turn has one once it is entered.
-        block: its block, open while this one's is.
+        inner: the object of the trio face; for a child's turn only after it is entered.
+        block: its block in the loop.
     """
 
     inner: T
-    block: Block[T]
+    block: OpenBlock[T]
 
     @property
     def portal(self) -> Portal:
@@ -83,7 +83,7 @@ class Face(Generic[T]):
 
 
 class AtOnce(Generic[T, P, R]):
-    """A plain method of the trio face; it returns when the loop has done it, and waits for no plugin."""
+    """A plain method of the trio face: returns when the loop has run it; waits for no plugin."""
 
     def __init__(self, method: Callable[Concatenate[T, P], R]) -> None:
         self._method = method
@@ -100,7 +100,7 @@ class AtOnce(Generic[T, P, R]):
 
 
 class Opens(Generic[T, P, M, F]):
-    """A method of the trio face that makes something to be entered: here it gives that thing's face."""
+    """A method of the trio face that makes something to be entered: returns the face of that."""
 
     def __init__(
         self, method: Callable[Concatenate[T, P], M], face: Callable[[Face[Any], M], F]
@@ -120,7 +120,7 @@ class Opens(Generic[T, P, M, F]):
 
 
 class HostFace(Face[PluginHost]):
-    """What a host answers at once."""
+    """The members of a host that return at once."""
 
     tools = AtOnce(PluginHost.tools)
     commands = AtOnce(PluginHost.commands)
@@ -133,7 +133,7 @@ class HostFace(Face[PluginHost]):
 
 
 class SessionFace(Face[Session]):
-    """What a session answers at once."""
+    """The members of a session that return at once."""
 
     reset = AtOnce(Session.reset)
     end = AtOnce(Session.end)
@@ -143,13 +143,13 @@ class SessionFace(Face[Session]):
     def interrupt(
         self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
     ) -> bool:
-        """Abandon the open turn, here and now; may be called from any thread, from a signal's handler too.
+        """Abandon the open turn now; may be called from any thread, from a signal handler too.
 
-        When this returns all is done that `Session.interrupt` of the trio face does. Calls of the
+        When this returns, all is done that `Session.interrupt` of the trio face does. Calls of the
         turn that wait are being woken.
 
         Returns:
-            False where no turn is open.
+            False if no turn is open.
         """
         try:
             return self.portal.at_once(partial(self.inner.interrupt, reason, invalidation_reason))
@@ -173,7 +173,7 @@ class SessionFace(Face[Session]):
 
 
 class TurnFace(Face[Turn]):
-    """What a turn answers at once."""
+    """The members of a turn that return at once."""
 
     post_llm_call = AtOnce(Turn.post_llm_call)
     llm_call_failed = AtOnce(Turn.llm_call_failed)
@@ -216,7 +216,7 @@ class TurnFace(Face[Turn]):
 
     @property
     def last_assistant_message(self) -> str | None:
-        """What the model last said, from `post_llm_call`."""
+        """The model's last text, from `post_llm_call`."""
         return self.inner.last_assistant_message
 
     @property

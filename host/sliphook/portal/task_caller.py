@@ -1,0 +1,125 @@
+"""An asyncio task that waits for calls in the loop; `sliphook.aio` is made of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import trio
+
+from .blocks import OpenBlock
+from .portal import CallScope, HostClosed, Interrupted, LoopCall, Portal
+from .proxies import Face
+
+R = TypeVar("R")
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class WaitingTask:
+    """A caller that is a task of the running asyncio loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[None] = self._loop.create_future()
+
+    def settled(self) -> None:
+        """See `Caller`."""
+        with suppress(RuntimeError):  # the asyncio loop was closed, so no task waits
+            self._loop.call_soon_threadsafe(self._over.set_result, None)
+
+    async def wait(self) -> None:
+        """Wait until the call is over; a cancellation leaves the call alone."""
+        await asyncio.wait([self._over])
+
+    async def wait_out(self) -> None:
+        """Wait until the call is over, even if the task is cancelled."""
+        while not self._over.done():
+            with suppress(asyncio.CancelledError):
+                await self.wait()
+
+    async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """See `Caller`."""
+        token = trio.lowlevel.current_trio_token()
+        done = trio.Event()
+
+        async def work() -> Any:
+            return await function(*args)
+
+        def tell(_: object) -> None:
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(done.set)
+
+        future = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        future.add_done_callback(tell)
+        try:
+            await done.wait()
+        except trio.Cancelled:
+            future.cancel()
+            raise
+        return future.result()
+
+
+async def wait_for(
+    portal: Portal, function: Callable[[], Awaitable[R]], scope: CallScope | None
+) -> R:
+    """Have an async function of trio's run in the loop."""
+    task = WaitingTask()
+    call = LoopCall[R](function, task)
+    portal.begin(call, scope)
+    try:
+        await task.wait()
+    except asyncio.CancelledError:
+        portal.cancel(call)
+        await task.wait_out()
+        raise
+    try:
+        return call.result()
+    except Interrupted as error:
+        raise asyncio.CancelledError(str(error)) from None
+
+
+class Awaits(Generic[T, P, R]):
+    """An async method of the trio face, awaited in asyncio."""
+
+    def __init__(self, method: Callable[Concatenate[T, P], Awaitable[R]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, Coroutine[Any, Any, R]]:
+        method = self._method
+
+        @wraps(method)
+        async def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return await wait_for(
+                face.portal, partial(method, face.inner, *args, **kwargs), face.block
+            )
+
+        return call
+
+
+async def enter(block: OpenBlock[T]) -> T:
+    """Enter the block; if that fails or is broken off, it is left again."""
+    try:
+        return await wait_for(block.portal, block.enter, block.parent)
+    except BaseException as error:
+        await leave(block, error)
+        raise
+
+
+async def leave(block: OpenBlock[Any], error: BaseException | None) -> None:
+    """Leave the block, however often the task is cancelled meanwhile."""
+    task = WaitingTask()
+    cancelled = isinstance(error, asyncio.CancelledError)
+    call = LoopCall[None](
+        partial(block.leave, None if cancelled else error, cancel=cancelled), task
+    )
+    try:
+        block.portal.begin(call)
+    except HostClosed:
+        return  # all blocks were left when the host was closed
+    await task.wait_out()
+    call.result()

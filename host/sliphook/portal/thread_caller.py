@@ -1,0 +1,150 @@
+"""A thread that waits for calls in the loop; `sliphook.blocking` is made of it."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial, wraps
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+import trio
+
+from .blocks import OpenBlock
+from .portal import CallScope, HostClosed, LoopCall, Portal
+from .proxies import Face
+
+R = TypeVar("R")
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+class WaitingThread:
+    """A caller that is a thread: while it waits it does what the loop asks it to."""
+
+    def __init__(self) -> None:
+        self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._over = False
+
+    def settled(self) -> None:
+        """See `Caller`."""
+        self._over = True
+        self._inbox.put(_nothing)
+
+    def serve(self) -> None:
+        """Wait until the call is over, and do meanwhile what is asked for."""
+        while not self._over:
+            self._inbox.get()()
+
+    def wait_out(self, hurry: Callable[[], None] | None = None) -> BaseException | None:
+        """Wait until the call is over and do nothing more for it, even if signals come.
+
+        Args:
+            hurry: called for each exception of a signal handler.
+
+        Returns:
+            The last exception that a signal handler raised, or None.
+        """
+        late: BaseException | None = None
+        while not self._over:
+            try:
+                self._inbox.get()
+            except BaseException as error:
+                late = error
+                if hurry is not None:
+                    with suppress(HostClosed):
+                        hurry()
+        return late
+
+    async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+        """See `Caller`."""
+        token = trio.lowlevel.current_trio_token()
+        done = trio.Event()
+        gave: list[Any] = []
+        raised: list[Exception] = []
+        withdrawn = False
+
+        def work() -> None:
+            if withdrawn:
+                return
+            try:
+                gave.append(function(*args))
+            except Exception as error:
+                raised.append(error)
+            with suppress(trio.RunFinishedError):
+                token.run_sync_soon(done.set)
+
+        self._inbox.put(work)
+        try:
+            await done.wait()
+        finally:
+            withdrawn = True
+        if raised:
+            raise raised[0]
+        return gave[0]
+
+
+def _nothing() -> None:
+    """Wakes a thread that waits."""
+
+
+def wait_for(portal: Portal, function: Callable[[], Awaitable[R]], scope: CallScope | None) -> R:
+    """Have an async function run in the loop, and serve it until it is over."""
+    thread = WaitingThread()
+    call = LoopCall[R](function, thread)
+    portal.begin(call, scope)
+    try:
+        thread.serve()
+    except BaseException:
+        portal.cancel(call)
+        thread.wait_out()
+        raise
+    return call.result()
+
+
+class Waits(Generic[T, P, R]):
+    """An async method of the trio face, as one that blocks the calling thread."""
+
+    def __init__(self, method: Callable[Concatenate[T, P], Awaitable[R]]) -> None:
+        self._method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, R]:
+        method = self._method
+
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            return wait_for(face.portal, partial(method, face.inner, *args, **kwargs), face.block)
+
+        return call
+
+
+def enter(block: OpenBlock[T]) -> T:
+    """Enter the block; if that fails or is broken off, it is left again."""
+    try:
+        return wait_for(block.portal, block.enter, block.parent)
+    except BaseException as error:
+        leave(block, error)
+        raise
+
+
+def leave(
+    block: OpenBlock[Any], error: BaseException | None, hurry: Callable[[], None] | None = None
+) -> None:
+    """Leave the block, even if signals come meanwhile.
+
+    Args:
+        block: does nothing if it is not open.
+        error: what left the caller's block, or None.
+        hurry: called for each exception of a signal handler.
+    """
+    thread = WaitingThread()
+    call = LoopCall[None](partial(block.leave, error), thread)
+    try:
+        block.portal.begin(call)
+    except HostClosed:
+        return  # all blocks were left when the host was closed
+    late = thread.wait_out(hurry)
+    call.result()
+    if late is not None:
+        raise late
