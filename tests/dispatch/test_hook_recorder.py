@@ -13,7 +13,7 @@ from sliphook.testing import HANGS, After, FakePlugin
 from sliphook.trace.filter import parse_filter
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import Style, render_line
-from sliphook.trace.views.story import story_of
+from sliphook.trace.views.span_builder import spans_of
 from tests.trace.made import Kept
 
 
@@ -93,7 +93,7 @@ async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
     ]
     assert [
         mark.what
-        for mark in story_of(kept.records).lanes[0].marks
+        for mark in spans_of(kept.records).lanes[0].marks
         if mark.kind in ("cancel", "wrong")
     ] == [
         "$/cancelRequest",

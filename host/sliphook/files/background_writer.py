@@ -10,14 +10,14 @@ from typing import Final, Generic, TypeVar
 
 __all__ = ["BackgroundWriter"]
 
-Item = TypeVar("Item")
+T = TypeVar("T")
 
 
 def _no_size(_item: object) -> int:
     return 0
 
 
-class BackgroundWriter(Generic[Item]):
+class BackgroundWriter(Generic[T]):
     """Hands items, in order, to a function that may block and may raise.
 
     `put` is called from one thread alone, the producer's. It neither blocks nor raises: an item for
@@ -26,12 +26,12 @@ class BackgroundWriter(Generic[Item]):
 
     def __init__(
         self,
-        write: Callable[[Sequence[Item]], int],
+        write: Callable[[Sequence[T]], int],
         *,
         name: str,
         max_items: int,
         max_bytes: float = math.inf,
-        size_of: Callable[[Item], int] = _no_size,
+        size_of: Callable[[T], int] = _no_size,
         max_batch: int = 1,
         gather_s: float = 0.0,
         at_end: Callable[[], object] | None = None,
@@ -58,7 +58,7 @@ class BackgroundWriter(Generic[Item]):
         self._max_batch: Final = max_batch
         self._gather_s: Final = gather_s
         self._at_end = at_end
-        self._queue: deque[Item] = deque()
+        self._queue: deque[T] = deque()
         # Only one thread changes each of these numbers, so none needs a lock.
         self._bytes_in = 0
         self._bytes_out = 0
@@ -93,7 +93,7 @@ class BackgroundWriter(Generic[Item]):
             raise RuntimeError("a closed writer cannot be started")
         self._thread.start()
 
-    def put(self, item: Item) -> bool:
+    def put(self, item: T) -> bool:
         """Queue one item; returns False if it is lost: the queue is full or closed."""
         size = self._size_of(item)
         if (
@@ -145,8 +145,8 @@ class BackgroundWriter(Generic[Item]):
         if self._at_end is not None:
             self._at_end()
 
-    def _take(self) -> list[Item]:
-        batch: list[Item] = []
+    def _take(self) -> list[T]:
+        batch: list[T] = []
         while self._queue and len(batch) < self._max_batch:
             self._in_hand += 1  # first: `close` may count an item twice, but never misses one
             item = self._queue.popleft()

@@ -64,7 +64,7 @@ class PluginLogs:
         if not self._writer.is_running:  # the first line, or it came to a system without threads
             with contextlib.suppress(RuntimeError):
                 self._writer.start()
-        self._writer.put(_Line(safe_name(plugin), time.time(), level, message))
+        self._writer.put(_LogLine(safe_name(plugin), time.time(), level, message))
 
     def close(self) -> int:
         """Write what waits, for `CLOSE_S` at most; returns how many lines were lost in all."""
@@ -74,10 +74,10 @@ class PluginLogs:
 
     # -- in the writer's thread
 
-    def _write_all(self, lines: Sequence[_Line]) -> int:
+    def _write_all(self, lines: Sequence[_LogLine]) -> int:
         return sum(not self._write(line) for line in lines)
 
-    def _write(self, line: _Line) -> bool:
+    def _write(self, line: _LogLine) -> bool:
         if self._given_up:
             return False
         file = self._files.get(line.name)
@@ -97,7 +97,7 @@ class PluginLogs:
             file.close()
 
 
-class _Line(NamedTuple):
+class _LogLine(NamedTuple):
     name: str
     wall_s: float
     level: str

@@ -13,9 +13,9 @@ from sliphook.wire.decoding import DECODE_ERRORS
 
 from .record import TraceRecord
 
-__all__ = ["Exchanges", "Facts", "Names", "Part", "confirms_cancel", "facts_of", "lost_of"]
+__all__ = ["Exchanges", "Facts", "Names", "Role", "confirms_cancel", "facts_of", "lost_of"]
 
-Part = Literal["asked", "answered", "given_up", "told", "called", "returned", "said", "other"]
+Role = Literal["asked", "answered", "given_up", "told", "called", "returned", "said", "other"]
 """A record's part in the conversation.
 
 The host has `asked`, the plugin `answered` or the host `given_up`; the host has `told`. The
@@ -100,17 +100,17 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | None, otherwise: _T
         return otherwise
 
 
-class Step(NamedTuple):
+class RecordRole(NamedTuple):
     """What a record is in the conversation.
 
     Attributes:
-        part: See `Part`.
+        role: See `Role`.
         label: The method, with the name of the tool or command where there is one.
         request: On `answered`, `given_up` and `returned`: the request, where the trace has it.
         facts: What stands in a message of the host's.
     """
 
-    part: Part
+    role: Role
     label: str
     request: TraceRecord | None = None
     facts: Facts = _NOTHING
@@ -123,41 +123,43 @@ class Exchanges:
         self._asked: dict[tuple[str, int | str], tuple[TraceRecord, str]] = {}
         self._called: dict[tuple[str, int | str], TraceRecord] = {}
 
-    def take(self, record: TraceRecord) -> Step:
+    def take(self, record: TraceRecord) -> RecordRole:
         """What the next record is."""
         if record.kind == "settled":
             return self._end("given_up", record)
         if record.kind == "spawn":
             self._forget(record.plugin)
         if record.kind != "message":
-            return Step("other", record.kind)
+            return RecordRole("other", record.kind)
         if record.direction == "to_plugin":
             return self._sent(record)
         if record.id is None:
-            return Step("said", record.method or "")
+            return RecordRole("said", record.method or "")
         if record.elapsed_ms is not None or record.method is None:
             return self._end("answered", record)
         self._called[record.plugin, record.id] = record
-        return Step("called", record.method)
+        return RecordRole("called", record.method)
 
-    def _sent(self, record: TraceRecord) -> Step:
+    def _sent(self, record: TraceRecord) -> RecordRole:
         facts = facts_of(record)
         method = record.method or ""
         if record.id is None:
-            return Step("told", method, facts=facts)
+            return RecordRole("told", method, facts=facts)
         if facts.method is None:  # a reply has none, whatever the record says of its request's
-            return Step("returned", method, self._called.pop((record.plugin, record.id), None))
+            return RecordRole(
+                "returned", method, self._called.pop((record.plugin, record.id), None)
+            )
         label = (
             f"{method} {facts.params.name}" if method in _NAMED and facts.params.name else method
         )
         self._asked[record.plugin, record.id] = record, label
-        return Step("asked", label, facts=facts)
+        return RecordRole("asked", label, facts=facts)
 
-    def _end(self, part: Literal["answered", "given_up"], record: TraceRecord) -> Step:
+    def _end(self, role: Literal["answered", "given_up"], record: TraceRecord) -> RecordRole:
         request, label = (None, record.method or "")
         if record.id is not None:
             request, label = self._asked.pop((record.plugin, record.id), (None, label))
-        return Step(part, label, request)
+        return RecordRole(role, label, request)
 
     def _forget(self, plugin: str) -> None:
         """A new process begins: its ids begin anew, and nobody waits for the old ones."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from .exchanges import facts_of
 from .record import TraceRecord
 
-__all__ = ["Stretch", "only_turn", "turn_named"]
+__all__ = ["TurnPlace", "only_turn", "turn_named"]
 
 
-class Stretch(NamedTuple):
+class TurnPlace(NamedTuple):
     """Where a turn is in a trace.
 
     Attributes:
@@ -27,7 +27,7 @@ class Stretch(NamedTuple):
     last: int
 
 
-def turn_named(wanted: str, records: Iterable[TraceRecord]) -> Stretch:
+def turn_named(wanted: str, records: Iterable[TraceRecord]) -> TurnPlace:
     """Find a turn.
 
     Args:
@@ -37,13 +37,13 @@ def turn_named(wanted: str, records: Iterable[TraceRecord]) -> Stretch:
     Raises:
         LookupError: there is none, or there are several; the argument is why, for people.
     """
-    turns: dict[str, Stretch] = {}
+    turns: dict[str, TurnPlace] = {}
     for index, record in enumerate(records):
         turn_id = record.turn_id
         if turn_id is not None:
             known = turns.get(turn_id)
             if known is None:
-                turns[turn_id] = Stretch(turn_id, record.session_id, index, index)
+                turns[turn_id] = TurnPlace(turn_id, record.session_id, index, index)
             elif record.kind != "late":  # that comes whenever the plugin likes
                 turns[turn_id] = known._replace(last=index)
     found = list(turns.values())
@@ -58,7 +58,7 @@ def turn_named(wanted: str, records: Iterable[TraceRecord]) -> Stretch:
     raise LookupError(f"there is no turn {wanted!r}; {there}")
 
 
-def only_turn(records: Iterable[TraceRecord], turn: Stretch) -> Iterator[TraceRecord]:
+def only_turn(records: Iterable[TraceRecord], turn: TurnPlace) -> Iterator[TraceRecord]:
     """The records of the turn, and what happened meanwhile that is of no turn: a crash, a line on stderr.
 
     What came after its end is the withdrawal of its requests, and what the plugins answered to
@@ -90,7 +90,7 @@ def only_turn(records: Iterable[TraceRecord], turn: Stretch) -> Iterator[TraceRe
             yield record
 
 
-def _is_of(record: TraceRecord, turn: Stretch) -> bool:
+def _is_of(record: TraceRecord, turn: TurnPlace) -> bool:
     return record.turn_id == turn.turn_id or (
         record.turn_id is None and record.session_id in (None, turn.session_id)
     )

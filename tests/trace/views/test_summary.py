@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sliphook.trace.views.summary import PluginSummary, Row, Summary, TraceSummary
+from sliphook.trace.views.summary import MethodSummary, PluginSummary, Summary, TraceSummary
 from tests.trace.made import answered, asked, life, record, settled, told
 
 
@@ -60,7 +60,7 @@ def test_every_way_to_end() -> None:
     bytes_of_requests = 5 * len(
         b'{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{"name":"deploy"}}'
     )
-    assert deploy == Row(
+    assert deploy == MethodSummary(
         what="tool/call deploy",
         count=5,
         p50_ms=5.0,

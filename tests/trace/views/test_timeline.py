@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.views.perfetto import to_perfetto
-from sliphook.trace.views.story import story_of
+from sliphook.trace.views.span_builder import spans_of
 from sliphook.trace.views.timeline import draw_page, draw_svg
 from sliphook.trace.views.timeline.picture import picture_of
-from sliphook.trace.views.timeline.scale import Stretch, scale_of, ticks
+from sliphook.trace.views.timeline.scale import BusyStretch, scale_of, ticks
 from tests.trace.made import answered, asked, life, record, settled, told
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -66,19 +66,19 @@ TRACE = [
 ]
 
 
-def test_a_story() -> None:
-    story = story_of(TRACE)
-    assert [(span.what, span.state, span.verdict) for span in story.turns] == [
+def test_spans_marks_and_processes() -> None:
+    trace = spans_of(TRACE)
+    assert [(span.what, span.state, span.verdict) for span in trace.turns] == [
         ("turn 1", "cancelled", "interrupted")
     ]
-    assert [(span.what, span.state) for span in story.sessions] == [("session cli", "open")]
+    assert [(span.what, span.state) for span in trace.sessions] == [("session cli", "open")]
     assert [
-        (span.what, span.verdict, round(span.end_s - span.begin_s, 3)) for span in story.models
+        (span.what, span.verdict, round(span.end_s - span.begin_s, 3)) for span in trace.models
     ] == [("gpt", "stop", 0.4)]
-    assert [(one.reason, round(one.at_s, 3)) for one in story.interrupts] == [
+    assert [(one.reason, round(one.at_s, 3)) for one in trace.interrupts] == [
         ("stop_command", 102.0)
     ]
-    (lane,) = story.lanes
+    (lane,) = trace.lanes
     assert [(span.what, span.state, round(span.took_ms)) for span in lane.spans] == [
         ("initialize", "good", 280),
         ("hook/pre_tool_call", "deny", 100),
@@ -173,7 +173,7 @@ def test_a_crowd_is_drawn_as_a_few() -> None:
         for n in range(5_000)
         for one in (asked(n, n / 100), answered(n, n / 100 + 0.001, 1.0 + n % 7))
     ]
-    picture = picture_of(story_of(hooks), "many")
+    picture = picture_of(spans_of(hooks), "many")
     (track,) = picture.tracks
     assert [len(row.items) for row in track.rows] == [5_000]
     svg = draw_svg(hooks, "many")
@@ -188,7 +188,7 @@ def test_requests_at_the_same_time_have_a_row_each_and_not_without_end() -> None
     hooks = [asked(n, n / 1000) for n in range(100)] + [
         answered(n, 1.0 + n / 1000, 1000.0) for n in range(100)
     ]
-    (track,) = picture_of(story_of(hooks), "t").tracks
+    (track,) = picture_of(spans_of(hooks), "t").tracks
     assert [len(row.items) for row in track.rows] == [1, 1, 1, 1, 1, 1, 1, 93]
 
 
@@ -206,7 +206,7 @@ def test_turns_at_the_same_time_are_shaded_once_and_their_interrupts_are_told_ap
         for name, at in (("turn_start", 10.5), ("turn_end", 11.0))
     ]
     records = [*turns, *stops, *later]
-    assert picture_of(story_of(records), "t").turns == [(0.0, 10_299.0), (10_500.0, 11_000.0)]
+    assert picture_of(spans_of(records), "t").turns == [(0.0, 10_299.0), (10_500.0, 11_000.0)]
     classes = [
         element.get("class") for element in ElementTree.fromstring(draw_svg(records, "t")).iter()
     ]
@@ -244,7 +244,7 @@ def test_labels_of_interrupts_close_to_each_other_do_not_meet() -> None:
 
 def test_long_pauses_are_cut_short() -> None:
     scale = scale_of([(0, 100), (200, 1_000), (61_000, 62_000)], 62_000)
-    assert scale.stretches == [Stretch(0, 1_000, 0), Stretch(61_000, 62_000, 1_050)]
+    assert scale.stretches == [BusyStretch(0, 1_000, 0), BusyStretch(61_000, 62_000, 1_050)]
     assert scale.length_ms == 2_050
     assert [scale.shown(at) for at in (0, 500, 1_000, 31_000, 61_000, 62_000, 70_000)] == [
         0,

@@ -21,12 +21,12 @@ PATIENCE_S: Final = 0.25
 CLOSE_S: Final = 1.0
 """How long `close` waits for the disk."""
 
-Step = Callable[[sqlite3.Connection], object]
+Change = Callable[[sqlite3.Connection], object]
 """One thing to write, inside of a transaction. It runs in the writer's thread."""
 
 
 class TranscriptWriter:
-    """Writes steps in their order, as many in a transaction as wait.
+    """Writes changes in their order, as many in a transaction as wait.
 
     The first failure ends the record, and is told once.
     """
@@ -49,7 +49,7 @@ class TranscriptWriter:
         self._told = False
         self._behind = False
         self._loop: trio.lowlevel.TrioToken | None = None
-        self._writer: BackgroundWriter[Step | trio.Event] = BackgroundWriter(
+        self._writer: BackgroundWriter[Change | trio.Event] = BackgroundWriter(
             self._write,
             name="sliphook-transcripts",
             max_items=MAX_WAITING,
@@ -61,9 +61,9 @@ class TranscriptWriter:
         except RuntimeError as error:
             self._problem = f"the conversation goes unrecorded: {error}"
 
-    def put(self, step: Step) -> None:
-        """Have `step` written soon."""
-        self._put(step)
+    def put(self, change: Change) -> None:
+        """Have `change` written soon."""
+        self._put(change)
         self._tell()
 
     async def settled(self) -> None:
@@ -91,7 +91,7 @@ class TranscriptWriter:
         self._tell()
         self._told = True  # what is put from now on is ignored
 
-    def _put(self, item: Step | trio.Event) -> None:
+    def _put(self, item: Change | trio.Event) -> None:
         if not self._writer.put(item):
             self._problem = (
                 self._problem
@@ -105,10 +105,10 @@ class TranscriptWriter:
 
     # -- in the writer's thread
 
-    def _write(self, items: Sequence[Step | trio.Event]) -> int:
-        steps = [item for item in items if not isinstance(item, trio.Event)]
-        if steps and self._problem is None:
-            self._transact(steps)
+    def _write(self, items: Sequence[Change | trio.Event]) -> int:
+        changes = [item for item in items if not isinstance(item, trio.Event)]
+        if changes and self._problem is None:
+            self._transact(changes)
         self._caught_up([item for item in items if isinstance(item, trio.Event)])
         return 0
 
@@ -116,12 +116,12 @@ class TranscriptWriter:
         with contextlib.suppress(sqlite3.Error):  # what is in the file stays there
             self._connection.close()
 
-    def _transact(self, steps: list[Step]) -> None:
+    def _transact(self, changes: list[Change]) -> None:
         try:
             self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
             self._connection.execute("BEGIN IMMEDIATE")
-            for step in steps:
-                step(self._connection)
+            for change in changes:
+                change(self._connection)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._problem = f"{broken(self._path, error)}; the conversation goes on unrecorded"

@@ -149,12 +149,12 @@ class _ScriptWriter:
             life.died = record.note or "it died"
         message = _message_of(record)
         if record.method == "initialize":
-            if step.part == "asked":
+            if step.role == "asked":
                 life.initialize = message.params
-            elif step.part in ("answered", "given_up"):
+            elif step.role in ("answered", "given_up"):
                 life.manifest = _ending(record, message)
         elif record.method not in _OUR_OWN:
-            self._write(life, step.part, step.label, record, message, step.request)
+            self._write(life, step.role, step.label, record, message, step.request)
 
     def _write(
         self,

@@ -15,7 +15,7 @@ from sliphook.quoting import quote
 from sliphook.trace.render import count, duration, size
 
 if TYPE_CHECKING:
-    from sliphook.trace.views.summary import PluginSummary, Row, TraceSummary
+    from sliphook.trace.views.summary import MethodSummary, PluginSummary, TraceSummary
 
 __all__ = ["show_summary"]
 
@@ -93,7 +93,7 @@ def _life(plugin: PluginSummary) -> Text:
     return Text(", ").join(Text(words, style=style) for words, worth, style in said if worth)
 
 
-def _table(rows: Sequence[Row], longest_ms: float, *, bars: bool) -> Table:
+def _table(rows: Sequence[MethodSummary], longest_ms: float, *, bars: bool) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("  what", overflow="fold", min_width=25)
     for title, width in (("count", 6), ("p50", 7), ("p99", 7), ("max", 7)):
@@ -119,7 +119,7 @@ def _table(rows: Sequence[Row], longest_ms: float, *, bars: bool) -> Table:
     return table
 
 
-def _faults(row: Row) -> Text:
+def _faults(row: MethodSummary) -> Text:
     said = [
         (f"{row.timeouts:,} timed out", row.timeouts, "red"),
         (f"{row.failures:,} failed", row.failures, "red"),
@@ -128,7 +128,7 @@ def _faults(row: Row) -> Text:
     return Text(", ").join(Text(words, style=style) for words, number, style in said if number)
 
 
-def _bar(row: Row, longest_ms: float) -> Text:
+def _bar(row: MethodSummary, longest_ms: float) -> Text:
     if row.p50_ms is None or row.p99_ms is None or row.max_ms is None:
         return Text("")
     p50, p99, longest = (

@@ -14,8 +14,8 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook.trace.record import TraceRecord
 
-from .spans import Lane, Mark, Span, Story
-from .story import story_of
+from .span_builder import spans_of
+from .spans import Lane, Mark, Span, TraceSpans
 
 __all__ = ["to_perfetto"]
 
@@ -28,33 +28,33 @@ _NAME_CHARS: Final = 100
 
 def to_perfetto(records: Iterable[TraceRecord]) -> str:
     """The text of a `.json` file. Its zero is the first record."""
-    events = list(_Writer(story_of(records)).events())
+    events = list(_Writer(spans_of(records)).events())
     return msgspec.json.encode({"traceEvents": events, "displayTimeUnit": "ms"}).decode()
 
 
 class _Writer:
-    def __init__(self, story: Story) -> None:
-        self._story = story
+    def __init__(self, trace: TraceSpans) -> None:
+        self._trace = trace
 
     def events(self) -> Iterator[dict[str, Any]]:
-        story = self._story
+        trace = self._trace
         yield from _named(_AGENT, "agent")
         thread = 0
         for title, spans in (
-            ("sessions", story.sessions),
-            ("turns", story.turns),
-            ("model calls", story.models),
-            ("tools", story.tools),
+            ("sessions", trace.sessions),
+            ("turns", trace.turns),
+            ("model calls", trace.models),
+            ("tools", trace.tools),
         ):
             for row in _rows(spans):
                 thread += 1
                 yield _thread(_AGENT, thread, title)
                 yield from (self._slice(_AGENT, thread, span) for span in row)
-        for one in story.interrupts:
+        for one in trace.interrupts:
             yield self._instant(
                 _AGENT, 1, f"interrupt: {quote(one.reason, _NAME_CHARS)}", one.at_s, scope="g"
             )
-        for number, lane in enumerate(story.lanes, _AGENT + 1):
+        for number, lane in enumerate(trace.lanes, _AGENT + 1):
             yield from self._plugin(number, lane)
 
     def _plugin(self, number: int, lane: Lane) -> Iterator[dict[str, Any]]:
@@ -131,7 +131,7 @@ class _Writer:
         }
 
     def _us(self, at_s: float) -> float:
-        return round((at_s - self._story.began_s) * 1e6, 3)
+        return round((at_s - self._trace.began_s) * 1e6, 3)
 
 
 def _named(number: int, name: str) -> Iterator[dict[str, Any]]:

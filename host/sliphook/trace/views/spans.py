@@ -11,7 +11,17 @@ import msgspec
 
 from sliphook.trace.record import TraceRecord
 
-__all__ = ["Interrupt", "Lane", "Mark", "MarkKind", "Process", "Span", "SpanKind", "State", "Story"]
+__all__ = [
+    "Interrupt",
+    "Lane",
+    "Mark",
+    "MarkKind",
+    "ProcessSpan",
+    "Span",
+    "SpanKind",
+    "State",
+    "TraceSpans",
+]
 
 State = Literal["good", "deny", "ask", "failed", "cancelled", "open"]
 """How something ended, as far as its colour goes; `open` where the trace does not tell."""
@@ -62,7 +72,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     record: TraceRecord
 
 
-class Process(msgspec.Struct, kw_only=True):
+class ProcessSpan(msgspec.Struct, kw_only=True):
     """One process of a plugin.
 
     Attributes:
@@ -94,12 +104,12 @@ class Lane(msgspec.Struct, kw_only=True):
     """One plugin: its processes, what it was asked, and what happened to it."""
 
     name: str
-    processes: list[Process] = []
+    processes: list[ProcessSpan] = []
     spans: list[Span] = []
     marks: list[Mark] = []
 
 
-class Story(msgspec.Struct, kw_only=True):
+class TraceSpans(msgspec.Struct, kw_only=True):
     """A whole trace.
 
     Attributes:

@@ -10,15 +10,15 @@ from typing import Final
 
 import msgspec
 
-from sliphook.trace.exchanges import Exchanges, Names, Step, confirms_cancel, lost_of
+from sliphook.trace.exchanges import Exchanges, Names, RecordRole, confirms_cancel, lost_of
 from sliphook.trace.record import TraceRecord
 
-__all__ = ["PluginSummary", "Row", "Summary", "TraceSummary"]
+__all__ = ["MethodSummary", "PluginSummary", "Summary", "TraceSummary"]
 
 _NOT_A_FAILURE: Final = frozenset({"cancelled", "timed_out"})
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
+class MethodSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that one plugin was asked or told.
 
     Attributes:
@@ -66,7 +66,7 @@ class PluginSummary(msgspec.Struct, frozen=True, kw_only=True):
     late: int = 0
     refused: int = 0
     stderr_lines: int = 0
-    rows: Sequence[Row] = ()
+    rows: Sequence[MethodSummary] = ()
 
 
 class TraceSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,9 +108,9 @@ class _Tally:
         self.failures += other.failures
         self.bytes += other.bytes
 
-    def row(self, what: str) -> Row:
+    def row(self, what: str) -> MethodSummary:
         took = sorted(self.took_ms)
-        return Row(
+        return MethodSummary(
             what=what,
             count=self.count,
             p50_ms=_percentile(took, 50),
@@ -149,14 +149,14 @@ class Summary:
         if record.turn_id is not None:
             self._turns.add(record.turn_id)
         self._names.take(record)
-        step = self._exchanges.take(record)
-        if step.part == "other":
+        entry = self._exchanges.take(record)
+        if entry.role == "other":
             if record.plugin:
                 self._count(record)
             elif record.kind == "lost":
                 self._lost += lost_of(record)
         else:
-            self._tally(step, record)
+            self._tally(entry, record)
 
     def result(self) -> TraceSummary:
         """What all of it came to."""
@@ -203,17 +203,17 @@ class Summary:
             self._rows.setdefault(plugin, {})
             self._counts[plugin, record.kind] += 1
 
-    def _tally(self, step: Step, record: TraceRecord) -> None:
-        tally = self._rows.setdefault(record.plugin, {}).setdefault(step.label, _Tally())
+    def _tally(self, entry: RecordRole, record: TraceRecord) -> None:
+        tally = self._rows.setdefault(record.plugin, {}).setdefault(entry.label, _Tally())
         tally.bytes += record.size or 0
-        if step.part in ("asked", "told", "called", "said"):
+        if entry.role in ("asked", "told", "called", "said"):
             tally.count += 1
-        elif step.part == "answered":
+        elif entry.role == "answered":
             if record.elapsed_ms is not None:
                 tally.took_ms.append(record.elapsed_ms)
             tally.failures += (record.verdict or "").startswith("error")
-        elif step.part == "given_up":
-            tally.count += step.request is None  # it was never written
+        elif entry.role == "given_up":
+            tally.count += entry.request is None  # it was never written
             tally.timeouts += record.verdict == "timed_out"
             tally.cancelled += record.verdict == "cancelled"
             tally.failures += record.verdict not in _NOT_A_FAILURE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sliphook.trace.record import TraceRecord
-from sliphook.trace.views.story import story_of
+from sliphook.trace.views.span_builder import spans_of
 
 from .page import page_of
 from .picture import picture_of
@@ -16,9 +16,9 @@ __all__ = ["draw_page", "draw_svg"]
 
 def draw_svg(records: Iterable[TraceRecord], title: str) -> str:
     """One SVG file of a trace, of a fixed width: what is too close to be told apart is drawn as one, with a count."""
-    return svg_of(picture_of(story_of(records), title))
+    return svg_of(picture_of(spans_of(records), title))
 
 
 def draw_page(records: Iterable[TraceRecord], title: str) -> str:
     """One HTML file of a trace, to zoom into; it needs no network, and runs no script but its own."""
-    return page_of(picture_of(story_of(records), title))
+    return page_of(picture_of(spans_of(records), title))

@@ -14,11 +14,11 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import count, duration, size
-from sliphook.trace.views.spans import Lane, Mark, Process, Span, Story
+from sliphook.trace.views.spans import Lane, Mark, ProcessSpan, Span, TraceSpans
 
 from .scale import Scale, scale_of
 
-__all__ = ["Band", "Flag", "Item", "Picture", "Row", "Track", "picture_of"]
+__all__ = ["Band", "Flag", "Picture", "Track", "TrackItem", "TrackRow", "picture_of"]
 
 _ROWS: Final = 8
 """So many requests at the same time have a row each; those beyond share the last one."""
@@ -31,7 +31,7 @@ _LONGEST_BODY: Final = 4_000
 _SHORTEST_BODY: Final = 160
 
 
-class Item(msgspec.Struct, frozen=True, array_like=True):
+class TrackItem(msgspec.Struct, frozen=True, array_like=True):
     """A bar, or where it begins and ends at the same place, a mark.
 
     Attributes:
@@ -50,11 +50,11 @@ class Item(msgspec.Struct, frozen=True, array_like=True):
     took_ms: float | None = None
 
 
-class Row(msgspec.Struct, frozen=True):
+class TrackRow(msgspec.Struct, frozen=True):
     """Items that do not overlap, in order; `shape` is `bars`, `marks` or `thin`."""
 
     shape: str
-    items: Sequence[Item]
+    items: Sequence[TrackItem]
 
 
 class Band(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Track(msgspec.Struct, frozen=True):
 
     name: str
     note: str
-    rows: Sequence[Row]
+    rows: Sequence[TrackRow]
     bands: Sequence[Band] = ()
 
 
@@ -109,38 +109,38 @@ class Picture(msgspec.Struct, frozen=True):
     flags: Sequence[Flag]
 
 
-def picture_of(story: Story, title: str) -> Picture:
+def picture_of(trace: TraceSpans, title: str) -> Picture:
     """The picture of a trace.
 
     Args:
-        story: What happened.
+        trace: What happened.
         title: The file's name.
     """
-    return _Painter(story, title).picture()
+    return _Painter(trace, title).picture()
 
 
 class _Painter:
-    def __init__(self, story: Story, title: str) -> None:
-        self._story = story
+    def __init__(self, trace: TraceSpans, title: str) -> None:
+        self._trace = trace
         self._title = title
-        self._scale = scale_of(self._busy(), self._ms(story.ended_s))
-        share = _ALL_BODIES // max(1, story.records)
+        self._scale = scale_of(self._busy(), self._ms(trace.ended_s))
+        share = _ALL_BODIES // max(1, trace.records)
         self._body_chars = min(_LONGEST_BODY, max(_SHORTEST_BODY, share))
 
     def picture(self) -> Picture:
-        story = self._story
-        tracks = [self._agent(), *(self._plugin(lane) for lane in story.lanes)]
+        trace = self._trace
+        tracks = [self._agent(), *(self._plugin(lane) for lane in trace.lanes)]
         return Picture(
             title=quote(self._title, _NOTE_CHARS),
             subtitle=self._subtitle(),
             scale=self._scale,
             tracks=[track for track in tracks if track.rows or track.bands],
             turns=list(
-                _together((self._x(turn.begin_s), self._x(turn.end_s)) for turn in story.turns)
+                _together((self._x(turn.begin_s), self._x(turn.end_s)) for turn in trace.turns)
             ),
             flags=[
                 Flag(self._x(one.at_s), f"interrupt: {quote(one.reason, _NAME_CHARS)}")
-                for one in story.interrupts
+                for one in trace.interrupts
             ],
         )
 
@@ -148,16 +148,16 @@ class _Painter:
     # ------------------------------------------------------------------------------------------------------
 
     def _ms(self, at_s: float) -> float:
-        return (at_s - self._story.began_s) * 1000
+        return (at_s - self._trace.began_s) * 1000
 
     def _x(self, at_s: float) -> float:
         return round(self._scale.shown(self._ms(at_s)), 4)
 
     def _busy(self) -> Iterable[tuple[float, float]]:
         """When something happens; a process that merely lives or a session that waits for its user is nothing."""
-        story = self._story
-        spans = [*story.turns, *story.models, *story.tools]
-        for lane in story.lanes:
+        trace = self._trace
+        spans = [*trace.turns, *trace.models, *trace.tools]
+        for lane in trace.lanes:
             spans += lane.spans
             for mark in lane.marks:
                 yield self._ms(mark.at_s), self._ms(mark.at_s)
@@ -173,14 +173,14 @@ class _Painter:
             )
 
     def _subtitle(self) -> str:
-        story = self._story
-        began = datetime.fromtimestamp(story.wall_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        trace = self._trace
+        began = datetime.fromtimestamp(trace.wall_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         words = [
             began,
-            duration(self._ms(story.ended_s)),
-            count(len(story.lanes), "plugin"),
-            count(len(story.turns), "turn"),
-            count(story.records, "record"),
+            duration(self._ms(trace.ended_s)),
+            count(len(trace.lanes), "plugin"),
+            count(len(trace.turns), "turn"),
+            count(trace.records, "record"),
         ]
         return " · ".join(words)
 
@@ -188,14 +188,14 @@ class _Painter:
     # ----------------------------------------------------------------------------------------------------
 
     def _agent(self) -> Track:
-        story = self._story
+        trace = self._trace
         rows = [
-            *self._rows(story.sessions, "thin"),
-            *self._rows(story.turns, "bars"),
-            *self._rows(story.models, "bars"),
-            *self._rows(story.tools, "bars"),
+            *self._rows(trace.sessions, "thin"),
+            *self._rows(trace.turns, "bars"),
+            *self._rows(trace.models, "bars"),
+            *self._rows(trace.tools, "bars"),
         ]
-        return Track("agent", count(len(story.turns), "turn"), rows)
+        return Track("agent", count(len(trace.turns), "turn"), rows)
 
     def _plugin(self, lane: Lane) -> Track:
         deaths = sum(process.died for process in lane.processes)
@@ -209,7 +209,7 @@ class _Painter:
             if process.died:
                 marks.append(self._death(process, lane.processes[index + 1 :][:1]))
         if marks:
-            rows.append(Row("marks", sorted(marks, key=lambda mark: mark.begin)))
+            rows.append(TrackRow("marks", sorted(marks, key=lambda mark: mark.begin)))
         return Track(
             quote(lane.name, _NAME_CHARS),
             ", ".join(words),
@@ -217,7 +217,7 @@ class _Painter:
             [self._band(process) for process in lane.processes],
         )
 
-    def _rows(self, spans: Sequence[Span], shape: str) -> Iterable[Row]:
+    def _rows(self, spans: Sequence[Span], shape: str) -> Iterable[TrackRow]:
         """As few rows as it takes for nothing to overlap."""
         rows: list[list[Span]] = []
         ends: list[float] = []
@@ -230,12 +230,12 @@ class _Painter:
             index = len(rows) - 1 if index is None else index
             rows[index].append(span)
             ends[index] = max(ends[index], span.end_s)
-        return [Row(shape, [self._bar(span) for span in row]) for row in rows]
+        return [TrackRow(shape, [self._bar(span) for span in row]) for row in rows]
 
     # -- items
     # -----------------------------------------------------------------------------------------------------
 
-    def _bar(self, span: Span) -> Item:
+    def _bar(self, span: Span) -> TrackItem:
         what = quote(span.what.removeprefix("hook/").removeprefix("tool/call "), _NAME_CHARS)
         label = (
             what
@@ -256,7 +256,7 @@ class _Painter:
             *self._messages(span.records),
         ]
         begin = self._x(span.begin_s)
-        return Item(
+        return TrackItem(
             begin,
             max(begin, self._x(span.end_s)),
             f"{span.kind} {span.state}",
@@ -265,7 +265,7 @@ class _Painter:
             round(span.took_ms, 4),
         )
 
-    def _mark(self, mark: Mark) -> Item:
+    def _mark(self, mark: Mark) -> TrackItem:
         at = self._x(mark.at_s)
         what = quote(
             "cancel" if mark.kind == "cancel" else mark.what.removeprefix("event/"), _NAME_CHARS
@@ -275,17 +275,17 @@ class _Painter:
             f"at {self._clock(mark.at_s)}",
             *self._messages([mark.record]),
         ]
-        return Item(at, at, mark.kind, what, lines)
+        return TrackItem(at, at, mark.kind, what, lines)
 
-    def _death(self, process: Process, following: Sequence[Process]) -> Item:
+    def _death(self, process: ProcessSpan, following: Sequence[ProcessSpan]) -> TrackItem:
         at = self._x(process.end_s)
         why = quote(process.why or "died", _NOTE_CHARS)
         lines = [f"it died: {why}", f"at {self._clock(process.end_s)}"]
         again = [one for one in following if one.again]
         lines += [f"started again at {self._clock(one.begin_s)}" for one in again]
-        return Item(at, at, "death", f"{why}; started again" if again else why, lines)
+        return TrackItem(at, at, "death", f"{why}; started again" if again else why, lines)
 
-    def _band(self, process: Process) -> Band:
+    def _band(self, process: ProcessSpan) -> Band:
         state = "died" if process.died else "lived" if process.ended else "open"
         why = quote(process.why or "", _NOTE_CHARS)
         lines = [f"a process, started at {self._clock(process.begin_s)}"]
@@ -314,7 +314,7 @@ class _Painter:
                 yield f"{arrows[record.direction]} {quote(record.body, self._body_chars)}{length}"
 
     def _clock(self, at_s: float) -> str:
-        return f"{at_s - self._story.began_s:.3f} s"
+        return f"{at_s - self._trace.began_s:.3f} s"
 
 
 def _together(stretches: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:

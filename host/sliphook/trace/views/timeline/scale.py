@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-__all__ = ["Scale", "Stretch", "Tick", "scale_of", "ticks"]
+__all__ = ["BusyStretch", "Scale", "Tick", "scale_of", "ticks"]
 
 _LEAST_GAP_MS: Final = 800.0
 """Shorter pauses are shown as long as they are."""
@@ -29,7 +29,7 @@ _ALL_CUTS_PART: Final = 0.25
 _STEPS: Final = (1.0, 2.0, 5.0)
 
 
-class Stretch(msgspec.Struct, frozen=True):
+class BusyStretch(msgspec.Struct, frozen=True):
     """A stretch of time that is shown at its true length: from `begin_ms` to `end_ms`, beginning at `shown_ms`."""
 
     begin_ms: float
@@ -47,7 +47,7 @@ class Tick(NamedTuple):
 class Scale(msgspec.Struct, frozen=True):
     """The whole axis, in milliseconds that are shown; between two stretches there is a pause."""
 
-    stretches: Sequence[Stretch]
+    stretches: Sequence[BusyStretch]
 
     @property
     def length_ms(self) -> float:
@@ -98,10 +98,10 @@ def scale_of(busy: Iterable[tuple[float, float]], length_ms: float) -> Scale:
             kept.append([begin, end])
     length = sum(end - begin for begin, end in kept)
     cut = max(length * min(_CUT_PART, _ALL_CUTS_PART / len(kept)), 1e-3)
-    stretches: list[Stretch] = []
+    stretches: list[BusyStretch] = []
     shown = 0.0
     for begin, end in kept:
-        stretches.append(Stretch(begin, end, shown))
+        stretches.append(BusyStretch(begin, end, shown))
         shown += end - begin + cut
     return Scale(stretches)
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from sliphook.trace.render import duration
 
-from .picture import Band, Item, Picture, Row, Track
+from .picture import Band, Picture, Track, TrackItem, TrackRow
 from .scale import ticks
 
 __all__ = ["LOOK", "svg_of"]
@@ -155,7 +155,7 @@ class _Drawing:
         )
         yield f"<title>{escape(chr(10).join(band.lines))}</title></g>\n"
 
-    def _row(self, row: Row, y: float) -> Iterator[str]:
+    def _row(self, row: TrackRow, y: float) -> Iterator[str]:
         drawn = list(self._merged(row.items))
         height = 6 if row.shape == "thin" else 15
         for index, one in enumerate(drawn):
@@ -168,9 +168,9 @@ class _Drawing:
             yield f"<title>{escape(one.title)}</title>"
             yield _label(one, y, room, inside=row.shape == "bars") + "</g>\n"
 
-    def _merged(self, items: Sequence[Item]) -> Iterator[Drawn]:
+    def _merged(self, items: Sequence[TrackItem]) -> Iterator[Drawn]:
         """What overlaps, and narrow ones that would touch, become one: however many there are, the eye can tell no more apart."""
-        near: list[Item] = []
+        near: list[TrackItem] = []
         drawn_to = ends = 0.0
         narrow = True
         for item in items:
@@ -187,7 +187,7 @@ class _Drawing:
         if near:
             yield self._one(near)
 
-    def _one(self, items: Sequence[Item]) -> Drawn:
+    def _one(self, items: Sequence[TrackItem]) -> Drawn:
         first = items[0]
         x = self._x(first.begin)
         width = max(_LEAST, (max(item.end for item in items) - first.begin) * self._per_ms)
@@ -235,7 +235,7 @@ _GRAVITY: Final = {
 }
 
 
-def _several(items: Sequence[Item]) -> Iterator[str]:
+def _several(items: Sequence[TrackItem]) -> Iterator[str]:
     counts: dict[str, int] = {}
     for item in items:
         counts[item.lines[0]] = counts.get(item.lines[0], 0) + 1

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from sliphook.trace.exchanges import Exchanges, Names, Params, Step, confirms_cancel, facts_of
+from sliphook.trace.exchanges import Exchanges, Names, Params, RecordRole, confirms_cancel, facts_of
 from sliphook.trace.record import TraceRecord
 
-from .spans import Interrupt, Lane, Mark, MarkKind, Process, Span, SpanKind, State, Story
+from .spans import Interrupt, Lane, Mark, MarkKind, ProcessSpan, Span, SpanKind, State, TraceSpans
 
-__all__ = ["story_of"]
+__all__ = ["spans_of"]
 
 _TURN_STATES: Final[dict[str, State]] = {
     "completed": "good",
@@ -23,54 +23,54 @@ _Key = TypeVar("_Key")
 _WRONG: Final = frozenset({"stray", "refused", "late"})
 
 
-def story_of(records: Iterable[TraceRecord]) -> Story:
+def spans_of(records: Iterable[TraceRecord]) -> TraceSpans:
     """What the records tell, all of them held in memory."""
-    teller = _Teller()
+    builder = _Builder()
     for record in records:
-        teller.take(record)
-    return teller.story()
+        builder.take(record)
+    return builder.result()
 
 
-class _Teller:
+class _Builder:
     def __init__(self) -> None:
-        self._story = Story()
+        self._trace = TraceSpans()
         self._exchanges = Exchanges()
         self._names = Names()
-        self._agent = _Agent(self._story)
+        self._agent = _Agent(self._trace)
         self._lanes: dict[str, Lane] = {}
         self._open: dict[int, Span] = {}  # by the identity of the request's record
         self._states: dict[str, str] = {}
 
     def take(self, record: TraceRecord) -> None:
-        story = self._story
-        if not story.records:
-            story.began_s = story.ended_s = record.mono_s
-            story.wall_s = record.wall_s
-        story.records += 1
-        story.began_s = min(story.began_s, record.mono_s)
-        story.ended_s = max(story.ended_s, record.mono_s)
+        trace = self._trace
+        if not trace.records:
+            trace.began_s = trace.ended_s = record.mono_s
+            trace.wall_s = record.wall_s
+        trace.records += 1
+        trace.began_s = min(trace.began_s, record.mono_s)
+        trace.ended_s = max(trace.ended_s, record.mono_s)
         self._names.take(record)
         self._agent.take(record)
-        step = self._exchanges.take(record)
+        entry = self._exchanges.take(record)
         if not record.plugin:
             return
         lane = self._lanes.get(record.plugin)
         if lane is None:
             lane = self._lanes[record.plugin] = Lane(name=record.plugin)
-        if step.part == "other":
+        if entry.role == "other":
             self._happened(lane, record)
         else:
-            self._said(lane, step, record)
+            self._said(lane, entry, record)
 
-    def story(self) -> Story:
-        story = self._story
+    def result(self) -> TraceSpans:
+        trace = self._trace
         for lane in self._lanes.values():
             for span in lane.spans:
                 if span.state == "open":
-                    span.end_s = story.ended_s
+                    span.end_s = trace.ended_s
             for process in lane.processes:
                 if not process.ended:
-                    process.end_s = story.ended_s
+                    process.end_s = trace.ended_s
         self._agent.close()
         merged: dict[str, Lane] = {}
         for lane in self._lanes.values():
@@ -82,8 +82,8 @@ class _Teller:
         for lane in merged.values():
             lane.spans.sort(key=lambda span: span.begin_s)
             lane.marks.sort(key=lambda mark: mark.at_s)
-        story.lanes = list(merged.values())
-        return story
+        trace.lanes = list(merged.values())
+        return trace
 
     def _happened(self, lane: Lane, record: TraceRecord) -> None:
         at_s = record.mono_s
@@ -111,9 +111,11 @@ class _Teller:
         self._states[record.plugin] = now
         at_s = record.mono_s
         if now == "starting":
-            lane.processes.append(Process(begin_s=at_s, end_s=at_s, again=before == "restarting"))
+            lane.processes.append(
+                ProcessSpan(begin_s=at_s, end_s=at_s, again=before == "restarting")
+            )
             return
-        # a plugin that has said its own name goes on in a lane that knows nothing of its beginning
+        # a plugin that has said its own name goes on in another lane, without the beginning
         process = lane.processes[-1] if lane.processes else self._latest_start()
         if process is None:
             return
@@ -124,7 +126,7 @@ class _Teller:
             process.end_s, process.ended = at_s, True
             process.why = record.note or process.why
 
-    def _latest_start(self) -> Process | None:
+    def _latest_start(self) -> ProcessSpan | None:
         starting = [
             process
             for lane in self._lanes.values()
@@ -133,33 +135,33 @@ class _Teller:
         ]
         return starting[-1] if len(starting) == 1 else None
 
-    def _said(self, lane: Lane, step: Step, record: TraceRecord) -> None:
-        match step.part:
+    def _said(self, lane: Lane, entry: RecordRole, record: TraceRecord) -> None:
+        match entry.role:
             case "asked":
-                self._begin(lane, step.label, _kind_of(record.method or ""), record)
+                self._begin(lane, entry.label, _kind_of(record.method or ""), record)
             case "called":
-                self._begin(lane, step.label, "call", record)
+                self._begin(lane, entry.label, "call", record)
             case "answered":
                 state, verdict = _answer(record)
-                self._end(lane, step, record, state, verdict)
+                self._end(lane, entry, record, state, verdict)
             case "given_up":
                 self._end(
                     lane,
-                    step,
+                    entry,
                     record,
                     "cancelled" if record.verdict == "cancelled" else "failed",
                     record.verdict,
                 )
             case "returned":
-                self._end(lane, step, record, "good", None)
+                self._end(lane, entry, record, "good", None)
             case "told":
                 kind: MarkKind = "cancel" if record.method == "$/cancelRequest" else "event"
                 lane.marks.append(
-                    Mark(kind=kind, what=step.label, at_s=record.mono_s, record=record)
+                    Mark(kind=kind, what=entry.label, at_s=record.mono_s, record=record)
                 )
             case _:
                 lane.marks.append(
-                    Mark(kind="said", what=step.label, at_s=record.mono_s, record=record)
+                    Mark(kind="said", what=entry.label, at_s=record.mono_s, record=record)
                 )
 
     def _begin(self, lane: Lane, what: str, kind: SpanKind, record: TraceRecord) -> None:
@@ -170,14 +172,14 @@ class _Teller:
         lane.spans.append(span)
 
     def _end(
-        self, lane: Lane, step: Step, record: TraceRecord, state: State, verdict: str | None
+        self, lane: Lane, entry: RecordRole, record: TraceRecord, state: State, verdict: str | None
     ) -> None:
-        span = self._open.pop(id(step.request), None)
+        span = self._open.pop(id(entry.request), None)
         if span is None:  # it was never written, or the trace begins in the middle of it
             begin_s = record.mono_s - (record.elapsed_ms or 0.0) / 1000
             span = Span(
                 kind=_kind_of(record.method or ""),
-                what=step.label,
+                what=entry.label,
                 begin_s=begin_s,
                 end_s=record.mono_s,
                 records=[],
@@ -204,8 +206,8 @@ def _kind_of(method: str) -> SpanKind:
 class _Agent:
     """What the agent did, read from what the plugins were asked and told of it."""
 
-    def __init__(self, story: Story) -> None:
-        self._story = story
+    def __init__(self, trace: TraceSpans) -> None:
+        self._trace = trace
         self._sessions: dict[str, Span] = {}
         self._turns: dict[str, Span] = {}
         self._models: dict[tuple[str, int], Span] = {}
@@ -219,7 +221,7 @@ class _Agent:
             session = _known(
                 self._sessions,
                 record.session_id,
-                self._story.sessions,
+                self._trace.sessions,
                 "session",
                 "session",
                 record,
@@ -230,7 +232,7 @@ class _Agent:
             turn = _known(
                 self._turns,
                 record.turn_id,
-                self._story.turns,
+                self._trace.turns,
                 "turn",
                 f"turn {len(self._turns) + 1}",
                 record,
@@ -244,18 +246,18 @@ class _Agent:
             self._note(name, facts_of(record).params, record)
 
     def close(self) -> None:
-        for spans in (self._story.models, self._story.tools):
+        for spans in (self._trace.models, self._trace.tools):
             for span in spans:
                 turn = self._turns.get(span.records[0].turn_id or "")
                 if (
                     span.state == "open"
                 ):  # the trace does not tell of its end; it did not outlive its turn
                     span.end_s = (
-                        self._story.ended_s if turn is None else max(span.begin_s, turn.end_s)
+                        self._trace.ended_s if turn is None else max(span.begin_s, turn.end_s)
                     )
 
     def _note(self, name: str, params: Params, record: TraceRecord) -> None:
-        turn_id, story = record.turn_id or "", self._story
+        turn_id, trace = record.turn_id or "", self._trace
         call = turn_id, params.call_index or 0
         match name:
             case "session_start" if record.session_id in self._sessions:
@@ -271,14 +273,14 @@ class _Agent:
                 )
             case "agent_loop_stopped" if turn_id not in self._interrupted:
                 self._interrupted.add(turn_id)
-                story.interrupts.append(
+                trace.interrupts.append(
                     Interrupt(
                         at_s=record.mono_s,
                         reason=params.invalidation_reason or params.reason or "interrupt",
                     )
                 )
             case "pre_llm_call":
-                _known(self._models, call, story.models, "model", params.model or "model", record)
+                _known(self._models, call, trace.models, "model", params.model or "model", record)
             case "post_llm_call" | "llm_call_failed" if call in self._models:
                 if name == "post_llm_call":
                     _finish(self._models[call], record, "good", params.finish_reason)
@@ -288,7 +290,7 @@ class _Agent:
                 _known(
                     self._tools,
                     params.call_id,
-                    story.tools,
+                    trace.tools,
                     "tool",
                     params.tool_name or "tool",
                     record,
