@@ -72,7 +72,7 @@ def test_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
 def test_no_path_at_all(tmp_path: Path, name: str) -> None:
     assert str(why_not_startable(tmp_path / name)).endswith(
-        "is no path: it contains what no path can contain"
+        "is not a valid path: it has a character that no path can have"
     )
 
 
@@ -108,18 +108,18 @@ def test_empty(tmp_path: Path) -> None:
         (b"#!   \nx", "has an empty #! line"),
         (
             b"#!/no/such/python3 -u\n",
-            "wants the interpreter /no/such/python3, which does not exist",
+            "needs the interpreter /no/such/python3, which does not exist",
         ),
-        (b"#!/etc/passwd\n", "wants the interpreter /etc/passwd, which is not executable"),
+        (b"#!/etc/passwd\n", "needs the interpreter /etc/passwd, which is not executable"),
         (
             b"#!/usr/bin/env no-such-python\n",
-            "wants the interpreter no-such-python, which is not on PATH",
+            "needs the interpreter no-such-python, which is not on PATH",
         ),
         (
             b"#!/usr/bin/env -S no-such-python -u\n",
-            "wants the interpreter no-such-python, which is not on PATH",
+            "needs the interpreter no-such-python, which is not on PATH",
         ),
-        (b"#!/no/\x1b[2J\n", "wants the interpreter /no/\\x1b[2J, which does not exist"),
+        (b"#!/no/\x1b[2J\n", "needs the interpreter /no/\\x1b[2J, which does not exist"),
     ],
 )
 def test_scripts(tmp_path: Path, content: bytes, why: str) -> None:
@@ -129,7 +129,7 @@ def test_scripts(tmp_path: Path, content: bytes, why: str) -> None:
 
 def test_windows_line_ends_are_named_and_how_to_be_rid_of_them(tmp_path: Path) -> None:
     why = str(why_not_startable(program(tmp_path, b"#!/bin/sh\r\nexit 0\r\n")))
-    assert "has Windows line ends (CRLF) in its #! line; convert it to LF" in why
+    assert "has Windows line endings (CRLF) in its #! line; convert it to LF" in why
     assert "sed -i 's/\\r$//'" in why
 
 
@@ -184,7 +184,7 @@ def test_a_format_that_nobody_knows(tmp_path: Path) -> None:
     path = program(tmp_path, b"\0\1\2\3 something")
     assert (
         explain_spawn_error(path, spawn_error(path, tmp_path))
-        == f"{path} is no program that this system can run"
+        == f"{path} is not a program that this system can run"
     )
 
 

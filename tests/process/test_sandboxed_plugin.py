@@ -120,5 +120,5 @@ async def test_without_a_sandbox_it_is_not_started(
             (status,) = host.plugins
     assert status.state == "refused"
     assert status.why is not None
-    assert status.why.startswith("it is to run in a sandbox: a sandbox needs ")
+    assert status.why.startswith("it must run in a sandbox: a sandbox needs ")
     assert not (tmp_path / "data" / "caged" / "started").exists()

@@ -135,7 +135,8 @@ async def test_a_file_that_is_swapped_between_the_look_and_the_start(
         async with PluginHost([approved(path)]) as host:
             assert host.plugins[0].state == "refused"
             assert host.plugins[0].why == (
-                f"its file {path} was changed while it was started; what runs may not be what was approved; "
+                f"its file {path} was changed while it was started;"
+                " the running program may not be the approved one; "
                 "if that is right, run: sliphook trust guard"
             )
             assert host.plugins[0].pid is None

@@ -1,7 +1,8 @@
-"""One child process: watched without being reaped, signalled as a group, reaped last.
+"""One child process: waited for without reaping it, signalled as a group, and reaped last.
 
-The order matters. While a dead leader is not reaped, its process id and thus its group's id cannot
-be given to a stranger, so the group can be signalled safely; after reaping no signal is ever sent.
+The order matters. As long as a dead leader is not reaped, the system gives its process id, which is
+also the id of its group, to no other process. So until then the group can be signalled safely.
+After reaping, no signal is sent.
 """
 
 from __future__ import annotations
@@ -26,23 +27,26 @@ from .reaper import OrphanReaper
 from .sandbox import status_of
 
 POLL_S = 0.05
-"""How often a process is looked at that cannot be waited for."""
+"""The interval of looking at a process for which no pidfd can be opened."""
 
 CHANGED_MEANWHILE = (
-    "its file {path} was changed while it was started; what runs may not be what was approved"
+    "its file {path} was changed while it was started;"
+    " the running program may not be the approved one"
 )
 
+# without pidfds each living process occupies a thread: no limit, and none of the agent's threads
 _waits = trio.CapacityLimiter(math.inf)
 
 
 class Process(Protocol):
-    """What the host needs of a running plugin: a child process, or in tests something that behaves like one.
+    """What the host needs of a running plugin: a child process, or a fake one in tests.
 
     Attributes:
-        pid: of the process and its group.
-        stdin, stdout, stderr: our ends, taken by `pipes.take`; whoever takes one closes it.
-        why_changed: tells what became of the approved file since it was looked at, in a line, or
-            None. Waits for the disk, so it is called in a thread. None where no file was approved.
+        pid: the id of the process and of its group.
+        stdin, stdout, stderr: our ends of the pipes, from `descriptors.take`. The code that uses
+            one closes it with `descriptors.close`.
+        why_changed: returns a line if the approved file has changed since it was hashed, or None.
+            It waits for the disk, so call it in a thread. None if no file was approved.
     """
 
     pid: int
@@ -52,22 +56,32 @@ class Process(Protocol):
     why_changed: Callable[[], str | None] | None
 
     async def exited(self) -> None:
-        """Wait until it has ended."""
+        """Wait until the process has ended; this does not reap it."""
         ...
 
     def signal_group(self, number: int) -> None:
-        """Signal the whole group; does nothing once it has been reaped."""
+        """Send a signal to the whole group; does nothing after `reap` has returned a status."""
         ...
 
     def reap(self) -> int | None:
-        """Collect one that has ended and kill the rest of its group; None: it still lives."""
+        """Reap a process that has ended and kill the rest of its group; None if it still lives."""
         ...
 
 
 class ChildProcess:
-    """A living or dead child.
+    """A child process, living or dead (see `Process`).
 
-    `stdin`, `stdout` and `stderr` are our ends, non-blocking; whoever takes one closes it.
+    Args:
+        popen: the process, started with three pipes as the leader of its own session.
+        reaper: is told when the group has ended.
+        sandboxed: the process is bubblewrap, which reports the plugin's status in its own way.
+        approved: the approved file and its seal, or None.
+
+    Attributes:
+        returncode: the exit status as `subprocess` gives it; None until the process is reaped.
+
+    Raises:
+        OSError: no descriptors are left; the process is unchanged.
     """
 
     def __init__(
@@ -89,7 +103,7 @@ class ChildProcess:
         )
         self.pid = popen.pid
         self.returncode: int | None = None
-        # duplicates: Popen's own file objects would close them again when they are collected
+        # duplicates: Popen's file objects close their own descriptors when they are collected
         taken: list[int] = []
         try:
             for pipe in (popen.stdin, popen.stdout, popen.stderr):
@@ -102,27 +116,29 @@ class ChildProcess:
         self.stdin, self.stdout, self.stderr = taken
 
     async def exited(self) -> None:
-        """Wait until the process has ended; it is not reaped by this."""
+        """Wait until the process has ended; this does not reap it."""
         if self.returncode is not None:
             return
         if hasattr(os, "pidfd_open"):
+            # a pidfd becomes readable when the process ends, so that no thread has to wait for it
             try:
                 descriptor = os.pidfd_open(self.pid)
             except ProcessLookupError:
                 return
             except OSError:
-                # no descriptors left: that must not keep anybody from noticing a death
+                # no descriptors are left: poll, for the end must be noticed all the same
                 while not self._has_ended():  # noqa: ASYNC110
                     await trio.sleep(POLL_S)
                 return
             try:
                 await trio.lowlevel.wait_readable(descriptor)
             finally:
-                trio.lowlevel.notify_closing(descriptor)
+                trio.lowlevel.notify_closing(descriptor)  # trio's rule before a close
                 os.close(descriptor)
         else:
+            # WNOWAIT leaves the process unreaped, so that its id stays its own
             wait = partial(os.waitid, os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-            with suppress(ChildProcessError):  # reaped meanwhile
+            with suppress(ChildProcessError):  # it has been reaped meanwhile
                 await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
 
     def _has_ended(self) -> bool:
@@ -132,20 +148,23 @@ class ChildProcess:
         )
 
     def signal_group(self, number: int) -> None:
-        """Signal the whole group; does nothing once the leader has been reaped."""
+        """Send a signal to the whole group; does nothing after the leader has been reaped."""
         if self.returncode is None:
-            # nobody may be left; macOS says EPERM where only the unreaped leader remains
+            # the group may have ended; macOS says EPERM if only the unreaped leader is left
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     def reap(self) -> int | None:
-        """Collect a process that has ended; its group is killed first, as nothing can be sent afterwards. None: it still lives."""
+        """Reap a process that has ended, and return its status; None if it still lives.
+
+        The rest of its group is killed first: after reaping, no signal can be sent safely.
+        """
         if self.returncode is None:
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             if ended is None:
                 return None
             self.signal_group(signal.SIGKILL)
-            self._reaper.remove(self.pid)
+            self._reaper.remove(self.pid)  # before `wait`: after it the id may be another's
             returncode = self._popen.wait()
             self.returncode = status_of(returncode) if self._sandboxed else returncode
         return self.returncode
@@ -156,7 +175,7 @@ def _why_changed(path: Path, seal: Seal) -> str | None:
 
 
 def describe_exit(returncode: int) -> str:
-    """`exited with status 3`, `was killed by SIGSEGV`."""
+    """The end of a process in words: `exited with status 3`, `was killed by SIGSEGV`."""
     if returncode >= 0:
         return f"exited with status {returncode}"
     try:

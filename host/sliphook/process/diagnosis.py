@@ -1,4 +1,4 @@
-"""Why a program cannot be started, in words: looked at before the spawn and asked again when it fails."""
+"""Says why a program cannot be started: by checks before the spawn, and from the spawn's error."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
 
 
 def why_not_startable(path: Path) -> str | None:
-    """What stands in the way of executing `path`: one line that says what to do, or None.
+    """One line that says why `path` cannot be executed and what to do, or None.
 
-    Reads at most a few bytes of the file.
+    Reads only the first bytes of the file.
     """
     shown = quote(str(path))
     try:
         info = path.stat()
     except ValueError:
-        return f"{shown} is no path: it contains what no path can contain"
+        return f"{shown} is not a valid path: it has a character that no path can have"
     except FileNotFoundError:
         if path.is_symlink():
             return f"{shown} is a symbolic link to {quote(os.readlink(path))}, which does not exist"
@@ -54,10 +54,10 @@ def why_not_startable(path: Path) -> str | None:
         with path.open("rb") as file:
             head = file.read(_SHEBANG_BYTES)
     except PermissionError:
-        return None  # execute-only programs are legal; only the spawn can tell
+        return None  # a program may be executable and not readable: only the spawn can tell
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
-            return None  # the spawn will say so
+            return None  # not the file's fault; the spawn fails for the same reason and says so
         return f"{shown} cannot be read: {error.strerror}"
     return _why_not_head(shown, head)
 
@@ -66,32 +66,41 @@ def _why_not_head(shown: str, head: bytes) -> str | None:
     if head.startswith(b"#!"):
         return _why_not_script(shown, head)
     if b"\0" in head or head.startswith((b"\x7fELF", *_MACH_O)):
-        return None  # a binary: only the kernel knows which it runs, an emulator may be installed
-    return f"{shown} has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3"
+        return None  # a binary: only the kernel knows whether it can run it, perhaps by an emulator
+    return (
+        f"{shown} has no #! line, so the system cannot tell how to run it;"
+        " begin it with, for example, #!/usr/bin/env python3"
+    )
 
 
 def _why_not_script(shown: str, head: bytes) -> str | None:
     line = head[2:].split(b"\n", 1)[0]
     if line.endswith(b"\r"):
-        return f"{shown} has Windows line ends (CRLF) in its #! line; convert it to LF, for example with: sed -i 's/\\r$//' {shown}"
+        return (
+            f"{shown} has Windows line endings (CRLF) in its #! line;"
+            f" convert it to LF, for example with: sed -i 's/\\r$//' {shown}"
+        )
     words = line.decode("utf-8", "replace").split()
     if not words:
         return f"{shown} has an empty #! line"
     interpreter = words[0]
     if not os.path.exists(interpreter):
-        return f"{shown} wants the interpreter {quote(interpreter)}, which does not exist"
+        return f"{shown} needs the interpreter {quote(interpreter)}, which does not exist"
     if not os.access(interpreter, os.X_OK):
-        return f"{shown} wants the interpreter {quote(interpreter)}, which is not executable"
+        return f"{shown} needs the interpreter {quote(interpreter)}, which is not executable"
     if os.path.basename(interpreter) == "env":
         wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "")
-        # behind any other option cannot be told what is its argument
+        # after any option but -S it is unclear which word is the program
         if wanted and not wanted.startswith("-") and shutil.which(wanted) is None:
-            return f"{shown} wants the interpreter {quote(wanted)}, which is not on PATH"
+            return f"{shown} needs the interpreter {quote(wanted)}, which is not on PATH"
     return None
 
 
 def interpreter_of(path: Path) -> str | None:
-    """The program that runs a script, looked up on PATH where its `#!` line goes by `env`; None: it is no script, or not to be told."""
+    """The program that runs the script `path`, or None if it is no script or that is unclear.
+
+    If the `#!` line uses `env`, the program is looked up on PATH.
+    """
     try:
         with path.open("rb") as file:
             line = file.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
@@ -105,19 +114,25 @@ def interpreter_of(path: Path) -> str | None:
 
 
 def advice_for(last_words: str) -> str | None:
-    """What to do about a program that died at its start with these words, where that is known."""
+    """What to do about a program that ended with this last line on stderr, or None."""
     if "No module named 'sliphook_sdk'" in last_words:
-        return "the Python that its #! line finds has no sliphook-sdk; install it there, or activate the environment that has it"
+        return (
+            "the Python that its #! line finds has no sliphook-sdk;"
+            " install it there, or activate the environment that has it"
+        )
     return None
 
 
 def explain_spawn_error(path: Path, error: OSError) -> str:
-    """One line for an error of the spawn itself, after `why_not_startable` found nothing."""
+    """One line for an error of the spawn itself, if `why_not_startable` has found nothing."""
     shown = quote(str(path))
+    # Popen names the folder if it could not change to it
     if error.filename is not None and str(error.filename) != str(path.absolute()):
-        return f"{shown} cannot be started in the folder {quote(str(error.filename))}: {error.strerror}"
+        folder = quote(str(error.filename))
+        return f"{shown} cannot be started in the folder {folder}: {error.strerror}"
     if error.errno == errno.ENOEXEC:
-        return _built_for_another(shown, path) or f"{shown} is no program that this system can run"
+        other = _built_for_another(shown, path)
+        return other or f"{shown} is not a program that this system can run"
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"{shown} cannot be started: the agent has no file descriptors left"
     if error.errno in (errno.EAGAIN, errno.ENOMEM):
@@ -128,6 +143,7 @@ def explain_spawn_error(path: Path, error: OSError) -> str:
 
 
 def _built_for_another(shown: str, path: Path) -> str | None:
+    """Say for which machine or system a binary is built, or None if that is unknown."""
     try:
         with path.open("rb") as file:
             head = file.read(_SHEBANG_BYTES)
@@ -137,7 +153,10 @@ def _built_for_another(shown: str, path: Path) -> str | None:
         number = int.from_bytes(head[18:20], "little" if head[5:6] == b"\x01" else "big")
         machine = _ELF_MACHINES.get(number, "another machine")
         if machine == platform.machine():
-            return f"{shown} is built for this machine and all the same no program that this system can run; it may be cut or damaged"
+            return (
+                f"{shown} is built for this machine, but this system cannot run it;"
+                " the file may be incomplete or damaged"
+            )
         return f"{shown} is built for {machine}, this machine is {platform.machine()}"
     if head.startswith(_MACH_O) and platform.system() != "Darwin":
         return f"{shown} is built for macOS, this machine runs {platform.system()}"

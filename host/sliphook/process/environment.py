@@ -20,12 +20,19 @@ ALLOWED_ENVIRONMENT: Final = (
     "SHELL",
 )
 _NEVER_GRANTED: Final = ("LD_", "DYLD_", "PYTHONPATH", "NODE_OPTIONS")
+"""Beginnings of names. Such variables change which code runs in the plugin, whatever its file."""
 _ADDED: Final = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
+"""For plugins in Python: a buffered stderr would lose the last lines of a plugin that is killed."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a plugin: an allow-list of the agent's, what the user granted, and UTF-8 without buffering for Python."""
+    """The whole environment of a plugin.
+
+    Args:
+        environ: the agent's environment, of which an allow-list is passed on.
+        granted: the variables that the user has granted the plugin.
+    """
     kept = {name: value for name, value in environ.items() if is_given_to_all(name)}
     kept.update(
         {name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)}
@@ -34,12 +41,12 @@ def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -
 
 
 def is_given_to_all(name: str) -> bool:
-    """Every plugin gets the variable, granted or not."""
+    """True if every plugin gets the variable without a grant."""
     return name in ALLOWED_ENVIRONMENT or name.startswith("LC_")
 
 
 def why_not_granted(name: str) -> str | None:
-    """Why no plugin can be given the variable, in a line, or None."""
+    """One line that says why no plugin can be given the variable, or None."""
     if not _NAME.fullmatch(name):
         return f"'{quote(name, 40)}' is no name of an environment variable"
     if name.startswith(_NEVER_GRANTED):

@@ -1,4 +1,4 @@
-"""Sees to it that no plugin outlives a host that is killed: the host's side of `keeper_main`."""
+"""Ends the plugins of a host that is killed: the host's side of `reaper_main`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pathlib import Path
 
 _log = logging.getLogger(__name__)
 CLOSE_S = 1.0
-"""How long the reaper may take to end when there is nothing to keep; it takes a millisecond."""
+"""How long the reaper may take to end when no group is left; usually it takes a millisecond."""
 SCRIPT = Path(__file__).with_name("reaper_main.py")
-"""Run by a Python without site packages."""
+"""The program of the reaper's process."""
 
 
 class OrphanReaper:
-    """One small process beside a host.
+    """One small process beside a host, which kills the plugins' process groups if the host dies.
 
-    It is told which process groups live, and acts only when the host is dead.
+    It is told which groups live, and acts only after the host's death. If it cannot be started or
+    is killed, plugins work all the same: only `kill -9` of the host may then leave some running.
 
-    Without it (it cannot be started, or was killed) plugins work all the same; only `kill -9` of
-    the host may then leave some behind. Used from several threads.
+    Its methods may be called in any thread.
     """
 
     def __init__(self) -> None:
@@ -32,9 +32,11 @@ class OrphanReaper:
         self._pipe = -1
 
     def start(self) -> None:
-        """Start the process. Takes some milliseconds; a failure is logged and nothing else."""
+        """Start the process, in some milliseconds; a failure is only logged."""
         with self._lock:
             try:
+                # without site packages it starts faster; in its own session, a signal of the
+                # terminal does not reach it; in `/` it keeps no folder in use
                 self._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", str(SCRIPT)],
                     stdin=subprocess.PIPE,
@@ -49,21 +51,25 @@ class OrphanReaper:
                 )
                 return
             assert self._process.stdin is not None
+            # a duplicate: Popen's file object closes its own when it is garbage-collected
             self._pipe = os.dup(self._process.stdin.fileno())
             self._process.stdin.close()
-            os.set_blocking(self._pipe, False)
+            os.set_blocking(self._pipe, False)  # a stopped reaper must not stop the host
             _open_pipes.add(self)
 
     def add(self, group: int) -> None:
-        """A process group lives."""
+        """Tell it that a process group lives."""
         self._tell(b"+%d\n" % group)
 
     def remove(self, group: int) -> None:
-        """The group is dead; to be called before its leader is reaped, as its id may be another's afterwards."""
+        """Tell it that the group has ended.
+
+        Call this before the leader is reaped: afterwards the id may belong to another process.
+        """
         self._tell(b"-%d\n" % group)
 
     def close(self) -> None:
-        """The host ends in good order: nothing is left to keep."""
+        """End the process because the host ends in order, so that no group is left."""
         with self._lock:
             self._drop_pipe()
             if self._process is not None:
@@ -90,8 +96,8 @@ class OrphanReaper:
             self._pipe = -1
 
     def forget_in_child(self) -> None:
-        """In a forked child of the agent: our end would keep the pipe open after the agent's death."""
-        self._lock = threading.Lock()
+        """Close our end of the pipe in a forked child: it would hide the agent's death."""
+        self._lock = threading.Lock()  # at the fork, another thread may have held the old one
         self._drop_pipe()
 
 

@@ -1,9 +1,9 @@
-"""The reaper: a process that outlives the host by two seconds at most, and takes the plugins with it.
+"""The reaper's process: within two seconds after the host's death it kills the plugins, and ends.
 
-Run as a script, with nothing but the standard library. It reads lines from its standard input:
-`+ID` for a process group that lives, `-ID` for one that does not any more. When the pipe breaks, or
-its parent is another one, the host is dead: the groups have a moment to end by themselves, as their
-own pipes have broken too; what is left is killed.
+It is run as a script and uses the standard library alone. It reads lines from its standard input:
+`+ID` if a process group lives, `-ID` if it has ended. If the pipe breaks, or the parent process is
+another one, the host is dead. Then the groups get a moment to end by themselves, because their own
+pipes have broken too. The groups that are left are killed.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import sys
 import time
 
 LOOK_S = 0.5
+"""The interval of looking at the parent: a forked child of the agent may keep the pipe open."""
 GRACE_S = 1.0
-"""Together with `LOOK_S` under the two seconds that are promised."""
+"""Together with `LOOK_S` less than the two seconds that are promised."""
 
 
-def keep() -> None:
-    """Wait for the host's end, then see to it that nothing is left.
-
-    Ends at once where nothing is to be kept.
-    """
+def main() -> None:
+    """Wait for the host's death, then kill the groups that do not end by themselves."""
+    # what ends the agent may be sent to all its processes; this one has to outlive it
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)
     groups = _watch(os.getppid())
@@ -38,7 +37,7 @@ def keep() -> None:
 
 
 def _watch(parent: int) -> set[int]:
-    """Read until the host is dead; returns the groups that lived then."""
+    """Read until the host `parent` is dead; returns the groups that lived then."""
     groups: set[int] = set()
     rest = b""
     while os.getppid() == parent:
@@ -58,30 +57,30 @@ def _watch(parent: int) -> set[int]:
 
 
 def _lives(group: int) -> bool:
-    """Somebody is in the group, and its id has not been given to a stranger.
+    """True if the group has members and its id was not reused for other processes.
 
-    An id cannot be given away while its group has members. So where the leader is gone and members
-    are left, it is still theirs; where a process has the id now, it must be the leader of a session
-    of its own, as our plugins are.
+    The system does not reuse an id while its group has members. So if there is no process with this
+    id, members that are left are the plugin's. If there is one, it must be the leader of a session
+    and of a group, as every plugin is.
     """
     try:
         if os.getsid(group) != group or os.getpgid(group) != group:
             return False
     except ProcessLookupError:
         return _has_members(group)
-    except PermissionError:
+    except PermissionError:  # a process of another user: not ours
         return False
     return True
 
 
 def _has_members(group: int) -> bool:
     try:
-        os.killpg(group, 0)
+        os.killpg(group, 0)  # signal 0 only checks
     except (ProcessLookupError, PermissionError):
         return False
     return True
 
 
 if __name__ == "__main__":
-    keep()
+    main()
     sys.exit(0)

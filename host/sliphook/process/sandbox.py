@@ -1,17 +1,15 @@
-"""A plugin's process without a network and with a file system that it can only read, by bubblewrap.
+"""Runs a plugin without a network and with a read-only file system, by bubblewrap (on Linux).
 
-Linux only.
+`sandbox_command` is the command that is started instead of the plugin. bubblewrap is the leader of
+the process group and ends with the plugin's status, so the host treats the group like any other.
+Two things are special:
 
-`sandbox_command` is the whole of it: what is started in the place of the plugin. bubblewrap stays
-as the leader of the process group and ends with the plugin's status, so all that the host does with
-a plugin's group it can do with this one. Two things are special:
-
-- bubblewrap would die of the SIGTERM that asks its group to end, and take with it the plugin's time
-  to do so. So it is started with the signal ignored, by a shell, and inside a few lines of Python
-  give the plugin the default back.
-- `--die-with-parent` is left out: it is bound to the thread that starts the process, and ours
-  retire while the plugin lives. The reaper does it; and where bubblewrap's second process dies,
-  which is the first one inside, the system ends all that is inside.
+- The SIGTERM that asks a group to end would kill bubblewrap at once, and with it the plugin, which
+  has two seconds to end. So a shell starts bubblewrap with the signal ignored. Ignored signals are
+  inherited, so a few lines of Python inside the sandbox give the plugin the default back.
+- `--die-with-parent` is not used: it means the thread that started the process, and the host's
+  threads end while the plugin lives. The reaper does this instead. If bubblewrap's second process
+  dies, which is the first one inside the sandbox, the system ends all processes inside.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ from typing import Final
 from sliphook.quoting import quote
 
 PRIVATE: Final = (Path("/run"), Path("/tmp"))
-"""Folders that are empty inside: in them are the sockets by which programs outside could be told to do what the plugin cannot."""
+"""Folders that are empty inside: their sockets could make programs outside act for the plugin."""
 
 _TRIAL_S: Final = 5.0
 _TRIAL_PROGRAM: Final = Path("/bin/sh")
-"""Started without arguments and without input it ends at once."""
+"""Without arguments and without input it ends at once."""
 
 _IGNORE_SIGTERM: Final = ("/bin/sh", "-c", 'trap "" TERM; exec "$@"', "sh")
 _DEFAULT_SIGTERM: Final = """\
@@ -53,21 +51,21 @@ def sandbox_command(
     python: str,
     prefixes: Sequence[Path] = (),
 ) -> list[str]:
-    """The argv that runs a plugin inside of a sandbox. Pure.
+    """The argv that runs a plugin in a sandbox. Pure.
 
     Args:
         path: the plugin's executable, absolute.
-        target: the same without symbolic links.
-        data_dir: the plugin's folder, the only one that it can write; it must exist.
+        target: the same path with symbolic links resolved.
+        data_dir: the plugin's folder, the only one to which it can write; it must exist.
         bwrap: bubblewrap's executable.
         python: a Python interpreter.
-        prefixes: folders that this interpreter needs; absolute.
+        prefixes: the folders that this interpreter needs, absolute.
     """
     command = [*_IGNORE_SIGTERM, bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for folder in PRIVATE:
         command += ["--tmpfs", str(folder)]
-    for shown in dict.fromkeys(_hidden((path, target), prefixes)):
-        command += ["--ro-bind", str(shown), str(shown)]
+    for needed in dict.fromkeys(_hidden((path, target), prefixes)):
+        command += ["--ro-bind", str(needed), str(needed)]
     command += [
         "--bind",
         str(data_dir),
@@ -83,9 +81,9 @@ def sandbox_command(
 
 
 def _hidden(files: Sequence[Path], folders: Sequence[Path]) -> Iterator[Path]:
-    """What the plugin needs and would not find, as it is in a folder that is empty inside.
+    """Yield the needed paths that lie in a folder which is empty inside.
 
-    A file brings its neighbours along.
+    For a file it is the whole folder, as programs read files beside them.
     """
     for needed in (*(file if file.parent in PRIVATE else file.parent for file in files), *folders):
         if any(folder in needed.parents for folder in PRIVATE):
@@ -105,7 +103,7 @@ def command_for(path: Path, data_dir: Path) -> list[str]:
         data_dir.resolve(),
         bwrap=shutil.which("bwrap") or "bwrap",
         python=sys.executable,
-        # what this Python imports from: a plugin in Python mostly runs with the same one
+        # the folders from which this Python imports: most plugins in Python run with the same one
         prefixes=[
             Path(folder)
             for folder in (sys.prefix, sys.base_prefix, *sys.path)
@@ -115,17 +113,20 @@ def command_for(path: Path, data_dir: Path) -> list[str]:
 
 
 def why_no_sandbox(data_dir: Path) -> str | None:
-    """Why no plugin can be put in a sandbox here: one line that says what to do, or None.
+    """One line that says why no sandbox works on this machine and what to do, or None.
 
-    Found by trying, in about 50 ms.
+    Starts an empty program in a sandbox, which takes about 50 ms: call it in a thread.
 
     Args:
-        data_dir: a folder that the trial may use; it must exist.
+        data_dir: a folder for the trial; it must exist.
     """
     if sys.platform != "linux":
         return "a sandbox needs Linux"
     if shutil.which("bwrap") is None:
-        return "a sandbox needs bubblewrap, and there is no bwrap on PATH; install it, for example with: apt install bubblewrap"
+        return (
+            "a sandbox needs bubblewrap, and there is no bwrap on PATH;"
+            " install it, for example with: apt install bubblewrap"
+        )
     try:
         trial = subprocess.run(
             command_for(_TRIAL_PROGRAM, data_dir),
@@ -144,9 +145,12 @@ def why_no_sandbox(data_dir: Path) -> str | None:
     if trial.returncode == 0:
         return None
     last = trial.stderr.strip().rpartition(b"\n")[2]
-    return f"bubblewrap cannot make a sandbox here: {quote(last, 200)}; this system may not allow user namespaces"
+    return (
+        f"bubblewrap cannot make a sandbox here: {quote(last, 200)};"
+        " this system may not allow user namespaces"
+    )
 
 
 def status_of(returncode: int) -> int:
-    """The plugin's own status from bubblewrap's, which tells a death by signal as shells do: 128 and the number."""
+    """The plugin's status as `subprocess` gives it; bubblewrap reports signal N as 128 + N."""
     return 128 - returncode if returncode > 128 else returncode

@@ -1,6 +1,6 @@
-"""How a process is ended, and how a dead one is buried.
+"""Ends a process in steps, and reaps it.
 
-Shielded by the caller; the longest way takes under six seconds.
+The caller shields both from cancellation; the longest way takes less than six seconds.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .child import Process
 _log = logging.getLogger(__name__)
 NO_PARAMS = msgspec.Raw(envelope.encode(Empty()))
 KILL_GRACE_S = 2.0
-"""How long a killed process may take to disappear before it is left behind with a log line."""
+"""How long a killed process may take to end before the host gives up on it, with a log line."""
 
 
 async def terminate(
@@ -38,20 +38,23 @@ async def terminate(
     polite: bool,
     say: Callable[[str], None],
 ) -> None:
-    """Ask, wait, insist, kill: each step only if the one before did not help.
+    """End a process: `shutdown`, `exit` and EOF, SIGTERM, SIGKILL, until one of these has worked.
+
+    The process may still live after SIGKILL; `reap` waits for it.
 
     Args:
-        process: what has to end.
-        connection: its conversation.
+        process: the process to end.
+        connection: the connection to it.
         deadlines: the host's deadlines.
-        hurry: set when there is no time for any of this; the group is killed at once.
-        polite: it has shaken hands, so `shutdown` is asked before `exit`.
+        hurry: if this is set, also meanwhile, the group is killed at once.
+        polite: send `shutdown` before `exit`: the plugin has answered `initialize`.
         say: takes a line for the plugin's log.
     """
     if polite and not hurry.is_set():
         await _until_first(hurry.wait, process.exited, lambda: _shutdown(connection, deadlines))
     connection.notify("exit", NO_PARAMS)
     connection.close_stdin()
+    # each pair: how long to wait for the end, and the signal if it does not come
     for grace_s, number in ((EXIT_GRACE_S, signal.SIGTERM), (TERM_GRACE_S, signal.SIGKILL)):
         if not hurry.is_set():
             with trio.move_on_after(grace_s) as waiting:
@@ -59,7 +62,7 @@ async def terminate(
             if not waiting.cancelled_caught and not hurry.is_set():
                 return
             if waiting.cancelled_caught:
-                say(f"it did not end within {grace_s:g} s; {number.name} goes to its process group")
+                say(f"it did not end within {grace_s:g} s; its process group gets {number.name}")
         process.signal_group(signal.SIGKILL if hurry.is_set() else number)
 
 
@@ -72,8 +75,9 @@ async def _shutdown(connection: Connection, deadlines: Deadlines) -> None:
 
 
 async def _until_first(*waits: Callable[[], Awaitable[object]]) -> None:
-    """Return when the first of them does; the others are cancelled."""
+    """Return when the first of `waits` does, and cancel the others."""
 
+    # Ctrl+C is for the agent's code: raised in here, it would leave the plugin half ended
     @trio.lowlevel.enable_ki_protection
     async def one(wait: Callable[[], Awaitable[object]], scope: trio.CancelScope) -> None:
         await wait()
@@ -85,15 +89,15 @@ async def _until_first(*waits: Callable[[], Awaitable[object]]) -> None:
 
 
 async def reap(process: Process, name: str, *, grace_s: float) -> int | None:
-    """Kill what is left of the group and reap the leader; what it wrote stays readable.
+    """Kill what is left of the group and reap its leader; the pipes keep what was written.
 
     Args:
-        process: has ended or has to.
-        name: the plugin's, for the log.
+        process: the process, which has ended or has to end.
+        name: the plugin's name, for the log.
         grace_s: how long it may still take to end by itself.
 
     Returns:
-        The exit status as `subprocess` gives it, or None: it cannot be killed and is left behind.
+        The exit status as `subprocess` gives it, or None if the process cannot be killed.
     """
     with trio.move_on_after(grace_s):
         await process.exited()
@@ -110,7 +114,8 @@ async def reap(process: Process, name: str, *, grace_s: float) -> int | None:
 
 
 def drain(descriptor: int, read_piece: Callable[[int], int | None]) -> None:
-    """Read what a dead process left in a pipe, without waiting, and close it."""
+    """Read what a dead process left in a pipe, without waiting, and close the pipe."""
+    # bounded: a process that has left the group may hold the pipe and go on writing
     for _ in range(LAST_READS):
         if not read_piece(descriptor):
             break

@@ -1,4 +1,4 @@
-"""Start a child process: in a thread, as the leader of a session, checked against its approved hash.
+"""Starts a child process in a thread, after comparing its file with the approved hash.
 
 The thread hands the child over to the task that asked for it. If that task was cancelled meanwhile,
 the child is killed at once.
@@ -29,24 +29,28 @@ from .reaper import OrphanReaper
 from .sandbox import command_for, why_no_sandbox
 
 TEXT_BUSY_S = 2.0
-"""How long a file that is still being written (ETXTBSY) is tried again."""
+"""How long the spawn is tried again if another program holds the file open to write (ETXTBSY)."""
+# not trio's default limiter: the agent's threads may use it up
 _spawns = trio.CapacityLimiter(8)
 
 
 class CannotStart(SliphookError):
-    """The program could not be started; trying again will not help. str() is one line that says what to do."""
+    """The program could not be started, and trying again will not help.
+
+    str() is one line that says what to do.
+    """
 
 
 class Refused(CannotStart):
-    """The program is not to be started as things are."""
+    """The host does not start the program before the user has changed or approved something."""
 
 
 class Changed(Refused):
     """The program is not the one that was approved.
 
     Args:
-        what: what is wrong.
-        hashes: more about it, long, to stand behind everything else.
+        what: the difference, in words.
+        hashes: the two hashes; they are long, so the message ends with them.
     """
 
     def __init__(self, what: str, hashes: str = "") -> None:
@@ -55,7 +59,14 @@ class Changed(Refused):
 
 
 class _Handover:
-    """A child on its way from the thread that started it to a task that may have been cancelled meanwhile."""
+    """Passes a child from the thread that starts it to the task that waits for it.
+
+    The thread calls `deliver`. The task calls `take`, or `abandon` if it is cancelled. A cancelled
+    task does not wait for the thread, so either call may come first: the later one kills the child.
+
+    Attributes:
+        approved: the approved file and its seal; None if there is nothing to compare.
+    """
 
     def __init__(self, reaper: OrphanReaper, sandboxed: bool) -> None:
         self._reaper = reaper
@@ -92,7 +103,7 @@ class _Handover:
 
 
 def _destroy(popen: subprocess.Popen[bytes], reaper: OrphanReaper) -> None:
-    os.killpg(popen.pid, signal.SIGKILL)  # not reaped, so the id is still its own
+    os.killpg(popen.pid, signal.SIGKILL)  # not reaped yet, so the id belongs to no other group
     reaper.remove(popen.pid)
     popen.wait()
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
@@ -111,29 +122,29 @@ async def spawn(
 ) -> ChildProcess:
     """Start `path` without arguments and without a shell.
 
-    Runs in a thread; if the caller is cancelled, what was started is killed.
+    The work is done in a thread. If the caller is cancelled, the process is killed.
 
     Args:
         path: the executable.
-        cwd: its folder; it is made where it is missing.
-        env: its whole environment.
-        reaper: is told of its process group.
-        sandbox: start it without a network and with `cwd` alone to write to (see `sandbox`), or not
-            at all.
-        sha256: of the file that was approved; None: whatever is there is started.
+        cwd: the working directory; it is created if it is missing.
+        env: the whole environment.
+        reaper: is told of the new process group.
+        sandbox: run the plugin without a network, with `cwd` as its only writable folder (see
+            `sandbox`); if that is impossible, do not start it.
+        sha256: the hash of the approved file; None starts any file.
 
     Raises:
-        Changed: it is another file than the approved one, or became another while it was started.
-        Refused: it cannot have the sandbox that it is to be in; others than the user could change
-            the file that was approved.
-        CannotStart: with the reason; a file that is being written is waited for, at most
-            `TEXT_BUSY_S`.
+        Changed: the file is not the approved one, or was changed while it was started.
+        Refused: no sandbox can be made, the approved file cannot be read, other users could
+            change it, or `cwd` is a symbolic link.
+        CannotStart: for any other reason. If the file is being written, this waits for that to end,
+            at most `TEXT_BUSY_S`.
     """
     handover = _Handover(reaper, sandbox)
     try:
         await trio.to_thread.run_sync(
             partial(_spawn, path, cwd, dict(env), handover, sandbox, sha256),
-            abandon_on_cancel=True,
+            abandon_on_cancel=True,  # a slow disk must not hold up the agent's end
             limiter=_spawns,
         )
     except BaseException:
@@ -141,7 +152,7 @@ async def spawn(
         raise
     try:
         return handover.take()
-    except OSError as error:
+    except OSError as error:  # no descriptors are left for our ends of the pipes
         handover.abandon()
         raise CannotStart(explain_spawn_error(path, error)) from None
 
@@ -161,30 +172,32 @@ def _spawn(
         cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise CannotStart(
-            f"its data folder {quote(str(cwd))} cannot be made: {error.strerror}"
+            f"its data folder {quote(str(cwd))} cannot be created: {error.strerror}"
         ) from None
     if sandbox and (why := why_no_sandbox(cwd)) is not None:
-        raise Refused(f"it is to run in a sandbox: {why}")
+        raise Refused(f"it must run in a sandbox: {why}")
     command = command_for(path, cwd) if sandbox else [str(path.absolute())]
     if sha256 is None:
         _popen(path, command, None, cwd, env, handover)
         return
     if cwd.is_symlink():
         raise Refused(
-            f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere; put a folder there"
+            f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere;"
+            " put a folder there"
         )
     held = _held(path, sha256, handover)
     try:
         handover.approved = path, held.seal
+        # run the very bytes that were hashed, by descriptor; in a sandbox that path does not exist
         _popen(path, command, None if sandbox else held.by_descriptor, cwd, env, handover)
-        if not held.is_as_it_was():  # whoever waits for the handover ends what was started
+        if not held.is_as_it_was():  # the error makes `spawn` abandon and so kill the child
             raise Changed(CHANGED_MEANWHILE.format(path=quote(str(path))))
     finally:
         held.close()
 
 
 def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
-    """The approved file, held open; nobody else could have written to it."""
+    """Open and hash the approved file, which only the user may be able to change."""
     why = why_unsafe(path)
     if why is not None:
         raise Refused(why)
@@ -195,7 +208,7 @@ def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
             f"{error}; what cannot be read cannot be compared with what was approved"
         ) from None
     except Abandoned:
-        raise CannotStart("it is not wanted any more") from None
+        raise CannotStart("the start was cancelled") from None
     if held.sha256 != sha256:
         held.close()
         raise Changed(
@@ -226,9 +239,13 @@ def _popen(
                 env=env,
                 bufsize=0,
                 close_fds=True,
+                # its own session and group: the host can signal all of it, a Ctrl+C in the terminal
+                # does not reach it
                 start_new_session=True,
             )
         except OSError as error:
+            # usual just after the file was written: a process that was forked meanwhile holds the
+            # writer's descriptor until its own exec
             if error.errno == errno.ETXTBSY and time.monotonic() < give_up:
                 time.sleep(0.02)
                 continue

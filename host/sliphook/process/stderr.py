@@ -1,4 +1,4 @@
-"""Pure: a plugin's stderr, cut into lines that are safe to show; the last ones are kept for reports."""
+"""Pure: cuts a plugin's stderr into lines that are safe to show, and keeps the last for reports."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ TAIL_LINES = 20
 LINE_CHARS = 1_000
 LINES_PER_SECOND = 100
 LINES_OF_A_PIECE = 200
-"""Of a piece with more lines, only the last ones are looked at; the others count as left out."""
+"""If a piece has more lines, only the last ones are cleaned; the others count as left out."""
 
 
 class StderrTail:
-    """Takes any bytes and keeps little of them.
+    """Takes any bytes, and keeps the last lines.
 
     Args:
-        clean: takes secrets out of a line; None: there are none.
+        clean: removes secrets from a line; None if there are none.
     """
 
     def __init__(self, clean: Callable[[bytes], bytes] | None = None) -> None:
         self._clean = clean
         self._rest = b""
-        # A line was cut, and what follows up to its end is dropped: a secret that the cut has
-        # parted would no longer be found in it.
+        # True after a long line was cut: the rest of it is dropped, because `clean` would not find
+        # a secret that lies across the cut.
         self._skipping = False
         self._kept: deque[str] = deque(maxlen=TAIL_LINES)
         self._limit = RateLimit(LINES_PER_SECOND, 1.0)
@@ -37,10 +37,10 @@ class StderrTail:
         return tuple(self._kept)
 
     def feed(self, data: bytes, now_s: float) -> list[tuple[str, str]]:
-        """Take a piece; returns what to log, each as a level and a text.
+        """Take a piece of the stream; returns what to log, as pairs of level and text.
 
-        The level of a line is "stderr". At most `LINES_PER_SECOND` lines are given; a "warning" in
-        front of the next one, or at the end, says how many were left out.
+        A line has the level "stderr". At most `LINES_PER_SECOND` lines are returned. A "warning"
+        before the next line, or at the end of the stream, says how many were left out.
         """
         if self._skipping:
             _, ended, data = data.partition(b"\n")
@@ -53,7 +53,7 @@ class StderrTail:
         return self._take(complete, now_s)
 
     def close(self, now_s: float) -> list[tuple[str, str]]:
-        """The stream has ended: the last line counts without its end. Returns what `feed` does."""
+        """End the stream, which completes its last line; returns the same as `feed`."""
         rest, self._rest = self._rest, b""
         said = self._take([rest] if rest else [], now_s)
         self._say_left_out(said)

@@ -130,7 +130,7 @@ CASES = (
         plain("#!/etc/passwd\n"),
         "/etc/passwd, which is not executable",
     ),
-    _case("interpreter with CRLF", plain("#!/bin/sh\r\nexit 0\r\n"), r"Windows line ends \(CRLF\)"),
+    _case("interpreter with CRLF", plain("#!/bin/sh\r\nexit 0\r\n"), r"Windows line endings \(CRLF\)"),
     _case("empty interpreter", plain("#!\nexit 0\n"), "empty #! line"),
     _case("no interpreter line", plain("print('hello')\n"), "has no #! line"),
     _case(
@@ -146,8 +146,8 @@ CASES = (
         "no program that this system can run|cannot be started",
     ),
     _case("zeros", plain(bytes(4_096)), "no program that this system can run"),
-    _case("bad working directory", _no_data_folder, "data folder .* cannot be made"),
-    _case("NUL in the path", lambda shop: shop.folder / "b\0d", "is no path"),
+    _case("bad working directory", _no_data_folder, "data folder .* cannot be created"),
+    _case("NUL in the path", lambda shop: shop.folder / "b\0d", "is not a valid path"),
     _case(
         "name of 300",
         lambda shop: shop.folder / ("b" * 300),
