@@ -1,18 +1,25 @@
 // What an author writes, for the type checker; a line that must not be accepted says so.
 import { allow, context, continueWith, deny, Plugin, replace, substitute } from "sliphook-sdk";
 
-const plugin = new Plugin("guard", { sessions: () => ({ n: 0 }), readConfig: (raw) => ({ city: String(raw.city) }) });
-
-plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] }, onFailure: "closed", replaces: true }, async (call, ctx) => {
-  const name: string = call.tool_name;
-  ctx.sessions.get(ctx.sessionId).n += 1;
-  ctx.log("info", `${name} in ${ctx.config.city}`);
-  if (ctx.signal.aborted) return;
-  if (name === "a") return allow().and(context("b"));
-  if (name === "b") return replace({ arguments: { command: "ls" } });
-  if (name === "c") return substitute({ result: "nothing" });
-  return deny("no");
+const plugin = new Plugin("guard", {
+  sessions: () => ({ n: 0 }),
+  readConfig: (raw) => ({ city: String(raw.city) }),
 });
+
+plugin.hook(
+  "pre_tool_call",
+  { match: { tool_name: ["shell"] }, onFailure: "closed", replaces: true },
+  async (call, ctx) => {
+    const name: string = call.tool_name;
+    ctx.sessions.get(ctx.sessionId).n += 1;
+    ctx.log("info", `${name} in ${ctx.config.city}`);
+    if (ctx.signal.aborted) return;
+    if (name === "a") return allow().and(context("b"));
+    if (name === "b") return replace({ arguments: { command: "ls" } });
+    if (name === "c") return substitute({ result: "nothing" });
+    return deny("no");
+  },
+);
 plugin.hook("stop", (stop) => (stop.stop_count === 0 ? continueWith("go on") : null));
 plugin.on("turn_end", (turn) => turn.outcome === "interrupted");
 plugin.on("pre_llm_call", { include: ["messages"] }, (call) => call.messages?.length);

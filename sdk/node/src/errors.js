@@ -1,21 +1,27 @@
-// What the SDK throws, and whose fault each is.
+// The exceptions of the SDK, and who is at fault.
 
-/** The author's: something was registered wrongly. Thrown while the plugin is loaded; the message begins with the file and the line. */
+/**
+ * Something was registered wrongly; the author's fault. Thrown while the plugin is loaded; the
+ * message begins with the file and the line.
+ */
 export class RegistrationError extends Error {
   name = "RegistrationError";
 }
 
-/** The author's: a handler returned something that is not allowed there. The message names what is. */
+/** A handler returned what is not allowed; the author's fault. The message says what is allowed. */
 export class AnswerError extends Error {
   name = "AnswerError";
 }
 
-/** A tool's own way to fail: the model reads the message as it is, and nothing is logged. */
+/** Thrown by a tool to fail: the model reads the message, and nothing is logged. */
 export class ToolError extends Error {
   name = "ToolError";
 }
 
-/** The host did not do what the plugin asked for. `code` is one of `ErrorCode`, or another of JSON-RPC's. */
+/**
+ * The host answered a request of the plugin with an error. `code` is one of `ErrorCode`, or another
+ * code of JSON-RPC.
+ */
 export class HostRefused extends Error {
   name = "HostRefused";
 
@@ -25,7 +31,7 @@ export class HostRefused extends Error {
   }
 }
 
-/** What a request is answered with where it has no result. */
+/** The error with which the plugin answers a request. */
 export class RpcError extends Error {
   name = "RpcError";
 
@@ -37,7 +43,8 @@ export class RpcError extends Error {
 
 /** An exception in one line, never empty. */
 export function describe(error) {
-  if (!(error instanceof Error)) return `threw ${typeof error === "string" ? JSON.stringify(error) : String(error)}`;
+  if (!(error instanceof Error))
+    return `threw ${typeof error === "string" ? JSON.stringify(error) : String(error)}`;
   if (error instanceof AnswerError) return error.message;
   return error.message === "" ? error.name : `${error.name}: ${error.message}`;
 }

@@ -4,8 +4,10 @@
 //
 //     const plugin = new Plugin("guard", { version: "1.0.0" });
 //
-//     plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] }, onFailure: "closed" }, (call) => {
-//       if (String(call.arguments.command).includes("rm -rf")) return deny("deleting whole trees is not for agents");
+//     const match = { tool_name: ["shell"] };
+//
+//     plugin.hook("pre_tool_call", { match, onFailure: "closed" }, (call) => {
+//       if (String(call.arguments.command).includes("rm -rf")) return deny("not for agents");
 //     });
 //
 //     plugin.run();

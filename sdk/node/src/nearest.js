@@ -1,15 +1,19 @@
-// The word that somebody most likely meant.
+// The known name that is most likely meant by a misspelt one.
 
 const ENOUGH = 0.6;
-const LONGEST = 100; // a longer word is no misspelling of ours
+const LONGEST = 100; // a longer name is no misspelling of a known one
 
-/** The known name that is most like `name`, or undefined where none is. Upper and lower case, `-` and `_` do not count. */
+/**
+ * The known name that is most similar to `name`, or undefined. Upper and lower case, `-` and `_`
+ * make no difference.
+ */
 export function nearest(name, known) {
   if (name.length > LONGEST) return undefined;
   let best;
   let most = ENOUGH;
   for (const candidate of known) {
-    const likeness = 1 - distance(folded(name), folded(candidate)) / Math.max(name.length, candidate.length);
+    const likeness =
+      1 - distance(folded(name), folded(candidate)) / Math.max(name.length, candidate.length);
     if (likeness >= most) [best, most] = [candidate, likeness];
   }
   return best;
@@ -22,7 +26,10 @@ export function hint(name, known) {
 }
 
 function folded(name) {
-  return name.replace(/(?<=[a-z])[A-Z]/g, "_$&").replaceAll("-", "_").toLowerCase();
+  return name
+    .replace(/(?<=[a-z])[A-Z]/g, "_$&")
+    .replaceAll("-", "_")
+    .toLowerCase();
 }
 
 function distance(a, b) {

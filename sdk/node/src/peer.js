@@ -1,13 +1,13 @@
-// The host, as far as messages go: requests either way, each answered once.
+// The host, as the other end of a stream of messages: requests both ways, each answered once.
 
 import { describe, HostRefused, RpcError } from "./errors.js";
 import { frame } from "./framing.js";
 import { beyondLimits } from "./limits.js";
 import { ErrorCode } from "./protocol.js";
 
-const LOG_CHARS = 10_000; // what is kept of a line that cannot be sent whole
+const LOG_CHARS = 10_000; // the message of a log line is cut to this if the line cannot be sent
 
-/** A message of the host on its way through a handler: a request, or a notification where `id` is undefined. */
+/** A message of the host while a handler works on it: a notification if `id` is undefined. */
 export class Call {
   #controller;
   cancelled = false;
@@ -20,7 +20,7 @@ export class Call {
     this.arrived = performance.now();
   }
 
-  /** Made when it is first asked for: most handlers never look. */
+  /** Created at its first use: most handlers do not need it. */
   get signal() {
     this.#controller ??= new AbortController();
     if (this.cancelled) this.#controller.abort();
@@ -44,7 +44,7 @@ export class Peer {
     this.#write = write;
   }
 
-  /** Take one message in. Replies and cancels are dealt with at once; a call for a handler is returned. */
+  /** Take in one message. Replies and cancels are dealt with; a call for a handler is returned. */
   receive(text) {
     let message;
     try {
@@ -67,14 +67,18 @@ export class Peer {
     return call;
   }
 
-  /** Answer a request, unless it was cancelled and so is answered already. */
+  /** Answer a request, unless its cancel has been the answer. */
   answer(call, result) {
     if (!this.#open.delete(call.id)) return;
     let body;
     try {
       body = JSON.stringify({ jsonrpc: "2.0", id: call.id, result: result ?? null });
     } catch (error) {
-      this.#refuse(call.id, ErrorCode.INTERNAL_ERROR, `the answer cannot be sent: ${describe(error)}`);
+      this.#refuse(
+        call.id,
+        ErrorCode.INTERNAL_ERROR,
+        `the answer cannot be sent: ${describe(error)}`,
+      );
       return;
     }
     const why = beyondLimits(body);
@@ -86,14 +90,15 @@ export class Peer {
   refuse(call, error) {
     if (call.id === undefined) return;
     const code = error instanceof RpcError ? error.code : ErrorCode.INTERNAL_ERROR;
-    if (this.#open.delete(call.id)) this.#refuse(call.id, code, error instanceof RpcError ? error.message : describe(error));
+    if (this.#open.delete(call.id))
+      this.#refuse(call.id, code, error instanceof RpcError ? error.message : describe(error));
   }
 
   notify(method, params) {
     this.#send({ method, params });
   }
 
-  /** Send a request; the promise is kept with its result. Throws HostRefused. */
+  /** Send a request; the promise resolves to its result. Throws HostRefused. */
   ask(method, params) {
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
@@ -102,7 +107,7 @@ export class Peer {
     });
   }
 
-  /** Write a line to the plugin's log. What JSON or a message cannot hold is left out. */
+  /** Write a line to the plugin's log. Values that JSON or a message cannot hold are left out. */
   log(level, message, fields) {
     let held = fields;
     try {
@@ -110,19 +115,31 @@ export class Peer {
     } catch (error) {
       held = { fields: describe(error) };
     }
-    const why = beyondLimits(JSON.stringify({ jsonrpc: "2.0", method: "host/log", params: { level, message, fields: held } }));
-    this.notify("host/log", why === undefined ? { level, message, fields: held } : { level, message: `${message}`.slice(0, LOG_CHARS), fields: { left_out: why } });
+    const why = beyondLimits(
+      JSON.stringify({
+        jsonrpc: "2.0",
+        method: "host/log",
+        params: { level, message, fields: held },
+      }),
+    );
+    this.notify(
+      "host/log",
+      why === undefined
+        ? { level, message, fields: held }
+        : { level, message: `${message}`.slice(0, LOG_CHARS), fields: { left_out: why } },
+    );
   }
 
-  /** The host is gone: whoever waits for it is told. */
+  /** The host has gone: reject all open requests to it. */
   close() {
-    for (const { reject } of this.#asked.values()) reject(new HostRefused(ErrorCode.INTERNAL_ERROR, "the host is gone"));
+    for (const { reject } of this.#asked.values())
+      reject(new HostRefused(ErrorCode.INTERNAL_ERROR, "the host is gone"));
     this.#asked.clear();
   }
 
   #cancel(id) {
     const call = this.#open.get(id);
-    if (call === undefined) return; // unknown, or the cancel has crossed the answer
+    if (call === undefined) return; // unknown, or already answered
     this.#open.delete(id);
     call.cancel();
     this.#refuse(id, ErrorCode.REQUEST_CANCELLED, "request cancelled");
@@ -138,7 +155,10 @@ export class Peer {
 
   #refuse(id, code, message) {
     const why = beyondLimits(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }));
-    this.#send({ id, error: { code, message: why === undefined ? message : `the answer cannot be sent: ${why}` } });
+    this.#send({
+      id,
+      error: { code, message: why === undefined ? message : `the answer cannot be sent: ${why}` },
+    });
   }
 
   #send(message) {
@@ -149,7 +169,7 @@ export class Peer {
   }
 }
 
-/** JSON without the escapes of lone surrogates, which are no text and which the host does not take. */
+/** JSON without the escapes of lone surrogates, which the host does not accept. */
 function wellFormed(json) {
   if (!json.includes("\\ud")) return json;
   return json.replace(/(?<=(?<!\\)(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "\ufffd");

@@ -1,4 +1,4 @@
-// The author's face: a `Plugin`, and methods that say what its functions are for.
+// A `Plugin`, and the methods that register its functions.
 
 import { HostRefused, RegistrationError } from "./errors.js";
 import { hint } from "./nearest.js";
@@ -7,7 +7,16 @@ import { callSite, Command, fitsName, HookHandler, Tool } from "./registration.j
 import { run } from "./run.js";
 import { Sessions } from "./sessions.js";
 
-const OPTIONS = ["version", "description", "uses", "env", "configSchema", "readConfig", "sessions", "disabled"];
+const OPTIONS = [
+  "version",
+  "description",
+  "uses",
+  "env",
+  "configSchema",
+  "readConfig",
+  "sessions",
+  "disabled",
+];
 
 export class Plugin {
   #options;
@@ -16,12 +25,19 @@ export class Plugin {
   constructor(name, options = {}) {
     const where = callSite();
     const wrong = (why) => new RegistrationError(`${where === "" ? "" : `${where}: `}${why}`);
-    if (!fitsName("plugin", name)) throw wrong(`${JSON.stringify(name)} cannot be a plugin's name: names are ${NAME_PATTERNS.plugin}`);
+    if (!fitsName("plugin", name))
+      throw wrong(
+        `${JSON.stringify(name)} cannot be a plugin's name: names are ${NAME_PATTERNS.plugin}`,
+      );
     for (const option of Object.keys(options)) {
-      if (!OPTIONS.includes(option)) throw wrong(`a plugin has no option ${JSON.stringify(option)}${hint(option, OPTIONS)}`);
+      if (!OPTIONS.includes(option))
+        throw wrong(`a plugin has no option ${JSON.stringify(option)}${hint(option, OPTIONS)}`);
     }
     for (const use of options.uses ?? []) {
-      if (!USES.includes(use)) throw wrong(`the plugin ${name} uses ${JSON.stringify(use)}, which is not among ${USES.join(", ")}`);
+      if (!USES.includes(use))
+        throw wrong(
+          `the plugin ${name} uses ${JSON.stringify(use)}, which is not among ${USES.join(", ")}`,
+        );
     }
     this.name = name;
     this.sessions = new Sessions(options.sessions);
@@ -31,31 +47,37 @@ export class Plugin {
     this.#options = options;
   }
 
-  /** Let the function be asked: `(payload, ctx)`, which returns an answer or nothing. */
+  /** Register a function that answers a hook: `(payload, ctx)`; it returns an answer or nothing. */
   hook(name, ...rest) {
     const [options, handler] = split(rest);
     return this.#subscribe(new HookHandler(name, options, handler, true));
   }
 
-  /** Let the function be told: `(payload, ctx)`. Several may be told of one event; they run one after the other, in the order of the messages. */
+  /**
+   * Register a function that is told of an event: `(payload, ctx)`. Several may be told of one
+   * event; they run one after the other, in the order of the messages.
+   */
   on(name, ...rest) {
     const [options, handler] = split(rest);
     return this.#subscribe(new HookHandler(name, options, handler, false));
   }
 
-  /** Offer the function to the model: `(args, ctx)`. */
+  /** Register a function as a tool of the model: `(args, ctx)`. */
   tool(name, ...rest) {
     const [options, handler] = split(rest);
     return this.#add(this.tools, new Tool(name, options, handler));
   }
 
-  /** Make the function a slash command: `(text, ctx)`. */
+  /** Register a function as a slash command: `(text, ctx)`. */
   command(name, ...rest) {
     const [options, handler] = split(rest);
     return this.#add(this.commands, new Command(name, options, handler));
   }
 
-  /** What the host is told. `disabled` is why the plugin shall be left out, where that has just turned out. */
+  /**
+   * What the plugin declares to the host. `disabled` is a reason not to take part that was found at
+   * the start.
+   */
   manifest(disabled = this.#options.disabled) {
     const { version, description, uses, env, configSchema } = this.#options;
     return {
@@ -73,47 +95,61 @@ export class Plugin {
     };
   }
 
-  /** The user's settings as the author reads them. Throws what the author throws. */
+  /** The user's settings, through the author's `readConfig`. Throws what that throws. */
   readConfig(config) {
     return this.#options.readConfig === undefined ? config : this.#options.readConfig(config);
   }
 
-  /** Check that the plugin has asked for a grant. Throws HostRefused; the host would say the same, but not how to mend it. */
+  /**
+   * Check that the plugin asks for a grant. Throws HostRefused if not. The host would refuse too,
+   * but could not say how to correct it.
+   */
   require(grant) {
     if (this.#options.uses?.includes(grant)) return;
-    throw new HostRefused(ErrorCode.NOT_GRANTED, `the plugin does not ask for it: new Plugin(${JSON.stringify(this.name)}, { uses: ["${grant}"] })`);
+    throw new HostRefused(
+      ErrorCode.NOT_GRANTED,
+      `the plugin does not ask for it: new Plugin(${JSON.stringify(this.name)}, { uses: ["${grant}"] })`,
+    );
   }
 
   /**
-   * Replace the plugin's tools of one session, or of all. Needs `uses: ["tools"]`. All of them or none take effect; where the host
-   * refuses, HostRefused is thrown and the old tools stay.
+   * Replace the plugin's tools of one session, or of all. Needs `uses: ["tools"]`. Either all of
+   * them take effect or none: if the host refuses, HostRefused is thrown and the old tools stay.
    */
   async setTools(tools, { sessionId = null } = {}) {
     this.require("tools");
-    if (this.#service === undefined) throw new Error("setTools() is for a plugin that runs; before that, use tool()");
+    if (this.#service === undefined)
+      throw new Error("setTools() is for a plugin that runs; before that, use tool()");
     await this.#service.setTools(tools, sessionId);
   }
 
-  /** A service works for the plugin from now on. */
+  /** Connect the plugin with the service that runs it. */
   attach(service) {
     this.#service = service;
   }
 
-  /** Serve the host on standard input and output until it says `exit`. The last line of a plugin. */
+  /** Serve the host on standard input and output until `exit`. The last line of a plugin. */
   run() {
     run(this);
   }
 
   #subscribe(handler) {
-    const before = this.hooks.find((other) => other.asked && handler.asked && other.name === handler.name && other.covers(handler));
-    if (before !== undefined) throw handler.wrong(`would never be asked: the one at ${before.where} takes every ${handler.name}`);
+    const before = this.hooks.find(
+      (other) =>
+        other.asked && handler.asked && other.name === handler.name && other.covers(handler),
+    );
+    if (before !== undefined)
+      throw handler.wrong(
+        `would never be asked: the one at ${before.where} takes every ${handler.name}`,
+      );
     this.hooks.push(handler);
     return this;
   }
 
   #add(registered, handler) {
     const before = registered.get(handler.name);
-    if (before !== undefined) throw handler.wrong(`is registered twice; the other is at ${before.where}`);
+    if (before !== undefined)
+      throw handler.wrong(`is registered twice; the other is at ${before.where}`);
     registered.set(handler.name, handler);
     return this;
   }
@@ -121,14 +157,19 @@ export class Plugin {
   #subscriptions() {
     const found = new Map();
     for (const { name, asked, subscription } of this.hooks) {
-      // one message tells all handlers of the event, so it must hold what any of them wants
+      // one message tells all handlers of an event, so it has the fields that any of them includes
       const told = this.hooks.filter((other) => other.name === name && !other.asked);
-      const wanted = asked ? subscription.include : [...new Set(told.flatMap((other) => other.subscription.include ?? []))].sort();
+      const wanted = asked
+        ? subscription.include
+        : [...new Set(told.flatMap((other) => other.subscription.include ?? []))].sort();
       const whole = { ...subscription, include: wanted?.length ? wanted : undefined };
       found.set(JSON.stringify(whole), whole);
     }
     const keepsMore = this.#options.sessions !== undefined || this.#options.uses?.includes("tools");
-    if (keepsMore && !this.hooks.some((handler) => handler.name === "session_end" && handler.matchesAll)) {
+    if (
+      keepsMore &&
+      !this.hooks.some((handler) => handler.name === "session_end" && handler.matchesAll)
+    ) {
       found.set("session_end", { event: "session_end" });
     }
     return [...found.values()];

@@ -1,4 +1,4 @@
-// A plugin's process from its first moment to its last.
+// A plugin's process from its start to its end.
 
 import tty from "node:tty";
 
@@ -9,9 +9,10 @@ import { Service } from "./service.js";
 import { testing } from "./started.js";
 import { takeOver } from "./streams.js";
 
-const LINGER_MS = 500; // how long work that is under way may still take when the host has gone without a word
+// how long running handlers may still take if the host has gone without `shutdown`
+const LINGER_MS = 500;
 
-/** Serve the host on standard input and output, or explain the plugin where a person has started it. */
+/** Serve the host on standard input and output; explain the plugin if a person starts it. */
 export function run(plugin) {
   if (testing.on) {
     testing.started.push(plugin);
@@ -39,7 +40,8 @@ export function run(plugin) {
     service.idle().then(exit);
   };
   const gone = () => end(shutDown ? 0 : LINGER_MS);
-  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => end(LIMITS.SHUTDOWN_TIMEOUT_S * 1000));
+  for (const signal of ["SIGTERM", "SIGINT"])
+    process.on(signal, () => end(LIMITS.SHUTDOWN_TIMEOUT_S * 1000));
 
   incoming.on("end", gone);
   incoming.on("error", gone);
@@ -62,10 +64,14 @@ export function run(plugin) {
   });
 }
 
-/** What a person reads who starts the plugin by hand. */
+/** The text for a person who starts the plugin by hand. */
 export function explain(plugin, path) {
   const { name, version, description, disabled, tools } = plugin.manifest();
-  const names = (asked) => [...new Set(plugin.hooks.filter((handler) => handler.asked === asked).map((handler) => handler.name))];
+  const names = (asked) => [
+    ...new Set(
+      plugin.hooks.filter((handler) => handler.asked === asked).map((handler) => handler.name),
+    ),
+  ];
   const [asked, told] = [names(true), names(false)];
   const rows = [
     ["is asked", asked],
@@ -73,15 +79,22 @@ export function explain(plugin, path) {
     ["tools", tools.map((tool) => tool.name)],
     ["commands", [...plugin.commands.keys()].map((command) => `/${command}`)],
   ];
-  const tries = [...asked, ...told].slice(0, 1).map((event) => `sliphook fire ${event} --plugin ${path}`);
-  for (const tool of tools.slice(0, 1)) tries.push(`sliphook call ${tool.name} --args '${JSON.stringify(sample(tool.input_schema ?? {}))}' --plugin ${path}`);
+  const tries = [...asked, ...told]
+    .slice(0, 1)
+    .map((event) => `sliphook fire ${event} --plugin ${path}`);
+  for (const tool of tools.slice(0, 1))
+    tries.push(
+      `sliphook call ${tool.name} --args '${JSON.stringify(sample(tool.input_schema ?? {}))}' --plugin ${path}`,
+    );
   tries.push(`sliphook check ${path}`);
   return [
     `${name}${version ? ` ${version}` : ""} is a plugin for agents; Sliphook starts it and speaks to it.`,
     ...(description ? [description] : []),
     ...(disabled ? ["", `It is disabled: ${disabled}`] : []),
     "",
-    ...rows.filter(([, values]) => values.length).map(([title, values]) => `  ${title.padEnd(9)} ${values.join(", ")}`),
+    ...rows
+      .filter(([, values]) => values.length)
+      .map(([title, values]) => `  ${title.padEnd(9)} ${values.join(", ")}`),
     "",
     "Try it:",
     ...tries.map((command) => `  ${command}`),
@@ -94,5 +107,7 @@ export function explain(plugin, path) {
 
 function sample({ properties = {}, required = [] }) {
   const samples = { string: "...", integer: 1, number: 1, boolean: true, array: [], object: {} };
-  return Object.fromEntries(required.map((name) => [name, samples[properties[name]?.type] ?? null]));
+  return Object.fromEntries(
+    required.map((name) => [name, samples[properties[name]?.type] ?? null]),
+  );
 }

@@ -1,4 +1,4 @@
-// What is done with each message of the host: which of the author's functions it calls, and what goes back.
+// What each message of the host calls, and what is answered.
 
 import { checkAnswer } from "./answers.js";
 import { Context } from "./context.js";
@@ -9,7 +9,7 @@ import { Tool } from "./registration.js";
 
 export class Service {
   #tools; // by session id, and null for all sessions: Map of name to Tool
-  #inTurn = Promise.resolve(); // events, and what waits for them
+  #ordered = Promise.resolve(); // events, and `shutdown`, which waits for them
   #underWay = new Set();
   config = {};
   dataDir = ".";
@@ -21,7 +21,7 @@ export class Service {
     plugin.attach(this);
   }
 
-  /** Deal with a call: never throws, and answers every request. */
+  /** Handle a call. Never throws, and answers every request. */
   take(call) {
     const name = call.method.slice(call.method.indexOf("/") + 1);
     if (call.id === undefined) {
@@ -33,22 +33,28 @@ export class Service {
     }
   }
 
-  /** Kept when everything that was under way is done. */
+  /** Resolves when all running handlers are done. */
   async idle() {
-    await Promise.allSettled([this.#inTurn, ...this.#underWay]);
+    await Promise.allSettled([this.#ordered, ...this.#underWay]);
   }
 
   async setTools(tools, sessionId) {
     const changed = new Map();
     for (const tool of tools) {
-      if (!(tool instanceof Tool)) throw new TypeError("setTools() takes what new Tool(name, options, handler) makes");
-      if (changed.has(tool.name)) throw new TypeError(`two of the tools are called ${JSON.stringify(tool.name)}`);
+      if (!(tool instanceof Tool))
+        throw new TypeError("setTools() takes what new Tool(name, options, handler) makes");
+      if (changed.has(tool.name))
+        throw new TypeError(`two of the tools are called ${JSON.stringify(tool.name)}`);
       changed.set(tool.name, tool);
     }
     const before = this.#tools.get(sessionId) ?? new Map();
-    this.#tools.set(sessionId, new Map([...before, ...changed])); // both can be called until the host has decided
+    // until the host has answered, both the old and the new tools can be called
+    this.#tools.set(sessionId, new Map([...before, ...changed]));
     try {
-      await this.peer.ask("host/tools", { session_id: sessionId, tools: [...changed.values()].map((tool) => tool.spec) });
+      await this.peer.ask("host/tools", {
+        session_id: sessionId,
+        tools: [...changed.values()].map((tool) => tool.spec),
+      });
     } catch (error) {
       this.#tools.set(sessionId, before);
       throw error;
@@ -83,15 +89,21 @@ export class Service {
 
   #initialize({ protocol_versions: theirs, plugin }) {
     if (!Array.isArray(theirs) || !theirs.some((version) => PROTOCOL_VERSIONS.includes(version))) {
-      const message = `no common version: the plugin ${this.plugin.name} speaks ${PROTOCOL_VERSIONS.join(", ")}, the host ${theirs}`;
-      throw new RpcError(ErrorCode.INVALID_PARAMS, message);
+      const ours = PROTOCOL_VERSIONS.join(", ");
+      throw new RpcError(
+        ErrorCode.INVALID_PARAMS,
+        `no common version: the plugin ${this.plugin.name} speaks ${ours}, the host ${theirs}`,
+      );
     }
     this.dataDir = plugin?.data_dir ?? ".";
     try {
       this.config = this.plugin.readConfig(plugin?.config ?? {});
     } catch (error) {
-      // while it is being installed (no name yet) there are no settings; the user shall still see what the plugin wants
-      return plugin?.name == null ? this.plugin.manifest() : this.plugin.manifest(`its settings do not fit: ${describe(error)}`);
+      // a plugin that is being installed has no name and no settings yet; the user must still see
+      // what it wants
+      return plugin?.name == null
+        ? this.plugin.manifest()
+        : this.plugin.manifest(`its settings do not fit: ${describe(error)}`);
     }
     return this.plugin.manifest();
   }
@@ -99,9 +111,12 @@ export class Service {
   async #hook(call, name) {
     const handlers = this.plugin.hooks.filter((handler) => handler.name === name && handler.asked);
     if (!handlers.length) throw unknown(call.method);
-    // where there is one alone the host has found that it fits; abstaining where none does would open a guard
-    const handler = handlers.length === 1 ? handlers[0] : handlers.find((other) => other.fits(call.params));
-    if (handler === undefined) throw new RpcError(ErrorCode.INVALID_PARAMS, `no handler's match fits this ${name}`);
+    // if there is only one, the host has checked that it fits; to abstain if none fits would open
+    // a guard
+    const handler =
+      handlers.length === 1 ? handlers[0] : handlers.find((other) => other.fits(call.params));
+    if (handler === undefined)
+      throw new RpcError(ErrorCode.INVALID_PARAMS, `no handler's match fits this ${name}`);
     return await this.#run(handler, call, async () => {
       const answer = await handler.run(call.params, new Context(this, call));
       if (answer == null) return null;
@@ -111,14 +126,18 @@ export class Service {
   }
 
   async #tell(name, call) {
-    const fitting = this.plugin.hooks.filter((handler) => handler.name === name && handler.fits(call.params));
-    // the one that would have been asked, or all that wait for it as an event
-    const told = fitting[0]?.asked ? fitting.slice(0, 1) : fitting.filter((handler) => !handler.asked);
+    const fitting = this.plugin.hooks.filter(
+      (handler) => handler.name === name && handler.fits(call.params),
+    );
+    // the handler that would be asked, or all that are told of it as an event
+    const told = fitting[0]?.asked
+      ? fitting.slice(0, 1)
+      : fitting.filter((handler) => !handler.asked);
     for (const handler of told) {
       try {
         await this.#run(handler, call, () => handler.run(call.params, new Context(this, call)));
       } catch {
-        // it is in the log, and nobody waits for it
+        // it is in the log, and an event has no reply
       }
     }
     if (name === "session_end") {
@@ -130,39 +149,59 @@ export class Service {
   async #call(call) {
     const { name, session_id: sessionId, arguments: args } = call.params;
     const tool = this.#tools.get(sessionId)?.get(name) ?? this.#tools.get(null).get(name);
-    if (tool === undefined) throw new RpcError(ErrorCode.INVALID_PARAMS, `there is no tool ${JSON.stringify(name)} here`);
+    if (tool === undefined)
+      throw new RpcError(ErrorCode.INVALID_PARAMS, `there is no tool ${JSON.stringify(name)} here`);
     try {
-      return await this.#run(tool, call, async () => toolResult(await tool.run(args ?? {}, new Context(this, call))));
+      return await this.#run(tool, call, async () =>
+        toolResult(await tool.run(args ?? {}, new Context(this, call))),
+      );
     } catch (error) {
-      // a tool's failure is a result too: the model reads it
-      return { content: error instanceof ToolError && error.message ? error.message : describe(error.cause ?? error), is_error: true, data: null };
+      // the model reads the failure as a result
+      return {
+        content:
+          error instanceof ToolError && error.message
+            ? error.message
+            : describe(error.cause ?? error),
+        is_error: true,
+        data: null,
+      };
     }
   }
 
   async #command(call) {
     const command = this.plugin.commands.get(call.params.name);
-    if (command === undefined) throw new RpcError(ErrorCode.INVALID_PARAMS, `there is no command ${JSON.stringify(call.params.name)} here`);
+    if (command === undefined)
+      throw new RpcError(
+        ErrorCode.INVALID_PARAMS,
+        `there is no command ${JSON.stringify(call.params.name)} here`,
+      );
     return await this.#run(command, call, async () => {
       const text = await command.run(call.params.arguments, new Context(this, call));
-      if (text != null && typeof text !== "string") throw new AnswerError(`returned ${typeof text}; a command returns its text`);
+      if (text != null && typeof text !== "string")
+        throw new AnswerError(`returned ${typeof text}; a command returns its text`);
       return { text: text ?? "" };
     });
   }
 
-  /** Run the author's function; where it fails the log has the stack, and the answer the message alone. */
+  /** Run a function of the author; if it fails, log the stack and answer with the message. */
   async #run(handler, call, work) {
     try {
       return await work();
     } catch (error) {
       if (call.cancelled || error instanceof ToolError) throw error;
       const stack = error instanceof AnswerError ? undefined : error?.stack;
-      this.peer.log("error", `${handler.what}: ${describe(error)}`, { where: handler.where, traceback: stack });
-      throw new RpcError(ErrorCode.INTERNAL_ERROR, `${handler.what}: ${describe(error)}`, { cause: error });
+      this.peer.log("error", `${handler.what}: ${describe(error)}`, {
+        where: handler.where,
+        traceback: stack,
+      });
+      throw new RpcError(ErrorCode.INTERNAL_ERROR, `${handler.what}: ${describe(error)}`, {
+        cause: error,
+      });
     }
   }
 
   #next(work) {
-    this.#inTurn = this.#inTurn.then(work);
+    this.#ordered = this.#ordered.then(work);
   }
 
   #hold(work) {
@@ -172,8 +211,13 @@ export class Service {
 }
 
 function toolResult(value) {
-  if (value === undefined || value === null || typeof value === "string") return { content: value ?? "", is_error: false, data: null };
-  if (typeof value === "object" && typeof value.content === "string" && Object.keys(value).every((key) => ["content", "is_error", "data"].includes(key))) {
+  if (value === undefined || value === null || typeof value === "string")
+    return { content: value ?? "", is_error: false, data: null };
+  if (
+    typeof value === "object" &&
+    typeof value.content === "string" &&
+    Object.keys(value).every((key) => ["content", "is_error", "data"].includes(key))
+  ) {
     return { content: value.content, is_error: value.is_error ?? false, data: value.data ?? null };
   }
   let content;
@@ -182,12 +226,20 @@ function toolResult(value) {
   } catch (error) {
     throw new AnswerError(`returned something that JSON cannot hold: ${describe(error)}`);
   }
-  if (content === undefined) throw new AnswerError(`returned ${typeof value}, which JSON cannot hold`);
+  if (content === undefined)
+    throw new AnswerError(`returned ${typeof value}, which JSON cannot hold`);
   return { content, is_error: false, data: value };
 }
 
 function unknown(method) {
-  const known = ["initialize", "tool/call", "command/run", "ping", "shutdown", ...Object.keys(CATALOGUE).map((name) => `hook/${name}`)];
+  const known = [
+    "initialize",
+    "tool/call",
+    "command/run",
+    "ping",
+    "shutdown",
+    ...Object.keys(CATALOGUE).map((name) => `hook/${name}`),
+  ];
   const close = known.includes(method) ? "" : hint(method, known);
   return new RpcError(ErrorCode.METHOD_NOT_FOUND, `unknown method ${method}${close}`);
 }

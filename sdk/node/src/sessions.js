@@ -1,6 +1,9 @@
-// State that belongs to a session and ends with it.
+// The author's state of each session.
 
-/** One state a session: `get(sessionId)` makes it when it is first asked for. It is gone when the handlers of `session_end` have run. */
+/**
+ * One state for each session; `get(sessionId)` creates it at its first use. It is removed after the
+ * handlers of `session_end` have run.
+ */
 export class Sessions {
   #make;
   #states = new Map();
@@ -10,7 +13,10 @@ export class Sessions {
   }
 
   get(sessionId) {
-    if (this.#make === undefined) throw new Error("the plugin keeps no state of sessions; say what it is: new Plugin(name, { sessions: () => ({}) })");
+    if (this.#make === undefined)
+      throw new Error(
+        "the plugin keeps no state of sessions; say what it is: new Plugin(name, { sessions: () => ({}) })",
+      );
     if (!this.#states.has(sessionId)) this.#states.set(sessionId, this.#make());
     return this.#states.get(sessionId);
   }
@@ -27,7 +33,7 @@ export class Sessions {
     return this.#states[Symbol.iterator]();
   }
 
-  /** The session is over. */
+  /** Remove the state of a session that has ended. */
   forget(sessionId) {
     this.#states.delete(sessionId);
   }

@@ -1,3 +1,3 @@
-// Where a plugin under test ends up: with `sliphook-sdk/testing` loaded, `plugin.run()` serves nobody.
+// With `sliphook-sdk/testing` loaded, `plugin.run()` only adds the plugin to `started`.
 
 export const testing = { on: false, started: [] };

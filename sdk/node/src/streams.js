@@ -1,4 +1,4 @@
-// The standard streams of a plugin's process, so that nobody but the protocol writes to the host.
+// The standard streams of a plugin's process: only the protocol may write to the host.
 
 import fs from "node:fs";
 import net from "node:net";
@@ -7,27 +7,35 @@ const BUSY = ["EAGAIN", "EWOULDBLOCK"];
 const GONE = ["EPIPE", "ECONNRESET"];
 
 /**
- * Move the protocol's streams out of everybody's reach. Descriptor 1 becomes standard error, the plugin's log, and descriptor 0 is
- * empty, for this process and its children: `console.log` and programs that the plugin starts touch no message.
+ * Move the protocol's streams to private descriptors. After that, for this process and its
+ * children, descriptor 1 is standard error (the plugin's log) and descriptor 0 is empty. So neither
+ * `console.log` nor a program that the plugin starts can damage a message.
  *
- * Node has no dup2. But a descriptor that is opened gets the lowest free number, so closing 1 and opening standard error puts it there.
- * Where a stream cannot be opened again (it is a socket), the process's own stdout is turned to standard error all the same.
+ * Node has no dup2. But opening gives the lowest free descriptor, so closing 1 and then opening
+ * standard error puts it there. If a stream cannot be opened again, since it is a socket, only
+ * `process.stdout` is turned to standard error.
  *
- * @returns {[import("node:stream").Readable, (bytes: Buffer) => void]} what reads from the host, and what writes to it
+ * @returns {[import("node:stream").Readable, (bytes: Buffer) => void]} to read from, and to write
  */
 export function takeOver() {
   let incoming = 0;
   let outgoing = 1;
   try {
-    const [input, output, log] = [fs.openSync("/dev/fd/0", "r"), fs.openSync("/dev/fd/1", "w"), fs.openSync("/dev/fd/2", "a")];
-    fs.closeSync(log); // all can be opened again, so nothing is closed in vain
+    const [input, output, log] = [
+      fs.openSync("/dev/fd/0", "r"),
+      fs.openSync("/dev/fd/1", "w"),
+      fs.openSync("/dev/fd/2", "a"),
+    ];
+    fs.closeSync(log); // it was opened only to find out that all three can be
     [incoming, outgoing] = [input, output];
     onto(0, "/dev/null", "r");
     onto(1, "/dev/fd/2", "a");
   } catch {
     process.stdout.write = process.stderr.write.bind(process.stderr);
   }
-  const reader = fs.fstatSync(incoming).isFile() ? fs.createReadStream("", { fd: incoming }) : new net.Socket({ fd: incoming, readable: true, writable: false });
+  const reader = fs.fstatSync(incoming).isFile()
+    ? fs.createReadStream("", { fd: incoming })
+    : new net.Socket({ fd: incoming, readable: true, writable: false });
   return [reader, (bytes) => writeAll(outgoing, bytes)];
 }
 
@@ -37,7 +45,7 @@ function onto(descriptor, path, flags) {
   if (opened !== descriptor) throw new Error(`descriptor ${descriptor} is not free`);
 }
 
-/** Write all of it. Where the host is gone it is dropped: the end of standard input tells the rest. */
+/** Write all of `bytes`; if the host is gone, drop them. Then standard input ends too. */
 function writeAll(descriptor, bytes) {
   let at = 0;
   while (at < bytes.length) {
@@ -46,7 +54,8 @@ function writeAll(descriptor, bytes) {
     } catch (error) {
       if (GONE.includes(error.code)) return;
       if (!BUSY.includes(error.code)) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1); // the pipe is full and does not block
+      // the pipe is full and does not block: sleep for 1 ms
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
   }
 }

@@ -9,12 +9,32 @@ const PATIENCE_MS = 10_000;
 const SDK = new URL("../src/index.js", import.meta.url).href;
 
 const COMMON = {
-  event_id: "e-1", seq: 1, time: "2026-01-01T00:00:00.000Z", session_id: "s-1", session_key: "main", platform: "cli", user_id: null,
-  cwd: "/home/ada/project", turn_id: "t-1", agent_id: "a-1", parent_agent_id: null, agent_depth: 0, meta: null,
+  event_id: "e-1",
+  seq: 1,
+  time: "2026-01-01T00:00:00.000Z",
+  session_id: "s-1",
+  session_key: "main",
+  platform: "cli",
+  user_id: null,
+  cwd: "/home/ada/project",
+  turn_id: "t-1",
+  agent_id: "a-1",
+  parent_agent_id: null,
+  agent_depth: 0,
+  meta: null,
 };
 
 export const payload = (fields) => ({ ...COMMON, ...fields });
-export const toolCall = (fields = {}) => payload({ call_id: "c-1", model_call_id: "call_1", tool_name: "shell", origin: "agent", timeout_s: 5, arguments: { command: "ls" }, ...fields });
+export const toolCall = (fields = {}) =>
+  payload({
+    call_id: "c-1",
+    model_call_id: "call_1",
+    tool_name: "shell",
+    origin: "agent",
+    timeout_s: 5,
+    arguments: { command: "ls" },
+    ...fields,
+  });
 
 /** A plugin whose code follows `const plugin = new Plugin("torture", OPTIONS);`. */
 export class Child {
@@ -29,10 +49,17 @@ export class Child {
   constructor(code, { options = "{}", argv = [], pipes = false } = {}) {
     this.folder = fs.mkdtempSync(path.join(os.tmpdir(), "sliphook-node-"));
     this.file = path.join(this.folder, "torture.mjs");
-    const names = "Plugin, Tool, ToolError, allow, deny, ask, replace, substitute, context, continueWith";
-    fs.writeFileSync(this.file, `import { ${names} } from ${JSON.stringify(SDK)};\nconst plugin = new Plugin("torture", ${options});\n${code}\nplugin.run();\n`);
-    // the streams of Node's own children are sockets; here they are what they are under the host, pipes (and a file)
-    const piped = ["sh", ["-c", 'cat | "$0" "$1" 2>err | cat; cat err >&2', process.execPath, this.file]];
+    const names =
+      "Plugin, Tool, ToolError, allow, deny, ask, replace, substitute, context, continueWith";
+    fs.writeFileSync(
+      this.file,
+      `import { ${names} } from ${JSON.stringify(SDK)};\nconst plugin = new Plugin("torture", ${options});\n${code}\nplugin.run();\n`,
+    );
+    // Node gives its children sockets as streams; under the host they are pipes, and a file
+    const piped = [
+      "sh",
+      ["-c", 'cat | "$0" "$1" 2>err | cat; cat err >&2', process.execPath, this.file],
+    ];
     const [command, args] = pipes ? piped : [process.execPath, [this.file, ...argv]];
     this.process = spawn(command, args, { cwd: this.folder });
     this.process.stdout.on("data", (data) => this.#take(data));
@@ -80,14 +107,20 @@ export class Child {
 
   initialize(plugin = {}) {
     return this.ask("initialize", {
-      protocol_versions: [1], host: { name: "sliphook", version: "0.1.0" },
-      plugin: { name: "torture", data_dir: this.folder, config: {}, ...plugin }, events: [], sessions: [],
+      protocol_versions: [1],
+      host: { name: "sliphook", version: "0.1.0" },
+      plugin: { name: "torture", data_dir: this.folder, config: {}, ...plugin },
+      events: [],
+      sessions: [],
     });
   }
 
   /** The exit status. */
   async ended() {
-    await this.until(() => this.process.exitCode !== null || this.process.signalCode !== null, "it does not end");
+    await this.until(
+      () => this.process.exitCode !== null || this.process.signalCode !== null,
+      "it does not end",
+    );
     return this.process.exitCode ?? this.process.signalCode;
   }
 
@@ -95,7 +128,10 @@ export class Child {
     const deadline = performance.now() + PATIENCE_MS;
     while (!done()) {
       const left = deadline - performance.now();
-      if (left <= 0) throw new Error(`${what}; unasked: ${JSON.stringify(this.unasked)}; stderr: ${this.stderr}; stray: ${this.stray}`);
+      if (left <= 0)
+        throw new Error(
+          `${what}; unasked: ${JSON.stringify(this.unasked)}; stderr: ${this.stderr}; stray: ${this.stray}`,
+        );
       await new Promise((resolve) => {
         const timer = setTimeout(resolve, Math.min(left, 50));
         this.#wake = () => {
@@ -123,7 +159,11 @@ export class Child {
       else if (this.replies.has(message.id)) this.stray += `two replies to ${message.id}`;
       else this.replies.set(message.id, message);
     }
-    if (this.#buffer.length && !"Content-Length: ".startsWith(this.#buffer.toString("latin1", 0, 16))) this.stray += this.#buffer.toString();
+    if (
+      this.#buffer.length &&
+      !"Content-Length: ".startsWith(this.#buffer.toString("latin1", 0, 16))
+    )
+      this.stray += this.#buffer.toString();
     this.#wake();
   }
 }

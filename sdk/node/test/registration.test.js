@@ -14,49 +14,99 @@ import { CATALOGUE } from "../src/protocol.js";
 const nothing = () => {};
 
 for (const [why, register] of [
-  [/names no hook or event; did you mean "pre_tool_call"\?$/, (p) => p.hook("pre_tool_cal", nothing)],
-  [/cannot be asked: turn_end is an event, so say on\("turn_end"\)$/, (p) => p.hook("turn_end", nothing)],
-  [/has no option "on_failure"; did you mean "onFailure"\?$/, (p) => p.hook("stop", { on_failure: "open" }, nothing)],
-  [/cannot have onFailure "shut": it takes "open" and "closed"$/, (p) => p.hook("pre_tool_call", { onFailure: "shut" }, nothing)],
-  [/cannot have onFailure "closed": stop cannot be denied$/, (p) => p.hook("stop", { onFailure: "closed" }, nothing)],
-  [/cannot have timeoutS 0: it takes 0.05 to 600 seconds$/, (p) => p.hook("stop", { timeoutS: 0 }, nothing)],
+  [
+    /names no hook or event; did you mean "pre_tool_call"\?$/,
+    (p) => p.hook("pre_tool_cal", nothing),
+  ],
+  [
+    /cannot be asked: turn_end is an event, so say on\("turn_end"\)$/,
+    (p) => p.hook("turn_end", nothing),
+  ],
+  [
+    /has no option "on_failure"; did you mean "onFailure"\?$/,
+    (p) => p.hook("stop", { on_failure: "open" }, nothing),
+  ],
+  [
+    /cannot have onFailure "shut": it takes "open" and "closed"$/,
+    (p) => p.hook("pre_tool_call", { onFailure: "shut" }, nothing),
+  ],
+  [
+    /cannot have onFailure "closed": stop cannot be denied$/,
+    (p) => p.hook("stop", { onFailure: "closed" }, nothing),
+  ],
+  [
+    /cannot have timeoutS 0: it takes 0.05 to 600 seconds$/,
+    (p) => p.hook("stop", { timeoutS: 0 }, nothing),
+  ],
   [/cannot have timeoutS NaN/, (p) => p.hook("stop", { timeoutS: NaN }, nothing)],
   [/nothing of stop can be replaced$/, (p) => p.hook("stop", { replaces: true }, nothing)],
-  [/cannot include "text": user_prompt_submit has no heavy fields$/, (p) => p.hook("user_prompt_submit", { include: ["text"] }, nothing)],
-  [/cannot match "tool": pre_tool_call has no such string field/, (p) => p.hook("pre_tool_call", { match: { tool: "x" } }, nothing)],
-  [/cannot match tool_name: it takes a pattern, or a list of them$/, (p) => p.hook("pre_tool_call", { match: { tool_name: [] } }, nothing)],
+  [
+    /cannot include "text": user_prompt_submit has no heavy fields$/,
+    (p) => p.hook("user_prompt_submit", { include: ["text"] }, nothing),
+  ],
+  [
+    /cannot match "tool": pre_tool_call has no such string field/,
+    (p) => p.hook("pre_tool_call", { match: { tool: "x" } }, nothing),
+  ],
+  [
+    /cannot match tool_name: it takes a pattern, or a list of them$/,
+    (p) => p.hook("pre_tool_call", { match: { tool_name: [] } }, nothing),
+  ],
   [/needs a function as its last argument$/, (p) => p.hook("stop", {})],
-  [/would never be asked: the one at .*registration\.test\.js:\d+ takes every stop$/, (p) => p.hook("stop", nothing).hook("stop", nothing)],
+  [
+    /would never be asked: the one at .*registration\.test\.js:\d+ takes every stop$/,
+    (p) => p.hook("stop", nothing).hook("stop", nothing),
+  ],
   [/is no name for a tool/, (p) => p.tool("a b", nothing)],
-  [/is registered twice; the other is at .*registration\.test\.js:\d+$/, (p) => p.tool("a", nothing).tool("a", nothing)],
+  [
+    /is registered twice; the other is at .*registration\.test\.js:\d+$/,
+    (p) => p.tool("a", nothing).tool("a", nothing),
+  ],
   [/cannot be: \/stop is the agent's own$/, (p) => p.command("stop", nothing)],
 ]) {
   test(`refused: ${why.source}`, () => {
-    assert.throws(() => register(new Plugin("torture")), (error) => {
-      assert.ok(error instanceof RegistrationError);
-      assert.match(error.message, why);
-      assert.match(error.message, /^\/.*registration\.test\.js:\d+: /);
-      return true;
-    });
+    assert.throws(
+      () => register(new Plugin("torture")),
+      (error) => {
+        assert.ok(error instanceof RegistrationError);
+        assert.match(error.message, why);
+        assert.match(error.message, /^\/.*registration\.test\.js:\d+: /);
+        return true;
+      },
+    );
   });
 }
 
 test("a plugin's own name and options", () => {
   assert.throws(() => new Plugin("No"), /cannot be a plugin's name/);
   assert.throws(() => new Plugin("a", { use: [] }), /has no option "use"; did you mean "uses"\?/);
-  assert.throws(() => new Plugin("a", { uses: ["inejct"] }), /which is not among notify, tools, inject, interrupt/);
+  assert.throws(
+    () => new Plugin("a", { uses: ["inejct"] }),
+    /which is not among notify, tools, inject, interrupt/,
+  );
 });
 
 test("the manifest", () => {
   const plugin = new Plugin("guard", { version: "1.0.0", env: ["A", { name: "B", secret: true }] });
-  plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] }, timeoutS: 2, onFailure: "closed" }, nothing);
-  plugin.on("pre_llm_call", { include: ["tools"] }, nothing).on("pre_llm_call", { include: ["messages"] }, nothing);
+  plugin.hook(
+    "pre_tool_call",
+    { match: { tool_name: ["shell"] }, timeoutS: 2, onFailure: "closed" },
+    nothing,
+  );
+  plugin
+    .on("pre_llm_call", { include: ["tools"] }, nothing)
+    .on("pre_llm_call", { include: ["messages"] }, nothing);
   assert.deepEqual(JSON.parse(JSON.stringify(plugin.manifest())), {
     protocol_version: 1,
     name: "guard",
     version: "1.0.0",
     subscriptions: [
-      { event: "pre_tool_call", match: { tool_name: ["shell"] }, timeout_s: 2, on_failure: "closed" },
+      {
+        event: "pre_tool_call",
+        match: { tool_name: ["shell"] },
+        timeout_s: 2,
+        on_failure: "closed",
+      },
       { event: "pre_llm_call", mode: "event", include: ["messages", "tools"] },
     ],
     tools: [],
@@ -67,15 +117,42 @@ test("the manifest", () => {
 });
 
 test("answers are joined", () => {
-  assert.deepEqual({ ...allow().and(context("a")).and(context("b")) }, { decision: "allow", context: ["a", "b"] });
+  assert.deepEqual(
+    { ...allow().and(context("a")).and(context("b")) },
+    { decision: "allow", context: ["a", "b"] },
+  );
   assert.throws(() => allow().and(deny("no")), /both answers have decision/);
 });
 
 test("every hook takes what the catalogue allows", () => {
-  checkAnswer("pre_tool_call", CATALOGUE.pre_tool_call, { decision: "deny", reason: "no", _meta: 1 }, false);
-  checkAnswer("pre_tool_call", CATALOGUE.pre_tool_call, { replace: { arguments: {} }, substitute: { result: "x" } }, true);
-  const refused = (answer) => assert.throws(() => checkAnswer("pre_tool_call", CATALOGUE.pre_tool_call, answer, true), AnswerError);
-  for (const answer of [true, "deny", [], { decision: "perhaps" }, { context: "a" }, { context: [1] }, { reason: 1 }, { continue_with: "x" }, { replace: { text: "" } }]) {
+  checkAnswer(
+    "pre_tool_call",
+    CATALOGUE.pre_tool_call,
+    { decision: "deny", reason: "no", _meta: 1 },
+    false,
+  );
+  checkAnswer(
+    "pre_tool_call",
+    CATALOGUE.pre_tool_call,
+    { replace: { arguments: {} }, substitute: { result: "x" } },
+    true,
+  );
+  const refused = (answer) =>
+    assert.throws(
+      () => checkAnswer("pre_tool_call", CATALOGUE.pre_tool_call, answer, true),
+      AnswerError,
+    );
+  for (const answer of [
+    true,
+    "deny",
+    [],
+    { decision: "perhaps" },
+    { context: "a" },
+    { context: [1] },
+    { reason: 1 },
+    { continue_with: "x" },
+    { replace: { text: "" } },
+  ]) {
     refused(answer);
   }
 });
@@ -91,20 +168,35 @@ test("patterns", () => {
 });
 
 test("frames, however they are split", () => {
-  const bytes = Buffer.from('Content-Length: 12\r\n\r\n{"a":"\u00e9{}"}\n\r\n {"b":1}\nContent-Length: 3\r\nX: y\r\n\r\n{}\n');
+  const bytes = Buffer.from(
+    'Content-Length: 12\r\n\r\n{"a":"\u00e9{}"}\n\r\n {"b":1}\nContent-Length: 3\r\nX: y\r\n\r\n{}\n',
+  );
   for (let size = 1; size <= bytes.length; size++) {
     const splitter = new FrameSplitter();
     const texts = [];
-    for (let at = 0; at < bytes.length; at += size) texts.push(...splitter.feed(bytes.subarray(at, at + size)));
-    assert.deepEqual(texts.map((text) => text.trim()), ['{"a":"\u00e9{}"}', '{"b":1}', "{}"]);
+    for (let at = 0; at < bytes.length; at += size)
+      texts.push(...splitter.feed(bytes.subarray(at, at + size)));
+    assert.deepEqual(
+      texts.map((text) => text.trim()),
+      ['{"a":"\u00e9{}"}', '{"b":1}', "{}"],
+    );
   }
   assert.throws(() => new FrameSplitter().feed(Buffer.from("hello\r\n\r\n")), FramingError);
-  assert.throws(() => new FrameSplitter().feed(Buffer.from("Content-Length: x\r\n\r\n")), FramingError);
+  assert.throws(
+    () => new FrameSplitter().feed(Buffer.from("Content-Length: x\r\n\r\n")),
+    FramingError,
+  );
 });
 
 test("ctx has the span of the envelope", () => {
   const peer = new Peer(nothing);
-  const traced = peer.receive('{"jsonrpc":"2.0","id":1,"method":"hook/stop","traceparent":"00-0af7-b7ad-01","params":{}}');
+  const traced = peer.receive(
+    '{"jsonrpc":"2.0","id":1,"method":"hook/stop","traceparent":"00-0af7-b7ad-01","params":{}}',
+  );
   assert.equal(new Context(undefined, traced).traceparent, "00-0af7-b7ad-01");
-  assert.equal(new Context(undefined, peer.receive('{"jsonrpc":"2.0","method":"event/stop","params":{}}')).traceparent, null);
+  assert.equal(
+    new Context(undefined, peer.receive('{"jsonrpc":"2.0","method":"event/stop","params":{}}'))
+      .traceparent,
+    null,
+  );
 });

@@ -1,4 +1,4 @@
-// A plugin tried without a process, as its author would. The harness comes first: with it loaded, `run()` serves nobody.
+// A plugin tested without a process. The harness is imported first: then `run()` does nothing.
 
 import assert from "node:assert/strict";
 import fs from "node:fs";
@@ -20,7 +20,8 @@ function sample() {
     sessions: () => [],
   });
   plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] } }, async (call, ctx) => {
-    if (call.arguments.command.length > ctx.config.limit) return deny(`longer than ${ctx.config.limit}`);
+    if (call.arguments.command.length > ctx.config.limit)
+      return deny(`longer than ${ctx.config.limit}`);
   });
   plugin.hook("user_prompt_submit", () => replace({ text: "no, this needs replaces" }));
   plugin.hook("stop", async (stop, ctx) => {
@@ -34,36 +35,56 @@ function sample() {
     ctx.log("info", "a turn", { outcome: turn.outcome });
     if (turn.outcome === "failed") throw new RangeError("gone");
   });
-  plugin.tool("fails", () => { throw new ToolError("not today"); });
+  plugin.tool("fails", () => {
+    throw new ToolError("not today");
+  });
   plugin.command("shout", (text) => text.toUpperCase());
   return plugin;
 }
 
 test("answers of a hook", async () => {
   const played = await harness(sample());
-  assert.deepEqual(await played.fire("pre_tool_call", { tool_name: "shell", arguments: { command: "long one" } }), deny("longer than 3"));
-  assert.equal(await played.fire("pre_tool_call", { tool_name: "shell", arguments: { command: "ls" } }), null);
+  assert.deepEqual(
+    await played.fire("pre_tool_call", { tool_name: "shell", arguments: { command: "long one" } }),
+    deny("longer than 3"),
+  );
+  assert.equal(
+    await played.fire("pre_tool_call", { tool_name: "shell", arguments: { command: "ls" } }),
+    null,
+  );
   assert.equal(await played.fire("pre_tool_call", { tool_name: "mail" }), null);
   const patient = await harness(sample(), { config: { limit: 100 } });
-  assert.equal(await patient.fire("pre_tool_call", { tool_name: "shell", arguments: { command: "long one" } }), null);
+  assert.equal(
+    await patient.fire("pre_tool_call", { tool_name: "shell", arguments: { command: "long one" } }),
+    null,
+  );
 });
 
 test("an answer that is not allowed there", async () => {
   const played = await harness(sample());
-  await assert.rejects(played.fire("user_prompt_submit"), (error) => error instanceof PluginError && /needs \{ replaces: true \}/.test(error.message));
+  await assert.rejects(
+    played.fire("user_prompt_submit"),
+    (error) => error instanceof PluginError && /needs \{ replaces: true \}/.test(error.message),
+  );
 });
 
 test("what the plugin asks of the host is kept", async () => {
   const played = await harness(sample());
   assert.deepEqual(await played.fire("stop", { stop_count: 0 }), continueWith("more"));
-  assert.deepEqual(played.sent.map(({ method }) => method), ["host/notify", "host/interrupt", "host/inject", "host/tools"]);
+  assert.deepEqual(
+    played.sent.map(({ method }) => method),
+    ["host/notify", "host/interrupt", "host/inject", "host/tools"],
+  );
   assert.equal((await played.callTool("late", { name: "x" })).content, "late x");
   await assert.rejects(played.callTool("fails"), /there is no tool "fails" here/);
 });
 
 test("what is not granted is refused", async () => {
   const played = await harness(sample(), { granted: ["notify"] });
-  await assert.rejects(played.fire("stop"), (error) => error.cause instanceof HostRefused && error.cause.code === -32003);
+  await assert.rejects(
+    played.fire("stop"),
+    (error) => error.cause instanceof HostRefused && error.cause.code === -32003,
+  );
 });
 
 test("a session", async () => {
@@ -71,24 +92,44 @@ test("a session", async () => {
   const played = await harness(plugin);
   await played.tell("turn_end");
   assert.deepEqual(plugin.sessions.get("s-1"), ["completed"]);
-  await assert.rejects(played.tell("turn_end", { outcome: "failed" }), /on\("turn_end"\): RangeError: gone/);
+  await assert.rejects(
+    played.tell("turn_end", { outcome: "failed" }),
+    /on\("turn_end"\): RangeError: gone/,
+  );
   await played.tell("session_end");
   assert.equal(plugin.sessions.has("s-1"), false);
-  assert.deepEqual(played.logs[0], { level: "info", message: "a turn", fields: { outcome: "completed" } });
+  assert.deepEqual(played.logs[0], {
+    level: "info",
+    message: "a turn",
+    fields: { outcome: "completed" },
+  });
 });
 
 test("tools and commands", async () => {
   const played = await harness(sample());
-  assert.deepEqual(await played.callTool("fails"), { content: "not today", is_error: true, data: null });
+  assert.deepEqual(await played.callTool("fails"), {
+    content: "not today",
+    is_error: true,
+    data: null,
+  });
   assert.equal(await played.runCommand("shout", "hey"), "HEY");
   await assert.rejects(played.runCommand("gone"), /there is no command "gone" here/);
 });
 
 test("mistakes of the test are told from mistakes of the plugin", async () => {
   const played = await harness(sample());
-  await assert.rejects(played.fire("pre_toolcall"), /no hook or event "pre_toolcall"; did you mean "pre_tool_call"\?/);
-  await assert.rejects(played.fire("pre_tool_call", { tool_nam: "x" }), /no field "tool_nam"; did you mean "tool_name"\?/);
-  await assert.rejects(played.fire("subagent_start"), /sample has no handler for the hook subagent_start/);
+  await assert.rejects(
+    played.fire("pre_toolcall"),
+    /no hook or event "pre_toolcall"; did you mean "pre_tool_call"\?/,
+  );
+  await assert.rejects(
+    played.fire("pre_tool_call", { tool_nam: "x" }),
+    /no field "tool_nam"; did you mean "tool_name"\?/,
+  );
+  await assert.rejects(
+    played.fire("subagent_start"),
+    /sample has no handler for the hook subagent_start/,
+  );
   await assert.rejects(played.tell("notification"), /sample has no handler for notification/);
 });
 
@@ -101,17 +142,23 @@ test("a file is loaded anew, and its run() serves nobody", async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "sliphook-node-"));
   const url = pathToFileURL(path.join(folder, "guard.mjs"));
   const sdk = JSON.stringify(new URL("../src/index.js", import.meta.url).href);
-  fs.writeFileSync(url, `import { Plugin, deny } from ${sdk};
+  fs.writeFileSync(
+    url,
+    `import { Plugin, deny } from ${sdk};
     const plugin = new Plugin("guard");
     let asked = 0;
     plugin.hook("pre_tool_call", () => deny(String(++asked)));
-    plugin.run();`);
+    plugin.run();`,
+  );
   for (let round = 0; round < 2; round += 1) {
     const played = await harness(url);
     assert.equal(played.manifest.name, "guard");
     assert.equal((await played.fire("pre_tool_call")).reason, "1");
   }
   fs.writeFileSync(new URL("empty.mjs", url), "");
-  await assert.rejects(harness(new URL("empty.mjs", url)), /calls run\(\) of 0 plugins, not of one/);
+  await assert.rejects(
+    harness(new URL("empty.mjs", url)),
+    /calls run\(\) of 0 plugins, not of one/,
+  );
   fs.rmSync(folder, { recursive: true });
 });

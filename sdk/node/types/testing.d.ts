@@ -1,37 +1,58 @@
 // The types of `sliphook-sdk/testing`.
 
 import type { Plugin } from "./index.js";
-import type { Answer, EventName, HookName, Manifest, Payloads, ToolResult, Uses } from "./protocol.js";
+import type {
+  Answer,
+  EventName,
+  HookName,
+  Manifest,
+  Payloads,
+  ToolResult,
+  Uses,
+} from "./protocol.js";
 
 export interface HarnessOptions {
-  /** the user's settings, as they stand in JSON */
+  /** the user's settings, as in JSON */
   config?: Record<string, unknown>;
   /** the plugin's own folder */
   dataDir?: string;
-  /** what the user grants of what the plugin uses; other requests are refused. Left out, all */
+  /** the uses that the user grants; requests that need another one are refused. All if left out */
   granted?: readonly Uses[];
 }
 
-/** Plays the host to one plugin. Fields of a payload that are left out are filled with sample values. */
+/** Plays the host to one plugin. Fields of a payload that are left out get sample values. */
 export interface Harness {
   readonly plugin: Plugin<any, any>;
   /** what the plugin declares */
   readonly manifest: Manifest;
-  /** what the plugin sent to the host, in order; its log is in `logs` */
+  /** the messages that the plugin sent to the host, in order; its log is in `logs` */
   readonly sent: { method: string; params: Record<string, any> }[];
   readonly logs: { level: string; message: string; fields?: Record<string, any> }[];
-  /** Ask the plugin; null where it abstains or no `match` of its fits. Throws PluginError. */
+  /** Ask the plugin; null if it abstains or no `match` of it fits. Throws PluginError. */
   fire<N extends HookName>(name: N, fields?: Partial<Payloads[N]>): Promise<Answer | null>;
   /** Tell the plugin of an event, or of a hook as after an interrupt. Throws PluginError. */
   tell<N extends HookName | EventName>(name: N, fields?: Partial<Payloads[N]>): Promise<void>;
-  /** Call a tool as a model does. Throws PluginError where there is no such tool. */
-  callTool(name: string, args?: Record<string, unknown>, options?: { sessionId?: string }): Promise<ToolResult>;
-  /** Run a slash command: the text for the user. Throws PluginError. */
+  /** Call a tool as a model does. Throws PluginError if there is no such tool. */
+  callTool(
+    name: string,
+    args?: Record<string, unknown>,
+    options?: { sessionId?: string },
+  ): Promise<ToolResult>;
+  /** Run a slash command; the result is the text for the user. Throws PluginError. */
   runCommand(name: string, text?: string): Promise<string>;
 }
 
-/** Play the host to a plugin: the object, or the URL of its file, which is loaded anew and whose `plugin.run()` then serves nobody. */
-export function harness(plugin: Plugin<any, any> | URL | string, options?: HarnessOptions): Promise<Harness>;
+/**
+ * Play the host to a plugin: the object, or the URL of its file. The file is loaded anew, and its
+ * `plugin.run()` does nothing.
+ */
+export function harness(
+  plugin: Plugin<any, any> | URL | string,
+  options?: HarnessOptions,
+): Promise<Harness>;
 
-/** The plugin would have answered an error. The message is what the host would have read; the handler's exception is the cause. */
+/**
+ * The plugin would have answered with an error. The message is what the host would have read; the
+ * handler's exception is the cause.
+ */
 export class PluginError extends Error {}
