@@ -14,8 +14,9 @@ import msgspec
 
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.toml import BadKey, TomlError, read_toml
+from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override, PluginSpec
-from sliphook.registry.keys import check_overrides, check_timeout_cap
+from sliphook.registry.keys import check_timeout_cap
 from sliphook_sdk.protocol import nearest
 from sliphook_sdk.protocol.describe import doc
 

@@ -189,7 +189,7 @@ async def test_settings_that_cannot_be_are_told_and_the_guard_stays_closed(
         host.session() as session,
     ):
         assert (await run_shell(session))[0] == "denied"
-    why = "the user's settings name 'pre_tool_cal', which is no hook or event; did you mean pre_tool_call?"
+    why = "the user's settings: pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?"
     assert problems == [f"guard is left out: {why}"]
 
 

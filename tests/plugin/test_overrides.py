@@ -168,12 +168,15 @@ def test_a_misspelt_name_is_an_error_that_names_the_nearest() -> None:
         apply_overrides(manifest("a"), spec(overrides={"pre_tool_cal": Override(off=True)}))
     assert (
         str(caught.value)
-        == "the user's settings name 'pre_tool_cal', which is no hook or event; did you mean pre_tool_call?"
+        == "the user's settings: pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?"
     )
 
 
 def test_what_cannot_deny_cannot_be_closed() -> None:
-    with pytest.raises(ManifestError, match="on_failure closed for stop, which cannot deny"):
+    with pytest.raises(
+        ManifestError,
+        match=r"stop\.on_failure: closed needs a hook that can deny, and stop cannot$",
+    ):
         apply_overrides(manifest("a"), spec(overrides={"stop": Override(on_failure="closed")}))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from sliphook.files.toml import BadKey
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, nearest
@@ -56,7 +57,11 @@ def apply_overrides(
     Raises:
         ManifestError: the configuration names what is not there or cannot be; the user is at fault.
     """
-    _check_overrides(spec.overrides)
+    try:
+        check_overrides(spec.overrides, ())
+    except BadKey as error:
+        key = quote(".".join(error.keys), 80)
+        raise ManifestError(f"the user's settings: {key}: {error.why}") from None
     caps = [
         check_timeout(cap_s, where, field="timeout_cap_s")
         for cap_s, where in (
@@ -96,6 +101,27 @@ def recorded_manifest(
         return manifest, None
 
 
+def check_overrides(overrides: Mapping[str, Override], keys: tuple[str, ...]) -> None:
+    """Refuse an override that can have no effect: without an error a typo would go unnoticed.
+
+    Args:
+        overrides: by the name of a hook or event.
+        keys: where they stand in the user's file, for the error.
+
+    Raises:
+        BadKey: there is no such hook or event, or it cannot deny and is to be closed.
+    """
+    for name, override in overrides.items():
+        entry = CATALOGUE.get(name)
+        if entry is None:
+            close = nearest(name, list(CATALOGUE))
+            hint = f"did you mean {close}?" if close else "`sliphook events` lists them"
+            raise BadKey((*keys, name), f"there is no such hook or event; {hint}")
+        if override.on_failure == "closed" and "deny" not in entry.decisions:
+            why = f"closed needs a hook that can deny, and {name} cannot"
+            raise BadKey((*keys, name, "on_failure"), why)
+
+
 def _resolve(route: Route, override: Override | None, caps: list[float]) -> Route:
     priority = override.priority if override is not None else None
     on_failure = override.on_failure if override is not None else None
@@ -105,19 +131,3 @@ def _resolve(route: Route, override: Override | None, caps: list[float]) -> Rout
         priority=route.priority if priority is None else priority,
         on_failure=route.on_failure if on_failure is None else on_failure,
     )
-
-
-def _check_overrides(overrides: Mapping[str, Override]) -> None:
-    """A misspelt name would leave the user's wish undone, without a word."""
-    for name, override in overrides.items():
-        entry = CATALOGUE.get(name)
-        if entry is None:
-            close = nearest(name, list(CATALOGUE))
-            hint = f"; did you mean {close}?" if close else "; `sliphook events` lists them"
-            raise ManifestError(
-                f"the user's settings name '{quote(name, 40)}', which is no hook or event{hint}"
-            )
-        if override.on_failure == "closed" and "deny" not in entry.decisions:
-            raise ManifestError(
-                f"the user's settings set on_failure closed for {name}, which cannot deny"
-            )

@@ -6,18 +6,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from sliphook.files.toml import BadKey, check_json
+from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
-from sliphook_sdk.protocol import CATALOGUE, Manifest, Uses, nearest
+from sliphook_sdk.protocol import Manifest, Uses
 from sliphook_sdk.protocol.describe import doc
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 
@@ -108,21 +108,3 @@ def check_timeout_cap(cap_s: float | None, keys: tuple[str, ...]) -> None:
         raise BadKey(
             keys, f"{cap_s:g} is no timeout: give {MIN_TIMEOUT_S:g} to {MAX_TIMEOUT_S:g} seconds"
         )
-
-
-def check_overrides(overrides: Mapping[str, Override], keys: tuple[str, ...]) -> None:
-    """Refuse a name that nobody fires: the user's wish would be left undone, without a word.
-
-    Raises:
-        BadKey: there is no such hook or event, or it cannot be what is asked.
-    """
-    for name, override in overrides.items():
-        entry = CATALOGUE.get(name)
-        if entry is None:
-            close = nearest(name, list(CATALOGUE))
-            hint = f"did you mean {close}?" if close else "`sliphook events` lists them"
-            raise BadKey((*keys, name), f"there is no such hook or event; {hint}")
-        if override.on_failure == "closed" and "deny" not in entry.decisions:
-            raise BadKey(
-                (*keys, name, "on_failure"), f"closed needs a hook that can deny, and {name} cannot"
-            )
