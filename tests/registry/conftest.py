@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
     def sliphook(*args: str | Path, answers: list[bool] | None = None) -> Ran:
         if answers is not None:
-            monkeypatch.setattr(consent, "somebody_is_there", lambda: True)
+            monkeypatch.setattr(consent, "is_terminal", lambda: True)
             left = list(answers)
 
             def confirm(question: str, **_: Any) -> bool:
@@ -40,7 +40,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
             monkeypatch.setattr("click.confirm", confirm)
         else:
-            monkeypatch.setattr(consent, "somebody_is_there", lambda: False)
+            monkeypatch.setattr(consent, "is_terminal", lambda: False)
         capsys.readouterr()
         status = main([str(one) for one in args])
         said = capsys.readouterr()

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from sliphook.registry import Registered
-from sliphook.registry.keys import Recorded
-from sliphook.registry.record import manifest_text
+from sliphook.registry.executables import Executable
 from sliphook_sdk.protocol import Manifest
 
 
@@ -34,13 +33,8 @@ def installed(
         keys: other keys of its file.
     """
     declared = manifest or msgspec.convert({"protocol_version": 1, "name": path.name}, Manifest)
-    recorded = Recorded(
-        path=str(path),
-        sha256=sha256,
-        interpreter=interpreter,
-        installed=datetime(2026, 1, 1, tzinfo=UTC),
-        manifest=manifest_text(declared),
-    )
+    day = datetime(2026, 1, 1, tzinfo=UTC)
+    recorded = Executable(path, sha256, interpreter).recorded(declared, day)
     return Registered(name=declared.name if name is None else name, recorded=recorded, **keys)
 
 

@@ -185,23 +185,29 @@ def _find(body: Iterable[tuple[Any, Any]], keys: tuple[str, ...]) -> Any:
     return None
 
 
-def check_json(value: object, keys: tuple[str, ...]) -> None:
-    """Refuse what TOML has and JSON has not: it could not be sent.
+def check_plain_data(value: object, keys: tuple[str, ...]) -> None:
+    """Refuse a value that TOML and JSON cannot both hold: a plugin's settings stand in both.
 
     Raises:
-        BadKey: `value`, or something in it, is a date, no finite number or too large a one.
+        BadKey: the value, or one in it, is null, a date, no finite number, too large a number, or
+            text that is no UTF-8.
     """
     if isinstance(value, dict):
         for key, inner in cast("dict[str, object]", value).items():
-            check_json(inner, (*keys, key))
+            check_plain_data(inner, (*keys, key))
     elif isinstance(value, list):
         for inner in cast("list[object]", value):
-            check_json(inner, keys)
+            check_plain_data(inner, keys)
+    elif isinstance(value, str):
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise BadKey(keys, "it is no UTF-8")
+    elif value is None:
+        raise BadKey(keys, "null cannot be kept")
     elif isinstance(value, float) and not math.isfinite(value):
         raise BadKey(keys, f"{value} is no number that JSON has")
     elif isinstance(value, int) and not -_MAX_INTEGER <= value < _MAX_INTEGER:
         raise BadKey(keys, "the number is too large")
-    elif not isinstance(value, str | int | float):
+    elif not isinstance(value, int | float):
         raise BadKey(keys, f"JSON has no dates; write it in quotes: '{quote(str(value), 40)}'")
 
 

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -16,9 +17,10 @@ from sliphook.files.held_file import Unreadable, sha256_of
 from sliphook.files.ownership import why_unsafe
 from sliphook.process.diagnosis import interpreter_of, why_not_startable
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import NAME_PATTERNS
+from sliphook_sdk.protocol import NAME_PATTERNS, Manifest
 
-from .record import Registered, RegistryError
+from .keys import Recorded
+from .record import Registered, RegistryError, manifest_text
 
 PREFIX: Final = "sliphook-plugin-"
 """pip, npm, cargo and apt all can put an executable with such a name on PATH."""
@@ -37,6 +39,16 @@ class Executable:
     path: Path
     sha256: str
     interpreter: str | None
+
+    def recorded(self, manifest: Manifest, installed: datetime) -> Recorded:
+        """What is recorded if the user approves this file and this manifest."""
+        return Recorded(
+            path=str(self.path),
+            sha256=self.sha256,
+            interpreter=self.interpreter,
+            installed=installed,
+            manifest=manifest_text(manifest),
+        )
 
 
 def find_executable(given: str) -> Path:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from sliphook.files.toml import BadKey, check_json
+from sliphook.files.toml import BadKey, check_plain_data
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override
 from sliphook.process.environment import why_not_granted
@@ -79,7 +79,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
     Raises:
         BadKey: something cannot be; the user is at fault.
     """
-    check_json(keys.config, ("config",))
+    check_plain_data(keys.config, ("config",))
     for name in keys.env:
         why = why_not_granted(name)
         if why is not None:

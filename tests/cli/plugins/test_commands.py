@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from sliphook.cli.plugins import trust
-from sliphook.cli.plugins.install import meet
+from sliphook.cli.plugins import run_once as module
+from sliphook.cli.plugins.run_once import run_once
 from sliphook.files import paths
 from sliphook.registry import Registry
 from tests.registry.conftest import MakePlugin, Run, stored
@@ -411,11 +411,11 @@ def test_what_is_revoked_while_trust_asks_stays_revoked(
     assert run("install", path, "--yes", "--grant", "inject").status == 0
     path.write_text(path.read_text() + "\n")
 
-    def meet_and_revoke(*args: Any) -> Any:
+    def run_and_revoke(*args: Any) -> Any:
         Registry().change("guard", lambda one: replace(one, grants=frozenset()))
-        return meet(*args)
+        return run_once(*args)
 
-    monkeypatch.setattr(trust, "meet", meet_and_revoke)
+    monkeypatch.setattr(module, "run_once", run_and_revoke)
     assert run("trust", "guard", "--yes").status == 0
     assert Registry().get("guard").grants == frozenset()
 

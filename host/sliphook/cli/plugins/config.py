@@ -12,10 +12,16 @@ from sliphook.cli.completion import event_names
 from sliphook.cli.report import says
 from sliphook_sdk.protocol import OnFailure, Uses
 
-from .consent import uses_among
-from .enable import name_argument
 from .list import describe
-from .options import check_config, check_env, failing, grant_options, settings_from
+from .options import (
+    check_settings,
+    check_variables,
+    grant_options,
+    grants_among,
+    name_argument,
+    registry_errors,
+    settings_from,
+)
 
 if TYPE_CHECKING:
     from sliphook.registry import Registered
@@ -27,34 +33,37 @@ _SHOWN = ("config", "grants", "env", "timeout_cap_s", "sandbox", "overrides")
 @name_argument
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option(
-    "--unset", multiple=True, metavar="KEY", help="Take a setting away; may be given several times."
+    "--unset",
+    multiple=True,
+    metavar="KEY",
+    help="Take this setting away. May be given several times.",
 )
 @grant_options
 @click.option(
     "--revoke",
     multiple=True,
     type=click.Choice(get_args(Uses)),
-    help="Take this grant away; may be given several times.",
+    help="Take this grant away. May be given several times.",
 )
 @click.option(
     "--no-env",
     multiple=True,
     metavar="VARIABLE",
-    help="Do not give it this variable any more; may be given several times.",
+    help="Do not give it this variable any more. May be given several times.",
 )
 @click.option(
     "--hook",
     metavar="EVENT",
     shell_complete=event_names,
-    help="What --priority, --on-failure, --off and --on are about.",
+    help="The hook or event that --priority, --on-failure, --off and --on are about.",
 )
-@click.option("--priority", type=int, help="High is asked first.")
+@click.option("--priority", type=int, help="A plugin with a high priority is asked first.")
 @click.option(
     "--on-failure", type=click.Choice(get_args(OnFailure)), help="What a failed answer counts as."
 )
-@click.option("--off/--on", "off", default=None, help="Neither ask nor tell it, or do so again.")
+@click.option("--off/--on", "off", default=None, help="Neither ask nor tell it, or do it again.")
 @click.option(
-    "--timeout-cap", metavar="S|none", help="Seconds that an answer of its may take at most."
+    "--timeout-cap", metavar="S|none", help="Seconds that an answer of the plugin may take at most."
 )
 @click.option(
     "--sandbox/--no-sandbox",
@@ -67,7 +76,7 @@ def command(name: str, as_json: bool, **options: Any) -> int:
     from sliphook.registry import Registry
 
     registry = Registry()
-    with failing():
+    with registry_errors():
         plugin = registry.get(name)
         if any(value not in (None, ()) for value in options.values()):
             plugin = registry.change(name, lambda current: _changed(current, options))
@@ -93,9 +102,9 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
             )
         del config[key]
     if options["settings"] or options["unset"]:
-        check_config(config, schema, "nothing was changed")
-    check_env(options["env"])
-    granted = uses_among(options["grants"], plugin.name, plugin.manifest.uses or ())
+        check_settings(config, schema, "nothing was changed")
+    check_variables(options["env"])
+    granted = grants_among(options["grants"], plugin.name, plugin.manifest.uses or ())
     for kind, taken, had in (
         ("grant", "revoke", plugin.grants),
         ("variable", "no_env", plugin.env),

@@ -4,39 +4,59 @@ from __future__ import annotations
 
 import stat
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Final, cast
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from sliphook.cli.common import Failed
 from sliphook.cli.report import says
 
+from .options import grants_among
+
 if TYPE_CHECKING:
     from sliphook.plugin.manifest import ReadManifest
     from sliphook.registry.executables import Executable
     from sliphook_sdk.protocol import Uses
 
-WITH_YOUR_RIGHTS: Final = "A plugin runs with your rights, as any program that you start."
+_WITH_YOUR_RIGHTS: Final = "A plugin runs with your rights, as any program that you start."
 
 
-class Questions:
-    """What is asked on the way. Without `--yes` there must be somebody to ask.
+class Consent:
+    """The user's answers, step by step. What is shown and asked goes to stderr.
 
     Args:
-        yes: the answer to all questions but the grants: these must be named.
-        what: the command, for the error.
+        yes: agree to everything but the grants, each of which an option must name.
+        quiet: show nothing.
+        command: the command that asks, for the error.
 
     Raises:
-        click.UsageError: nobody is there.
+        click.UsageError: there is no terminal to ask on, and `yes` is False.
     """
 
-    def __init__(self, *, yes: bool, what: str) -> None:
-        self.yes = yes
-        if not yes and not somebody_is_there():
+    def __init__(self, *, yes: bool, quiet: bool, command: str) -> None:
+        self._yes = yes
+        self._quiet = quiet
+        if not yes and not is_terminal():
             raise click.UsageError(
-                f"{what} asks first, and there is no terminal to ask on; give --yes to agree beforehand"
+                f"{command} asks first, and there is no terminal to ask on;"
+                " give --yes to agree beforehand"
             )
+
+    def show(self, lines: Iterable[str]) -> None:
+        """Show the lines."""
+        for line in () if self._quiet else lines:
+            click.echo(line, err=True)
+
+    def show_file(self, found: Executable, approved: str | None = None) -> None:
+        """Show the file that is to run.
+
+        Args:
+            found: the file.
+            approved: the SHA-256 that it had when it was approved.
+        """
+        before = [f"  before    {approved}"] if approved is not None else []
+        self.show([*_lines_of_file(found), *before, "", _WITH_YOUR_RIGHTS])
 
     def confirm(self, question: str) -> None:
         """Go on only if the user agrees.
@@ -44,49 +64,40 @@ class Questions:
         Raises:
             Failed: the user does not agree.
         """
-        if not self.yes and not click.confirm(question, default=False, err=True):
+        if not self._yes and not click.confirm(question, default=False, err=True):
             raise Failed("nothing was changed")
 
-    def grants(self, question: str, wanted: Iterable[str], given: Sequence[str]) -> list[str]:
-        """Which of several rights the user grants, each asked for by itself; `given` are granted already."""
-        granted = list(dict.fromkeys(given))
+    def grants(
+        self, manifest: ReadManifest, wanted: Iterable[str], given: Sequence[str]
+    ) -> frozenset[Uses]:
+        """What the plugin may ask of the agent: `given`, and what the user grants of `wanted`.
+
+        Raises:
+            Failed: `given` has a grant that the manifest does not ask for.
+        """
+        chosen = self._choose("Grant {}?", sorted(wanted), given)
+        return grants_among(chosen, manifest.name, manifest.uses)
+
+    def variables(self, wanted: Iterable[str], given: Sequence[str]) -> tuple[str, ...]:
+        """The variables that the plugin is given: `given`, and what the user grants of `wanted`."""
+        return tuple(self._choose("Give it the variable {}?", wanted, given))
+
+    def _choose(self, question: str, wanted: Iterable[str], given: Sequence[str]) -> list[str]:
+        chosen = list(dict.fromkeys(given))
         for name in wanted:
-            if (
-                name not in granted
-                and not self.yes
-                and click.confirm(question.format(name), default=False, err=True)
-            ):
-                granted.append(name)
-        return granted
+            if name in chosen or self._yes:
+                continue
+            if click.confirm(question.format(name), default=False, err=True):
+                chosen.append(name)
+        return chosen
 
 
-def show(lines: Sequence[str], *, quiet: bool) -> None:
-    """Lines for the user, on stderr; none where a program asked for JSON and has agreed beforehand."""
-    for line in () if quiet else lines:
-        click.echo(line, err=True)
-
-
-def somebody_is_there() -> bool:
-    """There is a terminal to ask on."""
+def is_terminal() -> bool:
+    """Whether stdin is a terminal, so that the user can be asked."""
     return sys.stdin.isatty()
 
 
-def uses_among(names: Iterable[str], plugin: str, asked: Collection[str]) -> frozenset[Uses]:
-    """The grants of these names, which must be among those that the plugin asks for.
-
-    Raises:
-        Failed: the plugin does not ask for one of them.
-    """
-    for name in names:
-        if name not in asked:
-            raise Failed(
-                f"{plugin} does not ask for {name}; it asks for {', '.join(sorted(asked)) or 'nothing'}"
-            )
-    return frozenset(cast("Iterable[Uses]", names))
-
-
-def lines_of_file(found: Executable) -> list[str]:
-    """The file that will run, in lines."""
+def _lines_of_file(found: Executable) -> list[str]:
     from sliphook.registry.executables import owner_of
 
     mode = stat.filemode(found.path.stat().st_mode)
@@ -103,28 +114,44 @@ def lines_of_file(found: Executable) -> list[str]:
 def lines_of_manifest(manifest: ReadManifest) -> list[str]:
     """What the plugin declares, in lines."""
     wire = manifest.wire
-    head = f"{manifest.name} {says(wire.version or '')}".rstrip() + (
-        f": {says(wire.description)}" if wire.description else ""
-    )
-    hooks = ", ".join(
-        f"{name}{' (closed)' if any(route.on_failure == 'closed' and route.mode == 'hook' for route in routes) else ''}"
-        f"{' (replaces)' if any(route.replaces for route in routes) else ''}"
-        for name, routes in manifest.routes.items()
-    )
+    head = f"{manifest.name} {says(wire.version or '')}".rstrip()
     rows = {
-        "hooks": hooks,
+        "hooks": ", ".join(_hook(manifest, name) for name in manifest.routes),
         "tools": ", ".join(tool.name for tool in manifest.tools),
         "commands": ", ".join(f"/{command.name}" for command in manifest.commands),
         "uses": ", ".join(sorted(manifest.uses)),
     }
-    lines = [head, *(f"  {what:<9} {text}" for what, text in rows.items() if text)]
+    lines = [
+        f"{head}: {says(wire.description)}" if wire.description else head,
+        *(f"  {what:<9} {text}" for what, text in rows.items() if text),
+    ]
     for want in manifest.env:
-        notes = ", ".join(
+        notes = [
             note for note, holds in (("required", want.required), ("secret", want.secret)) if holds
-        )
-        lines.append(
-            f"  env       {says(want.name)}{f' ({notes})' if notes else ''}{f': {says(want.why)}' if want.why else ''}"
-        )
+        ]
+        line = f"  env       {says(want.name)}"
+        line += f" ({', '.join(notes)})" if notes else ""
+        lines.append(f"{line}: {says(want.why)}" if want.why else line)
     if wire.disabled:
         lines.append(f"  it leaves itself out for now: {says(wire.disabled)}")
     return lines
+
+
+def _hook(manifest: ReadManifest, name: str) -> str:
+    routes = manifest.routes[name]
+    closed = any(route.on_failure == "closed" and route.mode == "hook" for route in routes)
+    replaces = any(route.replaces for route in routes)
+    return f"{name}{' (closed)' if closed else ''}{' (replaces)' if replaces else ''}"
+
+
+def tell_what_is_missing(
+    name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: Sequence[str]
+) -> None:
+    """Print what the plugin wants and was not given, each with the command that gives it."""
+    for use in sorted(manifest.uses - granted):
+        click.echo(f"  not granted: {use}; to grant it: sliphook config {name} --grant {use}")
+    for want in manifest.env:
+        if want.name not in variables:
+            click.echo(
+                f"  not given: {want.name}; to give it: sliphook config {name} --env {want.name}"
+            )

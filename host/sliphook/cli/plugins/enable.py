@@ -5,11 +5,8 @@ from __future__ import annotations
 import click
 
 from sliphook.cli.common import EXIT_OK, json_option, print_json
-from sliphook.cli.completion import plugin_names
 
-from .options import failing
-
-name_argument = click.argument("name", shell_complete=plugin_names)
+from .options import name_argument, registry_errors
 
 
 @click.command("uninstall")
@@ -23,7 +20,7 @@ def uninstall(name: str, as_json: bool) -> int:
     from sliphook.files import paths
     from sliphook.registry import Registry
 
-    with failing():
+    with registry_errors():
         Registry().remove(name)
     data = paths.plugin_data() / name
     if as_json:
@@ -57,7 +54,7 @@ def _switch(name: str, as_json: bool, *, to: bool) -> int:
 
     from sliphook.registry import Registry
 
-    with failing():
+    with registry_errors():
         Registry().change(name, lambda plugin: replace(plugin, enabled=to))
     if as_json:
         print_json({"name": name, "enabled": to})

@@ -10,7 +10,7 @@ import msgspec
 from sliphook.cli.common import EXIT_OK, json_option, print_json
 from sliphook.cli.report import says
 
-from .options import failing, masked
+from .options import masked, registry_errors
 
 if TYPE_CHECKING:
     from sliphook.registry import Broken, Registered
@@ -30,7 +30,7 @@ def command(show_available: bool, as_json: bool) -> int:
         return _available(as_json)
     from sliphook.registry import Registered, Registry
 
-    with failing():
+    with registry_errors():
         found = Registry().read()
     rows = [describe(one) if isinstance(one, Registered) else _broken(one) for one in found]
     if as_json:
@@ -134,7 +134,7 @@ def _available(as_json: bool) -> int:
     from sliphook.registry import Registered, Registry
     from sliphook.registry.executables import available
 
-    with failing():
+    with registry_errors():
         paths = {one.path for one in Registry().read() if isinstance(one, Registered)}
     rows = [
         {"name": name, "path": str(path), "installed": path.resolve() in paths}

@@ -1,42 +1,49 @@
-"""A plugin's settings on the command line: `KEY=VALUE`, grants, and what is shown of them."""
+"""What the commands for installed plugins share: the plugin's name, grants and settings."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, TypeVar, cast, get_args
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar, cast, get_args
 
 import click
 
 from sliphook.cli.common import Failed
+from sliphook.cli.completion import plugin_names
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import Uses
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-HIDDEN = "***"
+_HIDDEN: Final = "***"
+
+name_argument = click.argument("name", shell_complete=plugin_names)
 
 
 def grant_options(command: _F) -> _F:
-    """Adds `--grant` and `--env`, as the parameters `grants` and `env`."""
+    """Add `--grant` and `--env`, as the parameters `grants` and `env`."""
     uses = click.option(
         "--grant",
         "grants",
         multiple=True,
         type=click.Choice(get_args(Uses)),
-        help="Grant it this; may be given several times.",
+        help="Let it ask this of the agent. May be given several times.",
     )
     env = click.option(
         "--env",
         multiple=True,
         metavar="VARIABLE",
-        help="Give it this environment variable; may be given several times.",
+        help="Give it this environment variable. May be given several times.",
     )
     return uses(env(command))
 
 
 @contextlib.contextmanager
-def failing() -> Generator[None]:
-    """An error of the registry ends the command."""
+def registry_errors() -> Generator[None]:
+    """Turn an error of the registry into one that ends the command.
+
+    Raises:
+        Failed: the block raised a `RegistryError`.
+    """
     from sliphook.registry import RegistryError
 
     try:
@@ -45,11 +52,29 @@ def failing() -> Generator[None]:
         raise Failed(str(error)) from None
 
 
-def check_env(names: Sequence[str]) -> None:
-    """Refuse variables that no plugin is given.
+def grants_among(names: Iterable[str], plugin: str, asked: Collection[str]) -> frozenset[Uses]:
+    """The grants of these names.
+
+    Args:
+        names: names of grants.
+        plugin: the plugin's name, for the error.
+        asked: what the plugin asks for.
 
     Raises:
-        Failed: one of them is such a one.
+        Failed: one of the names is not among `asked`.
+    """
+    for name in names:
+        if name not in asked:
+            all_of_them = ", ".join(sorted(asked)) or "nothing"
+            raise Failed(f"{plugin} does not ask for {name}; it asks for {all_of_them}")
+    return frozenset(cast("Iterable[Uses]", names))
+
+
+def check_variables(names: Iterable[str]) -> None:
+    """Refuse environment variables that no plugin is given.
+
+    Raises:
+        Failed: one of the names is of such a variable.
     """
     from sliphook.process.environment import why_not_granted
 
@@ -60,15 +85,16 @@ def check_env(names: Sequence[str]) -> None:
 
 
 def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The settings that `KEY=VALUE` means.
+    """The settings that `KEY=VALUE` arguments give.
 
-    A value is text where the plugin's schema says so or it is no JSON, else what it is in JSON.
+    A value is text if the plugin's schema says so, or if it is no JSON; else it is that JSON.
 
     Raises:
-        click.UsageError: one of them has no key, or a value that cannot be kept.
+        click.UsageError: an argument has no key, or a value that the plugin's file cannot hold.
     """
     import msgspec
 
+    from sliphook.files.toml import BadKey, check_plain_data
     from sliphook.wire.decoding import DECODE_ERRORS
 
     settings: dict[str, Any] = {}
@@ -80,47 +106,28 @@ def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dic
         if _type_of(schema, key) != "string":
             with contextlib.suppress(*DECODE_ERRORS):  # then it is text
                 settings[key] = msgspec.json.decode(value.encode("utf-8", "surrogateescape"))
-        why = why_not_kept(key) or why_not_kept(settings[key])
-        if why is not None:
-            raise click.UsageError(f"{quote(key, 80)}: {why}")
+        try:
+            check_plain_data(key, ())
+            check_plain_data(settings[key], ())
+        except BadKey as error:
+            hint = "; --unset takes a setting away" if settings[key] is None else ""
+            raise click.UsageError(f"{quote(key, 80)}: {error.why}{hint}") from None
     return settings
 
 
-def why_not_kept(value: object) -> str | None:
-    """What a file of settings cannot hold."""
-    if value is None:
-        return "null cannot be kept; --unset takes a setting away"
-    if isinstance(value, str) and any(0xD800 <= ord(char) <= 0xDFFF for char in value):
-        return "it is no UTF-8"
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return "the number is too large"
-    if isinstance(value, dict):
-        return next(
-            (
-                why
-                for inner in cast("dict[str, object]", value).values()
-                if (why := why_not_kept(inner))
-            ),
-            None,
-        )
-    if isinstance(value, list):
-        return next(
-            (why for inner in cast("list[object]", value) if (why := why_not_kept(inner))), None
-        )
-    return None
-
-
-def check_config(config: Mapping[str, Any], schema: dict[str, Any] | None, advice: str) -> None:
-    """Hold the settings against what the plugin says of them.
+def check_settings(
+    settings: Mapping[str, Any], schema: Mapping[str, Any] | None, advice: str
+) -> None:
+    """Check the settings by the plugin's `config_schema`.
 
     Raises:
-        Failed: they do not fit; `advice` says what to do.
+        Failed: they do not fit; `advice` ends the message.
     """
     from sliphook.plugin.json_schema import why_arguments_do_not_fit
 
     if not schema:
         return
-    why = why_arguments_do_not_fit(dict(config), schema, what="the plugin's config_schema")
+    why = why_arguments_do_not_fit(dict(settings), dict(schema), what="the plugin's config_schema")
     if why is not None:
         raise Failed(f"its settings do not fit: {why}; {advice}")
 
@@ -133,7 +140,7 @@ def masked(value: Any, secrets: frozenset[str]) -> Any:
         }
     if isinstance(value, list):
         return [masked(inner, secrets) for inner in cast("list[object]", value)]
-    return HIDDEN if not isinstance(value, bool) and str(value) in secrets else value
+    return _HIDDEN if not isinstance(value, bool) and str(value) in secrets else value
 
 
 def _type_of(schema: Mapping[str, Any] | None, key: str) -> object:

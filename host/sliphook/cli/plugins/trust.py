@@ -1,4 +1,4 @@
-"""`sliphook trust`: accept what a plugin has become."""
+"""`sliphook trust`: accept a plugin as it is now."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ import click
 
 from sliphook.cli.common import EXIT_OK, json_option, print_json
 
-from .consent import WITH_YOUR_RIGHTS, Questions, lines_of_file, show, uses_among
-from .enable import name_argument
-from .install import meet, tell_what_is_missing
-from .options import check_env, failing, grant_options
+from .consent import Consent, tell_what_is_missing
+from .options import check_variables, grant_options, name_argument, registry_errors
 
 if TYPE_CHECKING:
     from sliphook.plugin.manifest import ReadManifest
@@ -33,64 +31,55 @@ def command(
     """Accept the plugin NAME as it is now: its file, and what it asks for.
 
     Shows what has changed since it was approved, asks, runs it once, and shows what it asks for
-    beyond what it did.
+    beyond what was approved.
     """
     from msgspec.structs import replace
 
     from sliphook.files import paths
     from sliphook.registry import Registry
     from sliphook.registry.executables import look_at
-    from sliphook.registry.record import manifest_text
+
+    from .run_once import run_once
 
     registry = Registry()
-    with failing():
-        check_env(env)
+    with registry_errors():
+        check_variables(env)
         old = registry.get(name)
         found = look_at(old.path)
-    questions = Questions(yes=yes, what="trust")
-    quiet = as_json and yes
-    before = old.recorded.sha256
-    if found.sha256 != before:
-        show([*lines_of_file(found), f"  before    {before}", "", WITH_YOUR_RIGHTS], quiet=quiet)
-        questions.confirm("Its file has changed. Run it once, to see what it wants?")
+    consent = Consent(yes=yes, quiet=as_json and yes, command="trust")
+    file_changed = found.sha256 != old.recorded.sha256
+    if file_changed:
+        consent.show_file(found, old.recorded.sha256)
+        consent.confirm("Its file has changed. Run it once, to see what it wants?")
     spec = dataclasses.replace(
         old.spec(os.environ), path=found.path, sha256=found.sha256, recorded=None
     )
-    manifest = meet(spec, paths.plugin_data() / name)
-    more = _more(old, manifest)
+    manifest = run_once(spec, paths.plugin_data() / name)
+    more = _asks_for_more(old, manifest)
     if more:
-        show(["It asks for more than was approved:", *(f"  {one}" for one in more)], quiet=quiet)
-    new_uses = sorted(manifest.uses - frozenset(old.manifest.uses or ()))
-    new_env = [
-        want.name
-        for want in manifest.env
-        if want.name not in {known.name for known in old.manifest.env or ()}
-    ]
-    added = uses_among(
-        questions.grants("Grant {}?", new_uses, grants), manifest.name, manifest.uses
+        consent.show(["It asks for more than was approved:", *(f"  {one}" for one in more)])
+    new_grants = consent.grants(
+        manifest, manifest.uses - frozenset(old.manifest.uses or ()), grants
     )
-    more_env = questions.grants("Give it the variable {}?", new_env, env)
-    if more or found.sha256 != before:
-        questions.confirm(f"Accept {name} as it is now?")
+    wanted_before = {want.name for want in old.manifest.env or ()}
+    new_variables = consent.variables(
+        (want.name for want in manifest.env if want.name not in wanted_before), env
+    )
+    if more or file_changed:
+        consent.confirm(f"Accept {name} as it is now?")
 
     def renew(current: Registered) -> Registered:
         return replace(
             current,
-            recorded=replace(
-                current.recorded,
-                path=str(found.path),
-                sha256=found.sha256,
-                interpreter=found.interpreter,
-                manifest=manifest_text(manifest.wire),
-            ),
-            grants=(current.grants | added)
-            & manifest.uses,  # what was revoked while we asked is not granted again
-            env=tuple(dict.fromkeys([*current.env, *more_env])),
+            recorded=found.recorded(manifest.wire, current.recorded.installed),
+            # a grant that was revoked while this command asked is not given back
+            grants=(current.grants | new_grants) & manifest.uses,
+            env=tuple(dict.fromkeys([*current.env, *new_variables])),
         )
 
-    with failing():
+    with registry_errors():
         new = registry.change(name, renew)
-    changed = found.sha256 != before or manifest.wire != old.manifest
+    changed = file_changed or manifest.wire != old.manifest
     if as_json:
         print_json(
             {
@@ -108,7 +97,7 @@ def command(
     return EXIT_OK
 
 
-def _more(old: Registered, manifest: ReadManifest) -> list[str]:
+def _asks_for_more(old: Registered, manifest: ReadManifest) -> list[str]:
     from sliphook.plugin.approval import asks_for_more
     from sliphook.plugin.checks import ManifestError
     from sliphook.plugin.manifest import read_manifest
