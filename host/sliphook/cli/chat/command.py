@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     flag_value="",
     metavar="[ID]",
     shell_complete=session_ids,
-    help="Go on with a conversation: the last one of this folder, or the one whose ID begins so (see: sliphook sessions).",
+    help="Continue a conversation: the last one of this folder, or the one whose ID begins so"
+    " (see: sliphook sessions).",
 )
 @trace_options
 def command(
@@ -40,16 +41,16 @@ def command(
 ) -> int:
     """Talk with an agent.
 
-    Every plugin that is installed and enabled is started, and those of --plugin; what is installed
-    or changed meanwhile is taken up at /new, and by /plugins reload. Without --model and settings
-    it is the scripted model, which needs no network and no key.
+    All installed and enabled plugins are started, and those of --plugin. Plugins that are installed
+    or changed during the chat are taken up at /new, and by /plugins reload. If neither --model nor
+    the settings name a model, the scripted model answers; it needs no network and no key.
 
-    /help lists the commands. /stop or Ctrl+C interrupts the agent while it works, and what is typed
-    meanwhile waits for its turn. Ctrl+C a second time within two seconds, or at the prompt, leaves
-    at once; so does Ctrl+D. Alt+Enter begins another line.
+    /help lists the commands. While the agent works, /stop or Ctrl+C interrupts it, and a message
+    that you type waits for its turn. A second Ctrl+C within two seconds leaves at once; so does
+    Ctrl+C or Ctrl+D at the prompt. Alt+Enter begins another line.
 
-    Where stdin or stdout is no terminal, every line of stdin is a message and nobody is asked for
-    approvals.
+    If stdin or stdout is no terminal, every line of stdin is a message. Nothing is asked then:
+    calls that need approval are denied.
     """
     import trio
 
@@ -63,20 +64,20 @@ def command(
 
     setup = set_up(model, base_url, plugins)
     with _unechoed():
-        face = _face()
+        frontend = _frontend()
         with (
-            tracing.open(face.write) as sink,
-            Memory(resume, lambda line: face.display.notice("warning", line)) as memory,
+            tracing.open(frontend.write) as sink,
+            Memory(resume, lambda line: frontend.display.notice("warning", line)) as memory,
         ):
             try:
-                return trio.run(chat, setup, face, memory, sink)
+                return trio.run(chat, setup, frontend, memory, sink)
             except (HostError, ModelError, ScriptError) as error:
                 raise Failed(str(error)) from None
 
 
 @contextmanager
 def _unechoed() -> Generator[None]:
-    """What is typed before there is a prompt is shown by the prompt, and not by the terminal, too."""
+    """Turn off the terminal's echo: the prompt shows what was typed before it was there."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return
@@ -84,7 +85,7 @@ def _unechoed() -> Generator[None]:
     modes = termios.tcgetattr(terminal)
     termios.tcsetattr(terminal, termios.TCSANOW, [*modes[:3], modes[3] & ~termios.ECHO, *modes[4:]])
     try:
-        sys.stdout.write("\r\x1b[K")  # what has been typed already
+        sys.stdout.write("\r\x1b[K")  # removes what the terminal has shown already
         sys.stdout.flush()
         yield
     finally:
@@ -92,13 +93,13 @@ def _unechoed() -> Generator[None]:
             termios.tcsetattr(terminal, termios.TCSANOW, modes)
 
 
-def _face() -> ChatFrontend:
+def _frontend() -> ChatFrontend:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         from .pipe import Lines
 
         return Lines()
     from sliphook.files.paths import state_home
 
-    from .screen import Screen  # prompt_toolkit only where there is a terminal
+    from .screen import Screen  # prompt_toolkit is needed for a terminal only
 
     return Screen(state_home() / "history")

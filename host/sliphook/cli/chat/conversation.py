@@ -1,4 +1,4 @@
-"""The async part of `sliphook chat`: a host, a gateway with one conversation, the person, and every way out."""
+"""The async part of `sliphook chat`: a host, a gateway with one channel, and every way out."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ __all__ = ["chat"]
 
 EXIT_GONE: Final = 128 + signal.SIGHUP
 AGAIN_S: Final = 2.0
-"""A second Ctrl+C within this time means to leave, not to interrupt."""
+"""A second Ctrl+C within this time leaves the chat."""
 _OFFER_CHARS: Final = 100
 HURRY_S: Final = 0.25
-"""What plugins have to take in the end, where the person does not want to wait for them."""
+"""The time that plugins get to end if the user is in a hurry."""
 
 
-async def chat(setup: Setup, face: ChatFrontend, memory: Memory, trace: TraceSink | None) -> int:
-    """Talk until the person leaves.
+async def chat(
+    setup: Setup, frontend: ChatFrontend, memory: Memory, trace: TraceSink | None
+) -> int:
+    """Talk until the user leaves.
 
     Returns:
-        The exit status: 0 the person left, 130 by Ctrl+C, 128 and the signal's number after another
+        The exit status: 0 the user left, 130 by Ctrl+C, 128 plus the signal's number after another
             signal.
 
     Raises:
@@ -55,20 +57,20 @@ async def chat(setup: Setup, face: ChatFrontend, memory: Memory, trace: TraceSin
         Failed: a plugin did not start.
     """
     async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
-        conversation = _Chat(setup, model, face, memory)
+        conversation = _Chat(setup, model, frontend, memory)
         return await conversation.run(lambda: conversation.talk(trace))
 
 
 class _Chat(Interruptible):
-    """One run of the command. It is the `Listener` of its face."""
+    """One run of the command, and the `Listener` of its frontend."""
 
-    def __init__(self, setup: Setup, model: Model, face: ChatFrontend, memory: Memory) -> None:
+    def __init__(self, setup: Setup, model: Model, frontend: ChatFrontend, memory: Memory) -> None:
         super().__init__()
         self._setup = setup
         self._model = model
-        self._face = face
+        self._frontend = frontend
         self._memory = memory
-        self._told = Told(face.display, face.progress)
+        self._told = Told(frontend.display, frontend.progress)
         self._channel: Channel | None = None
         self._nursery: trio.Nursery | None = None
         self._left = trio.Event()
@@ -76,16 +78,16 @@ class _Chat(Interruptible):
         self._pressed_s: float | None = None
 
     async def talk(self, trace: TraceSink | None) -> int:
-        """Open everything, talk, close everything again, and return the exit status."""
+        """Open everything, talk, close everything, and return the exit status."""
         told = self._told
         gateway = Gateway(
             self._agent_for,
-            ask=self._ask if self._face.asks else None,
+            ask=self._ask if self._frontend.asks else None,
             new_message=self._setup.settings.new_message,
             reload=self._reload,
             more_commands=LEAVING,
         )
-        approver = gateway.approve if self._face.asks else None
+        approver = gateway.approve if self._frontend.asks else None
         self.host = self._setup.host(
             told, approver=approver, commands=[*COMMANDS, *LEAVING], trace=trace
         )
@@ -106,7 +108,7 @@ class _Chat(Interruptible):
                     )
                     self._offer()
                     self._greet(host)
-                    nursery.start_soon(self._face.talk, self)
+                    nursery.start_soon(self._frontend.talk, self)
                     await self._left.wait()
                     nursery.cancel_scope.cancel()
             except BaseExceptionGroup as group:
@@ -117,26 +119,24 @@ class _Chat(Interruptible):
         return self.status
 
     def _greet(self, host: PluginHost) -> None:
-        """Say what there is, to a person; in a pipe, what goes on alone."""
-        if self._face.asks:
+        """Show a user the model and the plugins, and in any case a resumed conversation."""
+        if self._frontend.asks:
             states = Counter(plugin.state.replace("_", " ") for plugin in host.plugins)
             plugins = (
                 ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
             )
-            self._face.say(
-                f"model: {quote(self._model.name, 64)}; plugins: {plugins}; /help lists the commands"
-            )
+            model = quote(self._model.name, 64)
+            self._frontend.say(f"model: {model}; plugins: {plugins}; /help lists the commands")
         resumed = self._memory.resumed
         if resumed is None:
             return
-        self._face.say(
-            f"going on after {resumed.messages} messages; it began with: {quote(resumed.prompt, 100)}"
-        )
-        if self._face.asks:
+        began = quote(resumed.prompt, 100)
+        self._frontend.say(f"going on after {resumed.messages} messages; it began with: {began}")
+        if self._frontend.asks:
             user, answer = self._memory.last_exchange()
-            self._face.say("\n".join(filter(None, (f"› {user}", answer))))
+            self._frontend.say("\n".join(filter(None, (f"› {user}", answer))))
 
-    # -- what the person does (see Listener)
+    # -- Listener
 
     def line(self, text: str) -> PendingMessage | None:
         """See `Listener`."""
@@ -147,14 +147,14 @@ class _Chat(Interruptible):
             return None
         message = self._channel.submit(text)
         self._nursery.start_soon(self._reply, message)
-        self._face.working(self._channel.busy)
+        self._frontend.working(self._channel.busy)
         return message
 
     def stop(self, dropped: int) -> None:
         """See `Listener`."""
         if self._channel is not None and not self._left.is_set():
-            self._face.say(self._channel.stop_command(dropped))
-            self._face.working(self._channel.busy)
+            self._frontend.say(self._channel.stop_command(dropped))
+            self._frontend.working(self._channel.busy)
 
     def ctrl_c(self, *, typed: bool) -> None:
         """See `Listener`."""
@@ -169,9 +169,9 @@ class _Chat(Interruptible):
         )
         if dropped is not None:
             self._pressed_s = trio.current_time()
-            self._face.say(f"{stopped(dropped)}; Ctrl+C once more leaves at once")
+            self._frontend.say(f"{stopped(dropped)}; Ctrl+C once more leaves at once")
         elif not again and typed:
-            self._face.forget_typed()
+            self._frontend.forget_typed()
         else:
             self._hurry = again
             self._leave("signal", EXIT_INTERRUPTED, "sigint")
@@ -208,7 +208,7 @@ class _Chat(Interruptible):
             self._memory.end(self._channel.session.session_id, reason)
         self._left.set()
 
-    # -- the agent's side
+    # -- for the agent
 
     def _agent_for(self, channel: Channel) -> Agent:
         conversation = self._memory.conversation(channel.session, self._model.name)
@@ -216,7 +216,7 @@ class _Chat(Interruptible):
             channel.host,
             channel.session,
             self._model,
-            display=self._face.display,
+            display=self._frontend.display,
             conversation=conversation,
             max_model_calls=self._setup.max_model_calls,
             person=channel.person,
@@ -228,14 +228,14 @@ class _Chat(Interruptible):
         self._offer()
 
     def _ask(self, _channel: Channel, question: Question | None) -> None:
-        self._face.ask(question)
+        self._frontend.ask(question)
 
     async def _reply(self, message: PendingMessage) -> None:
         reply = await message.wait()
         if reply.text:
-            self._face.say(reply.text)
+            self._frontend.say(reply.text)
         assert self._channel is not None
-        self._face.working(self._channel.busy)
+        self._frontend.working(self._channel.busy)
         self._offer()
 
     def _offer(self) -> None:
@@ -244,11 +244,11 @@ class _Chat(Interruptible):
             offer.name: quote(offer.description, _OFFER_CHARS) or f"of {offer.plugin}"
             for offer in self.host.commands()
         }
-        self._face.offer({**COMMANDS, **LEAVING, **plugins})
+        self._frontend.offer({**COMMANDS, **LEAVING, **plugins})
 
 
 def _one_of(error: BaseException) -> BaseException:
-    """What the nurseries have put into groups, as it was raised; of several, the first."""
+    """The error inside the groups of the nurseries; the first of several."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     return _one_of(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])

@@ -1,4 +1,4 @@
-"""What a chat needs of the place where a person reads and writes: the terminal's screen, or plain lines."""
+"""The protocols between a chat and its frontend: the terminal's screen, or plain lines."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = ["ChatFrontend", "Listener"]
 
 
 class Listener(Protocol):
-    """Who hears what the person does. Called in the loop; nothing here waits."""
+    """Takes what the user does. The frontend calls it in the loop; no method waits."""
 
     def line(self, text: str) -> PendingMessage | None:
-        """A line was typed; the message that it became, or None where it was for the program."""
+        """The user typed a line; returns its message, or None if the line was for the program."""
         ...
 
     def stop(self, dropped: int) -> None:
-        """The person said `/stop`; so many messages that waited their turn at the face were dropped."""
+        """The user typed `/stop`, and the frontend dropped so many lines from its own queue."""
         ...
 
     def ctrl_c(self, *, typed: bool) -> None:
-        """Ctrl+C was pressed; `typed`: something stood at the prompt."""
+        """The user pressed Ctrl+C; `typed`: there was text at the prompt."""
         ...
 
     def end(self) -> None:
-        """The person has no more to say."""
+        """The user ended the input."""
         ...
 
     def gone(self) -> None:
@@ -38,12 +38,12 @@ class Listener(Protocol):
 
 
 class ChatFrontend(Protocol):
-    """Where the person is. Everything but `talk` is called in the loop and must not wait.
+    """Reads from the user and shows things. All methods but `talk` run in the loop and never wait.
 
     Attributes:
-        display: where the agent shows things.
-        asks: the person can be asked.
-        write: takes whole lines of the trace, from any thread; None: they go to stderr.
+        display: shows the agent.
+        asks: the user can be asked questions.
+        write: shows whole lines of the trace, from any thread; None writes them to stderr.
     """
 
     @property
@@ -62,23 +62,23 @@ class ChatFrontend(Protocol):
         ...
 
     async def talk(self, listener: Listener) -> None:
-        """Tell `listener` what the person does, until it is cancelled or the person has gone."""
+        """Call `listener` for what the user does, until a cancel or the end of the input."""
         ...
 
     def say(self, text: str) -> None:
         """Show the reply to a command."""
 
     def ask(self, question: Question | None) -> None:
-        """Put a question, or take it back."""
+        """Show a question, or remove it (None)."""
 
     def working(self, busy: bool) -> None:
-        """Something is under way, or nothing any more."""
+        """Show whether a turn or a command runs."""
 
     def progress(self, line: str) -> None:
-        """How far a plugin has come, in a few words."""
+        """Show a plugin's progress, a few words."""
 
     def offer(self, commands: Mapping[str, str]) -> None:
-        """The slash commands that there are, with what they do."""
+        """Complete these slash commands; the values say what they do."""
 
     def forget_typed(self) -> None:
         """Empty the prompt."""

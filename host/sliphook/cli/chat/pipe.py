@@ -1,4 +1,4 @@
-"""A chat without a terminal: each line of stdin is a message, the model's text is stdout."""
+"""A chat without a terminal: each line of stdin is a message, the model's text goes to stdout."""
 
 from __future__ import annotations
 
@@ -20,15 +20,12 @@ from .frontend import Listener
 __all__ = ["Lines"]
 
 _AHEAD: Final = 16
-"""Lines that are read before their turn has come; `/stop` does not wait for its own, and drops those before it."""
+"""Lines that are read ahead. `/stop` does not wait for its turn, and drops the lines before it."""
 _READ_BYTES: Final = 65_536
 
 
 class Lines:
-    """See `ChatFrontend`.
-
-    Nobody is asked anything: who writes into a pipe does not read on the other side of it.
-    """
+    """A `ChatFrontend` without questions: the writer of a pipe does not read the answers."""
 
     asks = False
     write = None
@@ -40,10 +37,10 @@ class Lines:
         self._busy = False
 
     async def talk(self, listener: Listener) -> None:
-        """Take the lines in their order, each when the one before has its reply; return at their end.
+        """Take the lines in order, each after the reply to the one before, until they end.
 
         Raises:
-            OSError: stdout or stderr takes nothing any more; in a group.
+            OSError: stdout or stderr is broken; in a group.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.display.raise_when_broken)
@@ -104,11 +101,7 @@ class Lines:
 
 
 class _Output(PlainDisplay):
-    """Stdout and stderr.
-
-    Where they take nothing any more, the conversation ends: it is no fault of the agent's, and not
-    told as one.
-    """
+    """Stdout and stderr. If one is broken, the chat ends, but not with an error of the agent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,7 +109,7 @@ class _Output(PlainDisplay):
         self._error: OSError | None = None
 
     async def raise_when_broken(self) -> None:
-        """Wait until nothing can be written any more, and raise why."""
+        """Wait until a write fails, and raise its error."""
         await self._broken.wait()
         assert self._error is not None
         raise self._error
@@ -138,13 +131,13 @@ class _Output(PlainDisplay):
 
 
 async def _lines() -> AsyncGenerator[str]:
-    """The lines of stdin, the last one also without its end."""
+    """The lines of stdin, also a last one without a line break."""
     begun = b""
     descriptor = sys.stdin.fileno()
     while True:
         try:
-            # a thread, for stdin may be a file; and not through `sys.stdin`, whose lock a reader
-            # would hold when the program ends
+            # in a thread, as stdin may be a file; not through `sys.stdin`, because the thread
+            # would still hold its lock when the program ends
             piece = await trio.to_thread.run_sync(
                 os.read, descriptor, _READ_BYTES, abandon_on_cancel=True
             )

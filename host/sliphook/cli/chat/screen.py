@@ -1,7 +1,7 @@
-"""The screen of a chat: what is said goes above, the prompt stays below, and neither tears the other.
+"""The screen of a chat: output scrolls above, the prompt stays below.
 
-prompt_toolkit runs in a thread with an event loop of its own: a terminal that is slow, stopped or
-gone holds that thread, never the agent.
+prompt_toolkit runs in a thread with an event loop of its own. A terminal that is slow, stopped or
+closed blocks that thread, but never the agent.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from .terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
 __all__ = ["Screen"]
 
 _CLOSE_S: Final = 1.0
-"""How long the end waits for the terminal."""
+"""How long the end of the chat waits for the terminal."""
 _PROMPT: Final = "› "
 _WORKING: Final = "/stop or Ctrl+C interrupts"
 
 
 class Screen:
-    """See `ChatFrontend`."""
+    """A `ChatFrontend` on the terminal of stdin and stdout."""
 
     asks = True
 
     def __init__(self, history: Path) -> None:
-        """Take the terminal of stdin and stdout; nothing is drawn yet.
+        """Prepare the screen; nothing is drawn yet.
 
         Args:
-            history: where what was typed is kept.
+            history: the file for the typed lines.
         """
         self.display = ScreenDisplay(self._model_text, self._shown)
         self._pending = PendingLines()
@@ -74,10 +74,10 @@ class Screen:
         )
         self._prompt.default_buffer.accept_handler = self._accepted
 
-    # -- see ChatFrontend
+    # -- ChatFrontend
 
     def write(self, text: str) -> None:
-        """See `ChatFrontend`: lines that are coloured already."""
+        """See `ChatFrontend`: the lines are coloured already."""
         self.above(to_formatted_text(ANSI(text)))
 
     def say(self, text: str) -> None:
@@ -125,7 +125,7 @@ class Screen:
             self._rest()
 
     def _take(self, prompt: str, typed: str) -> None:
-        """Hand on what was typed, and show it; it looks otherwise where it has to wait for its turn."""
+        """Pass the typed line on and show it, with a note if it waits for its turn."""
         assert self._listener is not None
         message = self._listener.line(typed)
         shown = without_controls(typed).replace("\n", "\n  ")
@@ -146,7 +146,7 @@ class Screen:
         self.above(text)
 
     def _model_text(self, delta: str | None) -> None:
-        """Some more of the model's text, or its end.
+        """Show the next piece of the model's text; None ends it.
 
         A line that is not whole yet is shown just above the prompt.
         """
@@ -166,7 +166,7 @@ class Screen:
                 loop.call_soon_threadsafe(function)
 
     def _tell(self, function: Callable[..., object], *args: object) -> None:
-        """Have something called in trio's loop."""
+        """Call a function in trio's loop."""
         if self._token is not None:
             with contextlib.suppress(trio.RunFinishedError):  # the chat is over
                 self._token.run_sync_soon(function, *args)
@@ -183,17 +183,14 @@ class Screen:
             raise
 
     async def _show_the_rest(self, terminal: TerminalKept) -> None:
-        """What was not drawn any more.
-
-        A terminal that takes nothing is not waited for, even where the thread got away in time.
-        """
+        """Write what was not drawn, but do not wait for a terminal that takes nothing."""
         with trio.move_on_after(_CLOSE_S, shield=True) as waiting:
             await terminal.write(self._pending.take_text())
         if waiting.cancelled_caught:
             terminal.give_up()
 
     async def _leaves(self) -> bool:
-        """Have the thread end; returns whether it does."""
+        """Ask the thread to end; returns whether it did."""
         self._in_the_thread(self._exit)
         with trio.move_on_after(_CLOSE_S, shield=True):
             await self._ended.wait()
@@ -204,7 +201,7 @@ class Screen:
             self._prompt.app.exit(result="")
 
     def _rest(self) -> None:
-        """Where there is no prompt, lines go to the terminal as they are."""
+        """Without a prompt, write the lines to the terminal as they are."""
         with contextlib.suppress(OSError, ValueError):  # the terminal is gone, or stdout is closed
             sys.stdout.write(self._pending.take_text())
             sys.stdout.flush()
@@ -234,12 +231,12 @@ class Screen:
         self._prompt.app.create_background_task(self._drawing())
 
     async def _drawing(self) -> None:
-        """Draw what has come, as often as something has."""
+        """Draw whenever there is something new."""
         renderer = self._prompt.app.renderer
         while True:
             await self._news.wait()
             self._news.clear()
-            # a terminal that has yet to say where its cursor is must not find it elsewhere
+            # the cursor must not move while the terminal reports its position
             await renderer.wait_for_cpr_responses()
             self._draw()
 
@@ -255,7 +252,7 @@ class Screen:
         app.invalidate()
 
     def _below(self) -> StyleAndTextTuples:
-        """What stands below: the line that is begun, what is under way, the prompt."""
+        """The part below: the line that is not whole, the status, the prompt."""
         text: StyleAndTextTuples = []
         columns = self._prompt.app.output.get_size().columns
         if begun := self._pending.begun:
@@ -263,17 +260,12 @@ class Screen:
         if self._question is not None:
             return [*text, ("class:question", f"{self._question.prompt} [y/N] ")]
         if self._busy:
-            text.append(
-                (
-                    "class:status",
-                    f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"[: columns - 1]
-                    + "\n",
-                )
-            )
+            status = f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"
+            text.append(("class:status", status[: columns - 1] + "\n"))
         return [*text, ("class:prompt", _PROMPT)]
 
     def _accepted(self, buffer: Any) -> bool:
-        """A line was typed: the prompt is empty again."""
+        """Take a typed line; returning False empties the prompt."""
         typed: str = buffer.text
         if typed.strip() or self._question is not None:
             self._tell(
@@ -302,7 +294,7 @@ class Screen:
         def _another_line(event: KeyPressEvent) -> None:
             event.current_buffer.insert_text("\n")
 
-        # they are there by being added
+        # the decorator has registered them
         assert _ctrl_c is not None
         assert _ctrl_d is not None
         assert _another_line is not None

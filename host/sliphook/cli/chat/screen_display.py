@@ -1,4 +1,4 @@
-"""How a chat shows what happens: the same words as everywhere, in the styles of the screen."""
+"""The display of a chat's screen: the same words as in other displays, with styles."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ STYLES: Final = {
     "warning": "ansiyellow",
     "error": "bold ansired",
 }
-"""prompt_toolkit's styles, by the first word of a line where it has one."""
+"""Styles of prompt_toolkit, by the mark of a line or the part of the screen."""
 
 
 def without_controls(text: str) -> str:
-    """Text that does not steer a terminal; lines stay lines, and a tab is four columns."""
+    """The text without control characters except line breaks; a tab becomes four spaces."""
     return text.translate(NO_CONTROLS).replace("\t", "    ")
 
 
 def wrapped(text: str, columns: int) -> list[str]:
-    """One line as the rows that it takes on a terminal, cut where the terminal would."""
+    """One line as the rows that it takes on a terminal of that width."""
     rows, width = [""], 0
     for char in text:
         wide = get_cwidth(char)
@@ -49,7 +49,7 @@ def wrapped(text: str, columns: int) -> list[str]:
 
 
 class ScreenDisplay(LineDisplay):
-    """See `Display`."""
+    """A `Display` on a chat's screen."""
 
     def __init__(
         self, text: Callable[[str | None], None], above: Callable[[StyleAndTextTuples], None]
@@ -57,8 +57,8 @@ class ScreenDisplay(LineDisplay):
         """Show on a screen.
 
         Args:
-            text: takes the model's text as it comes, and None at its end.
-            above: takes whole lines.
+            text: shows the model's text as it comes; None ends it.
+            above: shows whole lines above the prompt.
         """
         self._ends_line = True
         self._show_text = text
@@ -77,6 +77,6 @@ class ScreenDisplay(LineDisplay):
 
     def _line(self, mark: str, text: str) -> None:
         self.text_end()
-        word = mark.rpartition(" ")[2]  # of a child's line, too
+        word = mark.rpartition(" ")[2]  # for a child's line too
         style = word if word in STYLES else "tool"
         self._above([(f"class:{style}", f"  {mark}"), ("class:rest", f": {cut(mark, text)}\n")])

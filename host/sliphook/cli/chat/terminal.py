@@ -1,4 +1,4 @@
-"""What the screen of a chat is made of: the keyboard, the history, the completion, and what keeps the terminal whole."""
+"""Parts of a chat's screen: keyboard, history, completion, and the care of the terminal."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Above", "CommandCompleter", "History", "Keyboard", "TerminalKept"]
 
 
 class Keyboard(Vt100Input):
-    """Stdin; one whose terminal was closed is at its end, and does not go on being readable with nothing to read."""
+    """Stdin. If its terminal was closed, it ends, instead of being readable without any data."""
 
     def read_keys(self) -> Any:
         """See `Input` of prompt_toolkit."""
@@ -36,7 +36,7 @@ class Keyboard(Vt100Input):
 
 
 class History(FileHistory):
-    """What was typed, for the user's eyes alone. Where it cannot be kept, it is not."""
+    """The typed lines, in a file that only the user can read. A file error disables the history."""
 
     def __init__(self, path: Path) -> None:
         with contextlib.suppress(OSError):
@@ -58,7 +58,7 @@ class History(FileHistory):
 
 
 class CommandCompleter(Completer):
-    """Completes a slash command's name."""
+    """Completes the names of slash commands."""
 
     def __init__(self, commands: Callable[[], Mapping[str, str]]) -> None:
         self._commands = commands
@@ -75,7 +75,7 @@ class CommandCompleter(Completer):
 
 
 class Above(io.StringIO):
-    """Stands in for stderr: what a library writes there goes above the prompt, too."""
+    """Replaces stderr, so that what libraries write there appears above the prompt."""
 
     def __init__(self, above: Callable[[StyleAndTextTuples], None]) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Above(io.StringIO):
         self._begun = ""
 
     def write(self, text: str) -> int:
-        """Show the lines that are whole."""
+        """Show whole lines; keep the rest."""
         whole, newline, self._begun = (self._begun + text).rpartition("\n")
         if newline:
             self._above([("class:log", without_controls(whole) + "\n")])
@@ -91,10 +91,10 @@ class Above(io.StringIO):
 
 
 class TerminalKept:
-    """The terminal of stdin and stdout, put back as it was at the end of the block, whatever becomes of the thread that draws on it.
+    """Restores the terminal of stdin and stdout at the end of the block, even if a thread draws.
 
-    Where it was closed, or takes nothing any more, what is still to be written goes nowhere:
-    nothing may wait for it.
+    If the terminal was closed, or takes nothing more, the rest of the output is dropped: nothing
+    may wait for it.
     """
 
     def __init__(self) -> None:
@@ -103,15 +103,12 @@ class TerminalKept:
         self._given_up: list[int] = []
 
     def __enter__(self) -> TerminalKept:
-        with contextlib.suppress(termios.error):  # closed a moment ago: the thread will find out
+        with contextlib.suppress(termios.error):  # just closed: the thread notices
             self._modes = termios.tcgetattr(sys.stdin.fileno())
         return self
 
     async def write(self, text: str) -> None:
-        """Write to stdout without ever waiting in it.
-
-        One that takes nothing any more gets nothing.
-        """
+        """Write to stdout without a blocking call; do nothing after `give_up`."""
         if self._given_up:
             return
         output = sys.stdout.fileno()
@@ -128,21 +125,19 @@ class TerminalKept:
             os.set_blocking(output, True)
 
     def give_up(self) -> None:
-        """It takes nothing: what is written from now on goes nowhere, and a write that waits for it fails."""
+        """The terminal takes nothing more: drop later output, and fail a write that waits."""
         if self._given_up:
             return
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for output in self._outputs:
             terminal = os.dup(output)
-            # before anything else: whoever draws has his output block again before each write
+            # first of all: the drawing thread makes its output blocking before each write
             os.dup2(nowhere, output)
             with contextlib.suppress(OSError, termios.error):  # it was closed
                 os.set_blocking(terminal, False)
                 termios.tcflush(terminal, termios.TCOFLUSH)
-                for flow in (
-                    termios.TCOOFF,
-                    termios.TCOON,
-                ):  # this wakes whoever waits in a write; room alone does not
+                # this wakes a thread that waits in a write; free room alone does not
+                for flow in (termios.TCOOFF, termios.TCOON):
                     termios.tcflow(terminal, flow)
             self._given_up.append(terminal)
         os.close(nowhere)
@@ -160,5 +155,5 @@ class TerminalKept:
             self.give_up()  # it was closed
         for terminal in self._given_up:
             with contextlib.suppress(OSError):
-                os.set_blocking(terminal, True)  # others have it, too
+                os.set_blocking(terminal, True)  # other programs share it
             os.close(terminal)

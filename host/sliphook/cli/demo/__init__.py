@@ -1,1 +1,5 @@
-"""`sliphook demo`: `command` is the command, `story` what happens, `stage` the plugins, `timeline` what is told of it at the end."""
+"""`sliphook demo`: an agent whose plugins deny, answer, hang and crash.
+
+`command` is the command, `story` plays the turns, `stage` writes the plugins, `narrator` tells the
+turns as they happen, `timeline` sums them up.
+"""

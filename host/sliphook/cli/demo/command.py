@@ -1,10 +1,10 @@
-"""`sliphook demo`: ten seconds that show what plugins can do to an agent, and what they cannot."""
+"""`sliphook demo`: shows in ten seconds what plugins can do to an agent, and what they cannot."""
 
 from __future__ import annotations
 
 import click
 
-from sliphook.cli.common import EXIT_FAILED, EXIT_OK
+from sliphook.cli.common import EXIT_FAILED, EXIT_OK, complain
 from sliphook.cli.tracing import Tracing, trace_options
 
 
@@ -13,8 +13,8 @@ from sliphook.cli.tracing import Tracing, trace_options
 def command(tracing: Tracing) -> int:
     """Watch an agent whose plugins deny, answer, hang and crash: about ten seconds.
 
-    Real plugin processes, a real agent loop, and a model that follows a script, so no network and
-    no key. It checks itself: the exit status is 1 if something did not happen.
+    The plugin processes and the agent loop are real; the model follows a script, so the demo needs
+    no network and no key. It checks itself: the exit status is 1 if something did not happen.
     """
     from sliphook.cli.running import Interruptible, run_trio
 
@@ -29,7 +29,7 @@ def command(tracing: Tracing) -> int:
         click.echo(summary(story))
         missing = failures(story)
         for failure in missing:
-            click.echo(f"sliphook: the demo did not go as it should: {failure}", err=True)
+            complain(f"the demo did not go as it should: {failure}")
         return EXIT_FAILED if missing else EXIT_OK
 
     return run_trio(demo)

@@ -1,4 +1,4 @@
-"""Tells the demo as it happens: the display of its agent loop."""
+"""The display of the demo's agent: it tells what happens."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ _TEXT_CHARS: Final = 100
 
 
 class Narrator(LineDisplay):
-    """A `Display` that says in front of each line who speaks.
+    """A `Display` with the speaker in front of each line.
 
     Args:
-        whole: show the model's text when it is complete: something else writes on the terminal too,
-            and would tear it.
+        whole: show an answer's text only at its end, because another writer would split it.
     """
 
     def __init__(self, *, whole: bool = False) -> None:
@@ -32,31 +31,30 @@ class Narrator(LineDisplay):
         self._held = ""
 
     def opening(self, plugins: Sequence[str]) -> None:
-        """The plugins are there: these."""
-        click.echo(
-            f"An agent with {len(plugins)} plugins, each a process of its own: {', '.join(plugins)}."
-        )
+        """Show that these plugins have started."""
+        names = ", ".join(plugins)
+        click.echo(f"An agent with {len(plugins)} plugins, each in its own process: {names}.")
 
     def leaving(self) -> None:
-        """The demo is over, and the plugins have to end."""
+        """Show that the demo is over and the plugins have to end."""
         click.echo()
-        self.says("leaving; whoever does not listen is made to, which takes a few seconds")
+        self.says("leaving; a plugin that does not end is killed, which takes a few seconds")
 
     def user(self, text: str) -> None:
-        """The user says something."""
+        """Show words of the user."""
         click.echo()
         self._line("you", text)
 
     def says(self, text: str) -> None:
-        """The demo says something."""
+        """Show words of the demo itself."""
         self._line("", text)
 
     def log(self, plugin: str, _level: str, message: str) -> None:
-        """A line of a plugin's log, or of the host's about it."""
+        """Show a line of a plugin's log, or of the host about the plugin."""
         self._line(quote(plugin, 8), message)
 
     def problem(self, _plugin: str, message: str) -> None:
-        """What the host has to tell of a plugin."""
+        """Show a problem with a plugin."""
         self._line("host", message)
 
     def text(self, delta: str) -> None:

@@ -1,4 +1,4 @@
-"""The demo's plugins as executables: they ship as source, for an installer may drop the right to execute, and are made so when it runs."""
+"""Writes the demo's plugins as executables: installers may drop the right to execute."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ PLUGINS: Final = ("guard", "weather", "sleeper", "fragile")
 
 
 class Stage(NamedTuple):
-    """Where the demo plays.
+    """The files of the demo.
 
     Attributes:
-        plugins: The plugins' executables, in the order of `PLUGINS`.
-        data_home: Where the plugins' own folders are: not among those of the user's plugins.
+        plugins: the plugins' executables, in the order of `PLUGINS`.
+        data_home: the folder for the plugins' data, apart from those of the user's plugins.
     """
 
     plugins: list[Path]
@@ -30,7 +30,7 @@ class Stage(NamedTuple):
 
 @contextlib.contextmanager
 def set_stage() -> Generator[Stage]:
-    """Everything in a folder of its own, which goes when the block is left."""
+    """Write everything to a temporary folder, which is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="sliphook-demo-") as folder:
         yield Stage(
             plugins=[_write(Path(folder), name) for name in PLUGINS], data_home=Path(folder, "data")
@@ -43,7 +43,7 @@ def _write(folder: Path, name: str) -> Path:
         resources.files("sliphook.cli.demo").joinpath("plugins", source.name).read_bytes()
     )
     path = folder / name
-    # Not Python's own `#!` line: the kernel takes no path with a space there, and no long one.
+    # a `#!` line with Python's path would fail if the path is long or holds a space
     path.write_text(
         f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {shlex.quote(str(source))} "$@"\n',
         encoding="utf-8",

@@ -1,4 +1,4 @@
-"""What happens in the demo: four turns of one conversation, a real agent loop, real plugins, and a model that follows a script."""
+"""The demo: four turns of one conversation, with real plugins and a model that follows a script."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["play"]
 
 DANGEROUS: Final = "rm -rf build"
 HANG_S: Final = 1.2
-"""How long the third turn hangs before the user has had enough."""
+"""How long the third turn hangs before the user interrupts it."""
 
 PAUSE_S: Final = 0.2
-"""Between two turns, for whoever reads along."""
+"""The pause between two turns, so that the user can read."""
 
 LIMIT_S: Final = 60.0
-"""For all four turns; far more than they take."""
+"""The limit for all four turns; they take far less."""
 
 FREE_MS: Final = 250.0
-"""An agent that is free later than this was held."""
+"""The latest that the agent may be free after the interrupt."""
 
 _SPEAKS_S: Final = 0.4
 
@@ -70,13 +70,13 @@ async def play(
     """Play all four turns.
 
     Args:
-        stage: The plugins, and where they may write.
-        trace: Where the messages are traced, or None.
-        narrator: Tells it as it happens.
-        running: Is told of the host.
+        stage: the plugins, and the folder for their data.
+        trace: records the messages, or None.
+        narrator: tells what happens.
+        running: gets the host.
 
     Returns:
-        What happened. What did not is missing there; nothing is raised for it.
+        What happened. What did not happen is missing; it raises nothing.
     """
     story = DemoTimeline()
     wire = Wire()
@@ -84,7 +84,7 @@ async def play(
     ran: list[str] = []
 
     async def shell(arguments: dict[str, Any]) -> str:
-        ran.append(str(arguments.get("command")))  # it only pretends: this is a demo
+        ran.append(str(arguments.get("command")))  # a demo: the command does not run
         return "done"
 
     tool = AgentTool(
@@ -108,9 +108,8 @@ async def play(
     running.host = host
     async with host:
         ready = [plugin.name for plugin in host.plugins if plugin.state == "ready"]
-        story.tell(
-            f"{', '.join(ready)}: each a process of its own, ready {story.now_s():.2f} s after the start"
-        )
+        took = f"ready {story.now_s():.2f} s after the start"
+        story.tell(f"{', '.join(ready)}: each in its own process, {took}")
         story.check("all four plugins started", ready == list(PLUGINS))
         narrator.opening(ready)
         async with host.session(platform="cli", cwd=str(Path.cwd()), model="scripted") as session:
@@ -222,8 +221,9 @@ async def _interrupted(
         reply is None
         and wire.find(lambda record: record.plugin == "sleeper" and record.kind == "exit") is None
     )
+    sleeper = "still hangs" if hangs else "has answered"
     narrator.says(
-        f"interrupted; the agent was free {duration(free_ms)} later, and sleeper {'still hangs' if hangs else 'has answered'}"
+        f"interrupted; the agent was free {duration(free_ms)} later, and sleeper {sleeper}"
     )
     story.tell(f"you: /stop; the agent was free {duration(free_ms)} later, sleeper still hanging")
     story.check(

@@ -1,4 +1,4 @@
-"""What is left of the demo when it is over: what happened when, and whether it had to."""
+"""The summary of the demo: what happened when, and whether everything expected happened."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ __all__ = ["DemoTimeline", "failures", "summary"]
 
 
 class Moment(NamedTuple):
-    """Something that happened, `at_s` seconds after the beginning."""
+    """An event of the demo, `at_s` seconds after the start."""
 
     at_s: float
     what: str
 
 
 class Expectation(NamedTuple):
-    """Something that had to happen, and whether it did."""
+    """An expected fact, and whether it held."""
 
     what: str
     held: bool
@@ -26,31 +26,31 @@ class Expectation(NamedTuple):
 
 @dataclass
 class DemoTimeline:
-    """All moments and all checks; times are of trio's clock."""
+    """All moments and all checks, with times of trio's clock."""
 
     began_s: float = field(default_factory=trio.current_time)
     moments: list[Moment] = field(default_factory=list[Moment])
     checks: list[Expectation] = field(default_factory=list[Expectation])
 
     def now_s(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return trio.current_time() - self.began_s
 
     def tell(self, what: str, *, at: float | None = None) -> None:
-        """Something happened: now, or at that time of trio's clock."""
+        """Add a moment: now, or at that time of trio's clock."""
         self.moments.append(Moment(self.now_s() if at is None else at - self.began_s, what))
 
     def check(self, what: str, held: bool) -> None:
-        """Something had to happen."""
+        """Add a check."""
         self.checks.append(Expectation(what, held))
 
 
 CHECKS = 7
-"""How many things have to happen: a story that broke off has fewer, and is no success."""
+"""The number of checks: a demo that stopped early has fewer, and has failed."""
 
 
 def failures(story: DemoTimeline) -> list[str]:
-    """What had to happen and did not; empty where all is well."""
+    """The checks that failed; empty if all is well."""
     missing = [check.what for check in story.checks if not check.held]
     if len(story.checks) < CHECKS:
         missing.append("it came to its end")
@@ -58,7 +58,7 @@ def failures(story: DemoTimeline) -> list[str]:
 
 
 def summary(story: DemoTimeline) -> str:
-    """The timeline and the checks, for people."""
+    """The timeline and the checks as text."""
     moments = sorted(story.moments)
     lines = ["", "What happened", *(f"  {moment.at_s:5.2f} s  {moment.what}" for moment in moments)]
     lines += [

@@ -1,4 +1,4 @@
-"""What the demo knows of the plugins: it reads the trace, like anybody else."""
+"""What the demo knows about its plugins: it reads their trace."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sliphook.trace.record import TraceRecord
 __all__ = ["Wire"]
 
 WAIT_S: Final = 15.0
-"""For anything that has to happen; far more than it takes."""
+"""The longest wait for a record; it comes far sooner."""
 
 
 class Wire:
-    """A trace sink that keeps its records, and can be waited on."""
+    """A trace sink that keeps its records and waits for a certain one."""
 
     def __init__(self) -> None:
         self.records: list[TraceRecord] = []
@@ -29,16 +29,16 @@ class Wire:
         self._more.set()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Nothing of it is shown."""
+        """See `TraceSink`: nothing to do, as the records are not shown."""
 
     def find(self, wanted: Callable[[TraceRecord], bool], *, after: int = 0) -> TraceRecord | None:
-        """The first record that is wanted, from the one with the index `after` on; None where there is none."""
+        """The first wanted record from the index `after` on, or None."""
         return next((record for record in self.records[after:] if wanted(record)), None)
 
     async def wait_for(
         self, wanted: Callable[[TraceRecord], bool], *, after: int = 0
     ) -> TraceRecord | None:
-        """The same, but waits for it; None where it does not come within `WAIT_S`."""
+        """The same, but wait for it; None if it does not come within `WAIT_S`."""
         with trio.move_on_after(WAIT_S):
             while (found := self.find(wanted, after=after)) is None:
                 self._more = trio.Event()

@@ -1,4 +1,4 @@
-"""A plugin that crashes: when a prompt speaks of it, its process ends in the middle of the hook."""
+"""A plugin that crashes: if a prompt names it, its process ends in the middle of the hook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ plugin = Plugin("fragile", version="1.0.0")
 
 @plugin.hook("user_prompt_submit")
 def crash(prompt: UserPromptSubmit) -> None:
-    """End without a word, as a segmentation fault would."""
+    """End the process without an answer, as a segmentation fault does."""
     if "fragile" in prompt.text:
         os._exit(70)
 

@@ -1,4 +1,4 @@
-"""A guard: it is asked before every shell command, and a command that deletes whole trees is denied."""
+"""A guard: it is asked before every shell command, and denies those that delete whole trees."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ plugin = Plugin("guard", version="1.0.0")
 
 @plugin.hook("pre_tool_call", match={"tool_name": ["shell"]}, on_failure="closed")
 def no_rm(call: PreToolCall) -> Answer | None:
-    """Deny what deletes whole trees; have no opinion on anything else."""
+    """Deny a command that deletes whole trees; have no opinion on others."""
     if "rm -rf" in call.arguments.get("command", ""):
         return deny("deleting whole trees is not for agents")
     return None

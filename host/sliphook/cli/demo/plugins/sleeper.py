@@ -1,4 +1,4 @@
-"""A tool that hangs as badly as Python can: it holds the interpreter, so the whole process neither reads nor answers any more."""
+"""A tool that hangs: it blocks the interpreter, so that the whole process stops answering."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ plugin = Plugin("sleeper", version="1.0.0")
 @plugin.tool
 def deploy(service: str) -> str:
     """Deploy a service."""
-    re.match(r"(-+)*x", "-" * 64)  # tries every way to part the dashes, which takes years
+    re.match(r"(-+)*x", "-" * 64)  # tries every way to split the dashes, which takes years
     return f"{service} is deployed"
 
 

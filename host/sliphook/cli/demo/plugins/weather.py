@@ -1,4 +1,4 @@
-"""A tool: the model may ask it for the weather."""
+"""A tool that tells the model the weather."""
 
 from __future__ import annotations
 
