@@ -1,4 +1,4 @@
-"""The conformance suite: what protocol.md asks of a plugin, as checks against an executable in any language."""
+"""The conformance suite: checks of protocol.md against a plugin's executable in any language."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Checks of what the plugin is for: its hooks, events, tools and commands, each tried with sample values."""
+"""Checks of the plugin's hooks, events, tools and commands, with sample values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -29,23 +29,23 @@ from .samples import arguments_for, message, sample, sample_for, wrong_arguments
 from .session import Bench
 
 CANCEL_S: Final = 1.0
-"""How soon a cancelled request is to be answered."""
+"""How soon a cancelled request must be answered."""
 
 LONGEST_S: Final = 30.0
-"""The suite waits no longer than this for an answer, whatever time a subscription or a tool asks for."""
+"""The longest wait for an answer, even if a subscription or a tool asks for more time."""
 
 _BUSY_S: Final = 1.0
 
 
 class HookRule:
-    """One subscription that is asked: its answer is read as the host reads it."""
+    """A subscription in hook mode: its answer is read as the host reads it."""
 
     def __init__(self, route: Route, wire_form: Subscription) -> None:
         self.route = route
         self._wire_form = wire_form
 
     async def __call__(self, bench: Bench) -> str:
-        """Fire it with a sample payload, which has a field of tomorrow."""
+        """Fire it with a sample payload that has an unknown field."""
         entry, route = self.route.entry, self.route
         method = f"hook/{entry.name}"
         child = await bench.ready()
@@ -58,7 +58,8 @@ class HookRule:
             raise CheckFailed(
                 method,
                 came,
-                "an error is a failed answer (on_failure decides); unknown fields are to be ignored, null abstains",
+                "an error is a failed answer (on_failure decides);"
+                " ignore unknown fields; null abstains",
             )
         assert reply.result is not None
         try:
@@ -66,10 +67,11 @@ class HookRule:
             check_answer(entry, answer, replacing=route.replaces)
         except AnswerError as error:
             raise CheckFailed(method, quote(bytes(reply.result)), str(error)) from None
-        return f"{answer.decision or ('abstains' if answer.abstains else 'answers')} in {1000 * child.took_s(id):.1f} ms"
+        how = answer.decision or ("abstains" if answer.abstains else "answers")
+        return f"{how} in {1000 * child.took_s(id):.1f} ms"
 
     def message(self, id: int) -> bytes:
-        """The request, for the check of a cancel."""
+        """The request, which the check of a cancel sends."""
         return message(f"hook/{self.route.entry.name}", self._params(), id)
 
     def _params(self) -> dict[str, object]:
@@ -80,14 +82,14 @@ class HookRule:
 
 
 class EventRule:
-    """One subscription that is told: an event, or a hook, of which each subscriber must take the event too."""
+    """A subscription that gets `event/NAME`: subscribers of a hook must take its event too."""
 
     def __init__(self, route: Route, wire_form: Subscription) -> None:
         self.route = route
         self._wire_form = wire_form
 
     async def __call__(self, bench: Bench) -> str:
-        """Tell it, and see that it lives and says nothing."""
+        """Send the event; the plugin lives on and sends nothing."""
         payload = sample_for(self.route, self._wire_form.match)
         if payload is None:
             raise Skip("no sample fits its match")
@@ -105,13 +107,13 @@ class EventRule:
 
 
 class ToolRule:
-    """One tool with arguments that fit its schema, and with some that do not."""
+    """One tool, with arguments that fit its schema and with wrong ones."""
 
     def __init__(self, tool: PluginTool) -> None:
         self.tool = tool
 
     async def __call__(self, bench: Bench) -> str:
-        """Call it: a result, or an error that the model can read."""
+        """Call it: it answers a result, or an error that the model can read."""
         child = await bench.ready()
         arguments = arguments_for(self.tool.input_schema)
         shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
@@ -123,7 +125,7 @@ class ToolRule:
         return f"{note} in {1000 * child.took_s(id):.1f} ms"
 
     async def wrong(self, bench: Bench) -> str:
-        """Call it with wrong arguments: it may refuse them, and must live on."""
+        """Call it with wrong arguments: it may refuse them, but must live on."""
         child = await bench.pinged()
         arguments = wrong_arguments_for(self.tool.input_schema)
         shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
@@ -141,7 +143,7 @@ class ToolRule:
         return note
 
     async def cancelled(self, bench: Bench) -> str:
-        """Call it and cancel the call."""
+        """Call it and cancel the call: it settles the call."""
         return await _cancel(
             bench,
             lambda id: self.message(id, arguments_for(self.tool.input_schema)),
@@ -149,7 +151,7 @@ class ToolRule:
         )
 
     async def overlapped(self, bench: Bench) -> str:
-        """While it runs, the plugin answers other requests."""
+        """Send a ping while it runs: the plugin answers."""
         child = await bench.pinged()
         call, other = child.next_id(), child.next_id()
         sent = f"tool/call {self.tool.name}, and a ping behind it"
@@ -159,11 +161,8 @@ class ToolRule:
         await _answer(child, other, self.tool.timeout_s, sent, "answer pings while a tool runs")
         if child.took_s(other) > _BUSY_S:
             came = f"the ping was answered after {child.took_s(other):.1f} s"
-            raise CheckFailed(
-                sent,
-                came,
-                "read and answer while a tool runs: your hooks hold up the agent meanwhile",
-            )
+            advice = "read and answer while a tool runs: else your hooks delay the agent"
+            raise CheckFailed(sent, came, advice)
         await _answer(child, call, self.tool.timeout_s, sent, "answer in time")
         return f"ping after {1000 * child.took_s(other):.1f} ms"
 
@@ -176,13 +175,13 @@ class ToolRule:
 
 
 class CommandRule:
-    """One slash command, with a text behind it."""
+    """One slash command."""
 
     def __init__(self, command: CommandSpec) -> None:
         self._command = command
 
     async def __call__(self, bench: Bench) -> str:
-        """Run it."""
+        """Run it: it answers a text or an error."""
         child = await bench.ready()
         sent = f"command/run {self._command.name}"
         params = sample(
@@ -202,14 +201,14 @@ class CommandRule:
 
 
 async def unknown_tool(bench: Bench) -> str:
-    """A tool that the plugin does not have is no success."""
+    """The plugin answers an error for a tool that it does not have."""
     child = await bench.ready()
     sent = "tool/call of_tomorrow"
     reply = await child.ask("tool/call", sample(ToolCallParams, name="of_tomorrow"), LONGEST_S)
     if reply.error is None:
         assert reply.result is not None
-        fields = msgspec.json.decode(reply.result)
-        if not isinstance(fields, dict) or not fields.get("is_error"):  # pyright: ignore[reportUnknownMemberType]
+        fields: Any = msgspec.json.decode(reply.result)
+        if not isinstance(fields, dict) or not cast("dict[str, Any]", fields).get("is_error"):
             raise CheckFailed(
                 sent,
                 quote(bytes(reply.result)),
@@ -219,21 +218,20 @@ async def unknown_tool(bench: Bench) -> str:
 
 
 async def cancelled_hook(bench: Bench, rule: HookRule) -> str:
-    """Fire a hook and cancel it."""
+    """Fire a hook and cancel it: the plugin settles the request."""
     return await _cancel(bench, rule.message, f"hook/{rule.route.entry.name}")
 
 
 async def _answer(
     child: Child, id: int, timeout_s: float, sent: str, advice: str
 ) -> envelope.Reply:
-    """The reply to a request that may take its time; where that is more than the suite has, it is not judged."""
+    """The reply to a slow request; no reply is no failure if its time exceeds the suite's."""
     try:
         return await child.reply(id, min(timeout_s, LONGEST_S), sent=sent, advice=advice)
     except CheckFailed:
         if timeout_s > LONGEST_S and await child.ended(0) is None:
-            raise Skip(
-                f"no answer within {LONGEST_S:g} s; it has {timeout_s:g} s, more than this suite waits"
-            ) from None
+            why = f"it has {timeout_s:g} s, more than this suite waits"
+            raise Skip(f"no answer within {LONGEST_S:g} s; {why}") from None
         raise
 
 
@@ -242,7 +240,8 @@ async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> s
     id = child.next_id()
     sent = f"{what} and its $/cancelRequest"
     await child.write(request(id) + message("$/cancelRequest", {"id": id}))
-    advice = f"read while handlers run; at a cancel stop the work and answer {ErrorCode.REQUEST_CANCELLED.value} at once"
+    cancelled = ErrorCode.REQUEST_CANCELLED.value
+    advice = f"read while handlers run; at a cancel stop the work and answer {cancelled} at once"
     reply = await child.reply(id, CANCEL_S, sent=sent, advice=advice)
     await child.ask("ping", {})
     how = "with a result" if reply.error is None else f"with {reply.error.code}"

@@ -1,4 +1,4 @@
-"""One process of the plugin under check, driven raw over its pipes and read with the host's own reader."""
+"""One process of the plugin under check: raw writes, and the host's own reader of frames."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .samples import message
 from .traced import Watched
 
 ANSWER_S: Final = 5.0
-"""How long a plugin may take for what needs no work."""
+"""How long a plugin may take for an answer that needs no work."""
 
 _DYING_S: Final = 0.5
 _LEFT_LOOKS: Final = 20
@@ -43,11 +43,11 @@ _GRANTED: Final[dict[str, Any]] = {
 }
 
 Breach = Callable[[str, str], None]
-"""Told of something that the plugin did unasked: which rule it breaks (`stdout`, `replies`, `unasked` or `left`), and what it was."""
+"""Gets the broken rule (`stdout`, `replies`, `unasked` or `left`) and what the plugin did."""
 
 
 class Child:
-    """A living plugin. Whoever has started it calls `end`."""
+    """A running plugin. The caller of `start` must call `end`."""
 
     def __init__(self, process: trio.Process, breach: Breach, watched: Watched | None) -> None:
         assert process.stdin is not None
@@ -98,27 +98,25 @@ class Child:
         return child
 
     def next_id(self) -> int:
-        """An id for a request that is put together by hand."""
+        """A new id for a request that the caller writes by hand."""
         self._last_id += 1
         return self.expect(self._last_id)
 
     def expect(self, id: int) -> int:
-        """A reply to this id will be due."""
+        """Note that a reply to this id will come."""
         self._sent[id] = trio.current_time()
         return id
 
     async def write(self, data: bytes) -> None:
-        """Write bytes as they are.
+        """Write raw bytes.
 
-        A plugin that does not read or is gone is noticed by what it fails to answer.
+        A plugin that does not read, or has ended, raises nothing here: its reply will be missing.
         """
         with (
             suppress(trio.BrokenResourceError, trio.ClosedResourceError),
             trio.move_on_after(ANSWER_S),
         ):
-            async with (
-                self._writing
-            ):  # the reader's task answers what the plugin asks, in the middle of anything
+            async with self._writing:  # the reader's task writes too: it answers the plugin
                 await self._stdin.send_all(data)
                 if self._watched is not None:
                     self._watched.wrote(data)
@@ -131,7 +129,7 @@ class Child:
         """Send a request and wait for the reply.
 
         Raises:
-            CheckFailed: none came.
+            CheckFailed: no reply came.
         """
         id = self.next_id()
         await self.write(message(method, params, id))
@@ -140,10 +138,10 @@ class Child:
     async def reply(
         self, id: int, within_s: float | None = None, *, sent: str, advice: str = ""
     ) -> envelope.Reply:
-        """Wait for the reply to a request, `ANSWER_S` where nothing else is said.
+        """Wait for the reply to a request, by default `ANSWER_S`.
 
         Raises:
-            CheckFailed: none came in time, or the process ended.
+            CheckFailed: no reply came in time, or the process ended.
         """
         patience_s = ANSWER_S if within_s is None else within_s
         with trio.move_on_after(patience_s):
@@ -162,11 +160,11 @@ class Child:
         return self._replies[id][0]
 
     def took_s(self, id: int) -> float:
-        """Seconds from a request to its reply, which is here."""
+        """Seconds from a request to its reply, which must have come."""
         return self._replies[id][1] - self._sent[id]
 
     async def ended(self, within_s: float) -> int | None:
-        """Wait for the process to end by itself; its exit status, or None where it lives on."""
+        """Wait for the process to end; its exit status, or None if it lives on."""
         with trio.move_on_after(within_s):
             await self._process.wait()
         status = self._process.returncode
@@ -178,16 +176,16 @@ class Child:
         return status
 
     async def close_input(self) -> None:
-        """The end of its input."""
+        """Close the plugin's input."""
         await self._stdin.aclose()
 
     def terminate(self) -> None:
-        """SIGTERM to its process group."""
+        """Send SIGTERM to the process group."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGTERM)
 
     async def end(self) -> None:
-        """Kill what is left of it. Takes no longer than the system does."""
+        """Kill the process group and wait for the end, at most `EXIT_GRACE_S`."""
         with trio.CancelScope(shield=True):
             self._kill()
             with trio.move_on_after(EXIT_GRACE_S):
@@ -205,7 +203,7 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
 
     async def _group_lives(self) -> bool:
-        """True where something in its process group does not die with it."""
+        """Whether other processes of the group outlive it, after a short wait."""
         for _ in range(_LEFT_LOOKS):
             try:
                 os.killpg(self._process.pid, 0)
@@ -215,7 +213,7 @@ class Child:
         return True
 
     def how_it_ended(self, status: int | None) -> str:
-        """In words, with its last ones on stderr."""
+        """How the process ended, in words, with its last line on stderr."""
         how = (
             "it closed its output and lives on"
             if status is None

@@ -1,4 +1,4 @@
-"""Checks of the end: asked for, told, or found out by itself."""
+"""Checks of the plugin's end: after `shutdown`, after `exit`, after its input, after SIGTERM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .session import Bench
 
 
 async def shutdown(bench: Bench) -> str:
-    """The orderly end: `shutdown` is answered, then come `exit` and the end of the input."""
+    """The plugin answers `shutdown`, and ends at `exit` and the end of its input."""
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         await child.ask("shutdown", {}, SHUTDOWN_TIMEOUT_S)
@@ -23,7 +23,7 @@ async def shutdown(bench: Bench) -> str:
 
 
 async def exit_alone(bench: Bench) -> str:
-    """`exit` without `shutdown`, and with the input still open."""
+    """The plugin ends at `exit` without `shutdown`, while its input is still open."""
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         await child.tell("exit", {})
@@ -36,7 +36,7 @@ async def exit_alone(bench: Bench) -> str:
 
 
 async def end_of_input(bench: Bench) -> str:
-    """The end of the input alone: so a plugin learns that its agent was killed."""
+    """The plugin ends at the end of its input: its agent may have been killed."""
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         await child.close_input()
@@ -49,7 +49,7 @@ async def end_of_input(bench: Bench) -> str:
 
 
 async def sigterm(bench: Bench) -> str:
-    """SIGTERM to the process group."""
+    """The plugin ends at SIGTERM."""
     async with bench.started() as child:
         await bench.initialize(child, bench.declared.name)
         child.terminate()
@@ -64,7 +64,7 @@ async def _ends(child: Child, within_s: float, sent: str, advice: str) -> str:
         raise Lapse(
             sent,
             child.how_it_ended(status),
-            "end with status 0 when you are told to end; another looks as if something went wrong",
+            "end with status 0 when you are told to end; another status looks like a failure",
         )
     return describe_exit(status)
 

@@ -1,4 +1,4 @@
-"""Pure: what a check comes to, and how it says that it cannot go on."""
+"""Pure: the result of a check, and the exceptions with which a check ends early."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import msgspec
 from sliphook.errors import SliphookError
 
 Verdict = Literal["passed", "warned", "failed", "skipped", "broken"]
-"""`warned` holds but could be better; `skipped` does not apply; `broken` is a fault of the suite itself, not of the plugin."""
+"""`warned`: passed, but not well. `skipped`: does not apply. `broken`: a bug of the suite."""
 
 
 class CheckFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """What one check came to.
+    """The result of one check.
 
     Attributes:
-        name: the check.
+        name: the check's name.
         section: the section of protocol.md that asks for it.
-        verdict: how it went.
-        note: what was seen, or why it was skipped.
-        sent: what the plugin was sent, where it failed.
-        came: what came of it.
-        advice: what to do.
+        verdict: the result.
+        note: what was seen, or why the check was skipped.
+        sent: what was sent to the plugin; only after a failure or a warning.
+        came: what the plugin did; likewise.
+        advice: what the plugin's author can do; likewise.
         elapsed_ms: how long the check took.
     """
 
@@ -38,18 +38,18 @@ class CheckFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All findings about one executable, in the order of the checks; `name` is the plugin's own, where it said one."""
+    """All findings about one executable, in order; `name` is the plugin's name, if it told one."""
 
     path: str
     name: str | None
     findings: tuple[CheckFinding, ...]
 
     def count(self, verdict: Verdict) -> int:
-        """How many checks ended so."""
+        """The number of findings with this verdict."""
         return sum(finding.verdict == verdict for finding in self.findings)
 
     def junit(self) -> str:
-        """The same as JUnit's XML, which CI systems read."""
+        """The report as JUnit's XML, which CI systems read."""
         words: dict[str, Verdict] = {"failures": "failed", "errors": "broken", "skipped": "skipped"}
         counts = {
             "tests": str(len(self.findings)),
@@ -80,12 +80,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckFailed(SliphookError):
-    """The plugin breaks a rule. Its author's fault.
+    """The plugin breaks a rule. The fault of its author.
 
     Args:
-        sent: what it was sent, in a line.
-        came: what came of it, in a line.
-        advice: what to do, in a line.
+        sent: what was sent to the plugin, in a line.
+        came: what the plugin did, in a line.
+        advice: what its author can do, in a line.
     """
 
     def __init__(self, sent: str, came: str, advice: str) -> None:
@@ -96,8 +96,8 @@ class CheckFailed(SliphookError):
 
 
 class Lapse(CheckFailed):
-    """No rule is broken, but its author would want to know. Arguments as for `CheckFailed`."""
+    """The plugin breaks no rule, but could be better. Arguments as for `CheckFailed`."""
 
 
 class Skip(SliphookError):
-    """The check does not apply to this plugin; str() says why."""
+    """The check does not apply to this plugin; `str()` says why."""

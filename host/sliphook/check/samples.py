@@ -1,6 +1,6 @@
-"""Pure: what a plugin is sent.
+"""Pure: sample messages for a plugin.
 
-Payloads from the protocol's own examples, arguments from a tool's schema.
+Payloads come from the protocol's examples, arguments from a tool's schema.
 """
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CATALOGUE, InitializeParams, Payload
 from sliphook_sdk.protocol.describe import example_of, example_to_send
 
-MISLEADING = 'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é \U0001f600 Content-Length: 3 {"jsonrpc":"2.0"}'
-"""Text that a reader may trip over: escapes, line separators, several bytes a character, and what looks like a message."""
+MISLEADING = (
+    'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é \U0001f600'
+    ' Content-Length: 3 {"jsonrpc":"2.0"}'
+)
+"""Text that simple readers get wrong: escapes, line separators, long characters, a message."""
 
 _P = TypeVar("_P", bound=Payload)
 _WRONG: dict[str, Any] = {
@@ -41,7 +44,7 @@ _DEEPEST = 8
 
 
 def message(method: str, params: Any, id: int | None = None) -> bytes:
-    """One message as the host frames it; without an id a notification."""
+    """One framed message of the host; a notification if there is no id."""
     request = {
         "jsonrpc": "2.0",
         **({} if id is None else {"id": id}),
@@ -52,7 +55,7 @@ def message(method: str, params: Any, id: int | None = None) -> bytes:
 
 
 def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str, Any]:
-    """The params of `initialize`. `more` replaces fields, or adds unknown ones."""
+    """The params of `initialize`. `more` replaces fields or adds unknown ones."""
     params = example_of(InitializeParams)
     return {
         **params,
@@ -63,12 +66,12 @@ def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str,
 
 
 def sample(struct: type[_P], **fields: Any) -> _P:
-    """A payload of example values; what is absent by default stays so."""
+    """A payload of example values with these fields; what is absent by default stays absent."""
     return msgspec.convert({**example_to_send(struct), **fields}, struct)
 
 
 def sample_for(route: Route, match: Mapping[str, str | list[str] | None] | None) -> Payload | None:
-    """A payload that fits a subscription, heavy fields as it asks for them; None where no sample fits its `match`."""
+    """A payload that fits a subscription and its `include`; None if no sample fits its `match`."""
     fields: dict[str, Any] = dict.fromkeys(set(route.entry.heavy) - route.include)
     for field, patterns in (match or {}).items():
         if patterns is not None:
@@ -103,23 +106,23 @@ def _texts(payload: type[Payload], field: str, globs: list[str]) -> Iterator[str
 
 
 def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that fit the usual schemas: each property that is required, by its example, default or type."""
+    """Arguments that fit usual schemas: each required property, by its example, default or type."""
     value = _value(schema, schema, _DEEPEST)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def wrong_arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of which each has the wrong type, and one that is not known."""
+    """Arguments that all have a wrong type, and an unknown one."""
     properties: dict[str, Any] = schema.get("properties", {})
     wrong = {name: _WRONG.get(_kind(part)) for name, part in properties.items()}
     return {**wrong, "of_no_meaning": [None]}
 
 
 def _kind(schema: Any) -> str:
-    """The JSON type that a schema asks for; of several the first."""
+    """The JSON type of a schema; the first of several."""
     part = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-    kind: Any = part.get("type", "object" if "properties" in part else "string")
-    return str(kind[0] if isinstance(kind, list) else kind)  # pyright: ignore[reportUnknownArgumentType]
+    kind: str | list[str] = part.get("type", "object" if "properties" in part else "string")
+    return str(kind[0] if isinstance(kind, list) else kind)
 
 
 def _value(schema: Any, root: dict[str, Any], depth: int) -> Any:

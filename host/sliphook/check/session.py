@@ -1,4 +1,4 @@
-"""What the checks share: the plugin's path, its manifest once it has said it, and a process of it that is ready."""
+"""What the checks share: the plugin's path, its manifest, and a process that is ready."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Bench:
 
     Attributes:
         path: the executable.
-        manifest: what it declared at its first start; set by the check of the handshake.
-        breaches: what it did unasked: which rule that breaks, and what it was, in order.
-        answers_ping: false once it did not; a ping is how most checks see that it lives and reads
-            on.
+        manifest: the manifest of the first start; the check of the handshake sets it.
+        breaches: rules that the plugin broke without being asked, and how, in order.
+        answers_ping: false after it did not. Most checks use a ping to see that the plugin still
+            lives and reads.
     """
 
     def __init__(
         self, path: Path, data_dir: Path, nursery: trio.Nursery, trace: TraceSink | None = None
     ) -> None:
-        self.path = path.absolute()  # the process starts in another folder
+        self.path = path.absolute()  # the process runs in another folder
         self.data_dir = data_dir
         self.manifest: ReadManifest | None = None
         self.breaches: list[tuple[str, str]] = []
@@ -47,13 +47,13 @@ class Bench:
 
     @property
     def declared(self) -> ReadManifest:
-        """The manifest; only for checks that come after the handshake."""
+        """The manifest, for checks after the handshake."""
         assert self.manifest is not None
         return self.manifest
 
     @asynccontextmanager
     async def started(self) -> AsyncGenerator[Child]:
-        """A process of its own for one check, as it is before `initialize`."""
+        """A new process for one check, before `initialize`."""
         child = await self._start()
         try:
             yield child
@@ -61,7 +61,7 @@ class Bench:
             await child.end()
 
     async def initialize(self, child: Child, name: str | None, **more: Any) -> ReadManifest:
-        """The handshake.
+        """Do the handshake.
 
         Raises:
             CheckFailed: it fails.
@@ -92,10 +92,10 @@ class Bench:
         return manifest
 
     async def ready(self) -> Child:
-        """A process that has been initialized and has done nothing wrong yet.
+        """A process after the handshake that has passed all checks so far.
 
         Raises:
-            CheckFailed: it cannot be had.
+            CheckFailed: a new process is needed and fails.
         """
         if self._spare is None:
             child = await self._start()
@@ -104,18 +104,18 @@ class Bench:
         return self._spare
 
     async def pinged(self) -> Child:
-        """A process as `ready` gives it, for a check that sends pings.
+        """A process from `ready`, for a check that sends pings.
 
         Raises:
-            CheckFailed: it cannot be had.
-            Skip: the plugin does not answer pings, which is a finding of its own.
+            CheckFailed: a new process is needed and fails.
+            Skip: the plugin does not answer pings, which is another finding.
         """
         if not self.answers_ping:
             raise Skip("it does not answer ping")
         return await self.ready()
 
     async def drop(self) -> None:
-        """Do not use that process again."""
+        """End the process of `ready`; the next check gets a new one."""
         spare, self._spare = self._spare, None
         if spare is not None:
             await spare.end()

@@ -1,4 +1,4 @@
-"""The suite: which checks there are for a plugin, run one after the other, and what each came to."""
+"""The suite: the list of checks for a plugin, and the loop that runs them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .finding import CheckFailed, CheckFinding, Lapse, Report, Skip, Verdict
 from .session import Bench
 
 CHECK_S: Final = 60.0
-"""No check takes longer; the waits in it are shorter, so this is a fault of the suite's own."""
+"""The limit for one check. All its waits are shorter, so reaching it is a bug of the suite."""
 
 
 class Check(NamedTuple):
-    """One check. `section` is a heading of protocol.md."""
+    """One check; `section` is a heading of protocol.md."""
 
     name: str
     section: str
@@ -54,7 +54,7 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
         "stdout-clean",
         "Framing",
         "failed",
-        "write messages alone to standard output; give prints and children another",
+        "write only messages to standard output; send prints and children's output elsewhere",
     ),
     "replies": (
         "one-reply-each",
@@ -66,16 +66,16 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
         "unasked-messages",
         "Plugin to host",
         "failed",
-        "send what the protocol has, with its params, and what `uses` lists",
+        "send only what the protocol has, with its params, and what `uses` lists",
     ),
     "left": (
         "no-process-left",
         "The process",
         "warned",
-        "end what you start before you end; the host kills it otherwise",
+        "end the processes that you start before you end; else the host kills them",
     ),
 }
-"""What is watched through all checks: name, section, verdict where it was seen, advice."""
+"""Rules watched during all checks. By breach: name, section, verdict if it occurs, advice."""
 
 
 async def check_plugin(
@@ -90,8 +90,8 @@ async def check_plugin(
 
     Args:
         path: the executable.
-        on_finding: told of each finding as it is made.
-        trace: where the messages are recorded, or None.
+        on_finding: gets each finding as it is made.
+        trace: records the messages, or None.
     """
     findings: list[CheckFinding] = []
 
@@ -134,10 +134,10 @@ async def check_plugin(
 
 
 def _checks(manifest: ReadManifest) -> Iterator[Check]:
-    """What is checked between the start and the end."""
+    """The checks between the start and the end."""
     yield from _WIRE
     if manifest.wire.disabled is not None:
-        return  # it is left out, and asked for nothing
+        return  # a disabled plugin gets nothing
     subscriptions = manifest.wire.subscriptions or []
     routes: list[Route] = sorted(
         (route for found in manifest.routes.values() for route in found),
@@ -178,7 +178,7 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
 
 
 def _which(route: Route, routes: list[Route]) -> str:
-    """Its number, where several subscriptions are to one name."""
+    """The subscription's number, if there are several for one name."""
     return f" #{route.index + 1}" if sum(other.entry is route.entry for other in routes) > 1 else ""
 
 
@@ -204,18 +204,19 @@ async def _run(check: Check, bench: Bench) -> CheckFinding:
         with trio.fail_after(CHECK_S):
             return finding("passed", await check.run(bench))
     except Skip as skip:
-        await bench.drop()  # it may still be at work
+        await bench.drop()  # the plugin may still be at work
         return finding("skipped", str(skip))
     except Lapse as lapse:
         return finding("warned", sent=lapse.sent, came=lapse.came, advice=lapse.advice)
     except CheckFailed as fault:
-        await bench.drop()  # the next check begins with a process that has done nothing wrong
+        await bench.drop()  # the next check needs a process without failures
         return finding("failed", sent=fault.sent, came=fault.came, advice=fault.advice)
-    except Exception as error:  # the suite's own: the plugin is not to blame
+    except Exception as error:  # a bug of the suite, not of the plugin
         await bench.drop()
         return finding(
             "broken",
-            f"this check failed by itself, which is a fault of sliphook check: {type(error).__name__}: {error}",
+            "this check failed by itself, which is a fault of sliphook check:"
+            f" {type(error).__name__}: {error}",
         )
 
 

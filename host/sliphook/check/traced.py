@@ -1,4 +1,4 @@
-"""The trace of a check: what went over the pipes of one process, as the host would record it."""
+"""The trace of a check: the messages of one process, recorded as the host records them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ __all__ = ["Watched"]
 
 
 class Watched:
-    """Turns the bytes of a conversation into records.
+    """Records the bytes of both directions.
 
-    What a check writes on purpose wrong is recorded as it is.
+    Wrong bytes that a check writes on purpose are recorded as they are.
 
     Args:
-        sink: where the records go.
-        plugin: the plugin's name, or that of its file.
+        sink: gets the records.
+        plugin: the plugin's name, or the name of its file.
     """
 
     def __init__(self, sink: TraceSink, plugin: str) -> None:
@@ -27,7 +27,7 @@ class Watched:
         self._calls: dict[int | str, Call] = {}
 
     def wrote(self, data: bytes) -> None:
-        """The check wrote these bytes; a message may come in several pieces."""
+        """Record bytes that the check wrote; a message may come in several pieces."""
         try:
             self._writing.feed(data)
             while (piece := self._writing.next()) is not None:
@@ -37,7 +37,7 @@ class Watched:
             self._writing = FrameReader()
 
     def read(self, piece: Body | Stray) -> None:
-        """The plugin wrote this."""
+        """Record what the plugin wrote."""
         if isinstance(piece, Stray):
             self.recorder.oddity("stray", piece.data, piece.why)
         elif isinstance(piece.message, envelope.InvalidMessage):
@@ -66,4 +66,4 @@ class Watched:
 
 
 def _ignore(_: Call) -> None:
-    """Nobody waits for it."""
+    """The recorder needs a call, but no result."""

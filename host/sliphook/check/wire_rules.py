@@ -1,4 +1,4 @@
-"""Checks of the start, of framing and of the envelope: what every plugin must do, whatever it is for."""
+"""Checks of the start, of framing and of the envelope, for every plugin."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _SpokenVersion(msgspec.Struct):
 
 
 async def handshake(bench: Bench) -> str:
-    """The first start, as at an installation: the plugin is not told its name."""
+    """The plugin starts as at an installation, without being told its name."""
     async with bench.started() as child:
         bench.manifest = manifest = await bench.initialize(child, None)
     has = [
@@ -36,7 +36,7 @@ async def handshake(bench: Bench) -> str:
 
 
 async def versions(bench: Bench) -> str:
-    """A host that speaks only a version of tomorrow."""
+    """The plugin refuses a host that speaks only an unknown version, or names its own version."""
     async with bench.started() as child:
         params = initialize_params(None, str(bench.data_dir), protocol_versions=[_OF_TOMORROW])
         reply = await child.ask("initialize", params, INITIALIZE_TIMEOUT_S)
@@ -48,7 +48,10 @@ async def versions(bench: Bench) -> str:
     except msgspec.DecodeError:
         said = None
     if said not in PROTOCOL_VERSIONS:
-        advice = "answer an error that names the versions you speak, or the manifest with your own version"
+        advice = (
+            "answer an error that names the versions you speak,"
+            " or the manifest with your own version"
+        )
         raise CheckFailed(
             f"initialize with protocol_versions [{_OF_TOMORROW}]",
             f"a manifest of the version {said}",
@@ -58,7 +61,7 @@ async def versions(bench: Bench) -> str:
 
 
 async def byte_by_byte(bench: Bench) -> str:
-    """All that the host writes, fed in the smallest pieces, unknown fields included."""
+    """The plugin reads messages that come byte by byte, and ignores unknown fields."""
     async with bench.started() as child:
         id = child.next_id()
         data = message(
@@ -84,7 +87,7 @@ async def byte_by_byte(bench: Bench) -> str:
 
 
 async def at_once(bench: Bench) -> str:
-    """Many requests in one write: each is answered once."""
+    """The plugin answers each of many requests in one write."""
     child = await bench.pinged()
     ids = [child.next_id() for _ in range(_MANY)]
     await child.write(b"".join(message("ping", {}, id) for id in ids))
@@ -98,7 +101,7 @@ async def at_once(bench: Bench) -> str:
 
 
 async def large(bench: Bench) -> str:
-    """A message that is longer than a pipe holds."""
+    """The plugin reads a message that is longer than a pipe's buffer."""
     child = await bench.pinged()
     advice = "one message may come in many pieces; read until it is whole"
     id = child.next_id()
@@ -108,11 +111,14 @@ async def large(bench: Bench) -> str:
 
 
 async def misleading_text(bench: Bench) -> str:
-    """Unicode, escapes, and text that looks like a message: it is still one message."""
+    """The plugin reads one message, in spite of Unicode, escapes, and text like a message."""
     child = await bench.pinged()
     id = child.next_id()
     await child.write(message("ping", {"of_tomorrow": [MISLEADING, MISLEADING]}, id))
-    advice = "count bytes, not characters; split lines at LF alone; look for the method in its place, not anywhere in the line"
+    advice = (
+        "count bytes, not characters; split lines at LF alone;"
+        " look for the method in its place, not anywhere in the line"
+    )
     await child.reply(
         id, sent=f"a ping with a field that holds {quote(MISLEADING, 60)}", advice=advice
     )
@@ -121,20 +127,21 @@ async def misleading_text(bench: Bench) -> str:
 
 
 async def largest_id(bench: Bench) -> str:
-    """The host's ids go up to 2^53 - 1."""
+    """The plugin keeps an id of 2^53 - 1, the host's largest."""
     child = await bench.pinged()
     id = child.expect(_LARGEST_ID)
     await child.write(message("ping", {}, id))
     await child.reply(
         id,
         sent="ping",
-        advice="give the id back digit by digit: an integer of 64 bits or a double holds it, 32 bits do not",
+        advice="give the id back digit by digit: an integer of 64 bits or a double holds it,"
+        " 32 bits do not",
     )
     return str(id)
 
 
 async def ping(bench: Bench) -> str:
-    """Any reply to a ping will do."""
+    """The plugin replies to `ping`, with any result or error."""
     child = await bench.ready()
     try:
         reply = await child.ask("ping", {})
@@ -145,7 +152,7 @@ async def ping(bench: Bench) -> str:
 
 
 async def unknown_request(bench: Bench) -> str:
-    """A method of tomorrow is refused as unknown."""
+    """The plugin answers an unknown method with the right error."""
     child = await bench.ready()
     reply = await child.ask("of_tomorrow/do", {"a": 1})
     if reply.error is None or reply.error.code != int(ErrorCode.METHOD_NOT_FOUND):
@@ -158,7 +165,7 @@ async def unknown_request(bench: Bench) -> str:
 
 
 async def unknown_notification(bench: Bench) -> str:
-    """Notifications of tomorrow are ignored, and so is a cancel that crossed its reply."""
+    """The plugin ignores unknown notifications, and cancels of requests that are over."""
     child = await bench.pinged()
     await child.tell("event/of_tomorrow", {"seq": 1})
     await child.tell("of_tomorrow/happened", {})

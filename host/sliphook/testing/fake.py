@@ -1,4 +1,4 @@
-"""A plugin that is a Python object: what it declares, what it answers, and what it was sent."""
+"""A plugin that is a Python object: it declares, answers, and remembers what it got."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .replies import CRASHES, HANGS, After, Fails, Handler, Raw, Reply
 
 
 class HostRefused(SliphookError):
-    """The host answered a request of the plugin's with an error.
+    """The host answered a request of the plugin with an error.
 
     Attributes:
         code: the error's code.
@@ -37,8 +37,8 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         method: the method.
-        params: as they stood in JSON.
-        id: of a request; None in a notification.
+        params: the params as in JSON.
+        id: the id of a request; None for a notification.
     """
 
     method: str
@@ -47,38 +47,38 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The method without its kind: `pre_tool_call` of `hook/pre_tool_call`."""
+        """The method without its kind: `pre_tool_call` for `hook/pre_tool_call`."""
         return self.method.partition("/")[2]
 
 
 class FakePlugin(PluginSpec):
-    """A plugin in memory, to be given to `PluginHost` in the place of a path.
+    """A plugin in memory; give it to `PluginHost` in place of a path.
 
-    It answers the handshake, obeys cancels and ends when it is told to; what it says to all else is
-    yours. Answers are values or functions of what the request is about: the payload of a hook, the
-    arguments of a tool, the text behind a command. Functions may be async; what they raise is
-    answered as an error, as the SDKs do.
+    It answers the handshake, obeys cancels and ends when it is told to; the test gives all other
+    answers. An answer is a value, or a function of the payload of a hook, the arguments of a tool
+    or the text behind a command. Functions may be async. An exception is answered as an error, as
+    the SDKs do.
 
     Attributes:
-        received: every message of the host, in order, from all its processes.
-        starts: how often it was started.
+        received: every message of the host, in order, from all starts.
+        starts: how often the plugin was started.
 
     Args:
         name: the plugin's name.
-        hooks: by name, what it answers to a hook; an event's function is called with its payload.
-            It is subscribed to all of them.
-        hears: hooks and events that it is subscribed to and abstains from.
-        subscriptions: what it is subscribed to otherwise than by default, as in a manifest.
-        tools: by name, what a tool answers.
-        schemas: by name, the JSON Schema of a tool's arguments; without one, any fit.
-        commands: by name, what a slash command answers.
-        initialize: what it answers in the place of its manifest; `CRASHES` or `HANGS`, say.
-        config: the user's settings for it.
-        grants: what the user grants; None: all that it `uses`.
+        hooks: answers by the name of a hook; an event's function gets its payload. The plugin
+            subscribes to all of these.
+        hears: hooks and events to which the plugin subscribes, and from which it abstains.
+        subscriptions: further subscriptions as in a manifest, with fields of their own.
+        tools: answers by the name of a tool.
+        schemas: JSON Schemas of arguments by the name of a tool; without one, any arguments fit.
+        commands: answers by the name of a slash command.
+        initialize: the answer in place of the manifest, such as `CRASHES` or `HANGS`.
+        config: the user's settings for the plugin.
+        grants: what the user grants; None grants all that the plugin `uses`.
         timeout_cap_s: the user's cap.
-        overrides: the user's word on its subscriptions.
-        recorded: the manifest that was approved at installation; True: the one that it has.
-        manifest: more fields of its manifest, such as `uses`.
+        overrides: the user's changes to its subscriptions.
+        recorded: the manifest that was approved at installation; True takes the plugin's own.
+        manifest: more fields of the manifest, such as `uses`.
     """
 
     def __init__(
@@ -148,10 +148,10 @@ class FakePlugin(PluginSpec):
     def __hash__(self) -> int:
         return id(self)
 
-    # -- what it was sent
+    # -- received messages
 
     def names(self, session_id: str | None = None) -> list[str]:
-        """The hooks and events that it was sent, in order; those of one session only, where one is given."""
+        """The names of the hooks and events received, in order; all, or those of one session."""
         return [
             message.name
             for message in self.fired()
@@ -159,13 +159,13 @@ class FakePlugin(PluginSpec):
         ]
 
     def fired(self) -> list[Received]:
-        """The messages that are hooks and events."""
+        """The received hooks and events."""
         return [
             message for message in self.received if message.method.startswith(("hook/", "event/"))
         ]
 
     def payloads(self, name: str) -> list[Any]:
-        """The payloads of one hook or event, as the catalogue's Structs."""
+        """The received payloads of one hook or event, as Structs of the catalogue."""
         return [
             msgspec.convert(message.params, CATALOGUE[name].payload)
             for message in self.fired()
@@ -173,14 +173,14 @@ class FakePlugin(PluginSpec):
         ]
 
     async def hears(self, method: str, *, times: int = 1) -> None:
-        """Wait until a method (or the name of a hook or event) was received so often.
+        """Wait until a method, or a hook or event by name, was received so often.
 
-        Events are not waited for by anybody else.
+        For events: the host does not wait until a plugin has received them.
         """
         while sum(method in (message.method, message.name) for message in self.received) < times:
             await self._news.wait()
 
-    # -- what it does of itself
+    # -- actions of the plugin
 
     async def ask(self, method: str, **params: Any) -> Any:
         """Send a request to the host, such as `host/inject`, and wait for its result.
@@ -202,11 +202,11 @@ class FakePlugin(PluginSpec):
         await self._living().send({"method": method, "params": params})
 
     async def write(self, data: bytes) -> None:
-        """Write bytes on its standard output, whatever they are."""
+        """Write any bytes to its standard output."""
         await self._living().write(data)
 
     def complain(self, line: str) -> None:
-        """Write a line on its standard error."""
+        """Write a line to its standard error."""
         assert self._process is not None, "it has not been started"
         self._process.complain(line)
 
@@ -216,11 +216,11 @@ class FakePlugin(PluginSpec):
             self._process.end(returncode)
 
     def freeze(self) -> None:
-        """Neither read nor write from now on, as a process that is stopped."""
+        """Stop reading and writing, as a stopped process does."""
         self._thawed = trio.Event()
 
     def thaw(self) -> None:
-        """Go on."""
+        """Go on reading and writing."""
         self._thawed.set()
 
     def _living(self) -> Stream:
@@ -272,8 +272,7 @@ class FakePlugin(PluginSpec):
         else:
             reply = self._reply_to(method, params)
             if inspect.isawaitable(reply) or isinstance(reply, After):
-                # only what takes time gets a task of its own: all else is answered in the order in
-                # which it came
+                # only a slow answer gets a task: all others keep the order of the requests
                 nursery.start_soon(self._answer_later, request_id, reply, process, stream)
             elif request_id is not None:
                 await self._answer(request_id, reply, process, stream)

@@ -1,4 +1,4 @@
-"""The plugin's side of the pipes: lines of JSON in, lines of JSON out."""
+"""The plugin's end of the pipes: lines of JSON in, lines of JSON out."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _READ_BYTES = 64 * 1024
 
 
 class Stream:
-    """One conversation with the host.
+    """The messages between a fake plugin and the host.
 
     Args:
-        process: whose pipes they are.
-        frozen: waited for before anything is read or written.
+        process: the owner of the pipes.
+        frozen: awaited before every read and write.
     """
 
     def __init__(self, process: FakeProcess, frozen: Callable[[], Awaitable[None]]) -> None:
@@ -29,9 +29,9 @@ class Stream:
         self._writing = trio.Lock()
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        """The host's messages, until it closes the pipe or the process has ended.
+        """The host's messages, until the host closes the pipe or the process ends.
 
-        Each is one line of JSON between lines of header.
+        Each is one line of JSON between lines of headers.
         """
         waiting = b""
         while not self._process.dead():
@@ -51,11 +51,11 @@ class Stream:
                     yield json.loads(line)
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send one message. After the process has ended it is lost."""
+        """Send one message; it is lost after the end of the process."""
         await self.write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")
 
     async def write(self, data: bytes) -> None:
-        """Write bytes, all of them, without another message in between."""
+        """Write all the bytes, without another message in between."""
         async with self._writing:
             await self._frozen()
             while data := self._process.write(data):

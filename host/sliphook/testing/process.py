@@ -1,4 +1,4 @@
-"""What stands in for a plugin's process: three pipes inside of this process, and an exit status."""
+"""Stands in for a plugin's process: three pipes inside this process, and an exit status."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sliphook.transport import descriptors
 
 
 class FakeProcess:
-    """See `process.Process`.
+    """A `Process` without a process.
 
-    The plugin's ends are `reads` and `writes`; they are closed when it ends.
+    The plugin's ends are `reads` and `writes`; they are closed at the end.
 
     Attributes:
-        returncode: once it has ended, as `subprocess` gives it.
+        returncode: the exit status as in `subprocess`; None before the end.
     """
 
     def __init__(self) -> None:
@@ -31,23 +31,23 @@ class FakeProcess:
         self._ended = trio.Event()
 
     def dead(self) -> bool:
-        """It has ended."""
+        """The process has ended."""
         return self.returncode is not None
 
     async def exited(self) -> None:
-        """Wait until it has ended."""
+        """Wait for the end."""
         await self._ended.wait()
 
     def signal_group(self, number: int) -> None:
-        """Every signal that the host sends ends it."""
+        """End the process; every signal does."""
         self.end(-number)
 
     def reap(self) -> int | None:
-        """Its exit status, None while it lives."""
+        """The exit status; None while the process lives."""
         return self.returncode
 
     def end(self, returncode: int = -signal.SIGKILL) -> None:
-        """Die now, as a process does: what was written stays readable, all else stops."""
+        """End now, as a process does: written bytes stay readable, all else stops."""
         if self.returncode is None:
             self.returncode = returncode
             self.life.cancel()
@@ -56,9 +56,9 @@ class FakeProcess:
             self._ended.set()
 
     def write(self, data: bytes) -> bytes:
-        """Write as much as the pipe takes now; returns the rest.
+        """Write as much as the pipe takes now, and return the rest.
 
-        After the end everything is lost.
+        After the end, everything is lost.
         """
         if self.returncode is not None:
             return b""
@@ -76,7 +76,7 @@ class FakeProcess:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe: where to read, where to write; both ends as the host has its own."""
+    """The two ends of a pipe, for reading and for writing, prepared like the host's own."""
     ends = os.pipe()
     taken = descriptors.take(ends[0]), descriptors.take(ends[1])
     for descriptor in ends:

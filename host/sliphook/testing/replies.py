@@ -1,4 +1,4 @@
-"""What a fake plugin may be told to answer, besides the answer itself."""
+"""What a fake plugin can answer, beside a usual answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 
 
 class Misbehaviour(enum.Enum):
-    """In the place of an answer."""
+    """What a fake plugin does instead of an answer."""
 
     HANGS = "never answers; the plugin goes on reading"
     CRASHES = "the plugin dies"
@@ -20,25 +20,25 @@ HANGS: Final = Misbehaviour.HANGS
 """Never answer this request."""
 
 CRASHES: Final = Misbehaviour.CRASHES
-"""Die in the place of answering."""
+"""Die instead of an answer."""
 
 
 class After(msgspec.Struct, frozen=True):
-    """Answer late: `After(2.0, {"decision": "deny"})`. A cancel is obeyed while it waits."""
+    """Answer late: `After(2.0, {"decision": "deny"})`. A cancel ends the wait."""
 
     seconds: float
     reply: Reply = None
 
 
 class Fails(msgspec.Struct, frozen=True):
-    """Answer an error, in the words of `message`."""
+    """Answer an error with this message."""
 
     message: str
     code: int = -32603
 
 
 class Raw(msgspec.Struct, frozen=True):
-    """Write these bytes in the place of an answer."""
+    """Write these bytes instead of an answer."""
 
     data: bytes
 
@@ -46,10 +46,10 @@ class Raw(msgspec.Struct, frozen=True):
 Reply: TypeAlias = (
     "dict[str, Any] | msgspec.Struct | str | list[Any] | Misbehaviour | After | Fails | Raw | None"
 )
-"""A result as it stands in JSON, a Struct of the protocol such as `Answer` or `ToolResult`, or how there will be none."""
+"""A result as in JSON, a Struct of the protocol such as `ToolResult`, or a misbehaviour."""
 
 Handler: TypeAlias = "Callable[[Any], Reply | Awaitable[Reply]]"
-"""Takes what the request is about, gives the reply; may be async.
+"""Gets the payload, arguments or text of a request and returns the reply; may be async.
 
-What it raises is answered as an error.
+An exception is answered as an error.
 """

@@ -1,4 +1,4 @@
-"""A recorded trace played against a plugin: the host's side is sent again and the answers are compared.
+"""Plays a recorded trace against a plugin: sends the host's messages again, compares the answers.
 
 For `sliphook trace replay`.
 """

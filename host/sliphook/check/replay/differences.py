@@ -1,4 +1,4 @@
-"""Pure: what differs between what a plugin had answered and what it answers now."""
+"""Pure: the differences between a plugin's recorded answers and those of now."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ __all__ = [
 ]
 
 ABSENT: Final = "(absent)"
-"""Stands for a field that is not there."""
+"""Stands for a missing field."""
 
 _UNKNOWN: Final = (ErrorCode.METHOD_NOT_FOUND, ErrorCode.INVALID_PARAMS)
-"""What a plugin answers that has no such method, tool or command."""
+"""The errors of a plugin that has no such method, tool or command."""
 
 _NOT_COMPARED: Final = {"hook": "_meta", "initialize": "version"}
-"""A field of the answer that may be another: it is the plugin's own, or is there to change."""
+"""A field of the answer that is not compared: the plugin is free to change it."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is not as it was.
+    """One difference.
 
     Attributes:
-        what: the request, as a person knows it: `hook/pre_tool_call`, `tool/call deploy`.
-        number: which of the script's requests, from 1; None where it is none of them.
+        what: the request in words: `hook/pre_tool_call`, `tool/call deploy`.
+        number: the number of the script's request, from 1; None if it is about none of them.
         field: `status`, a field of the answer (`result.decision`), `missing` or `extra`.
-        recorded: what the trace has.
-        now: what came.
+        recorded: the value in the trace.
+        now: the value of now.
     """
 
     what: str
@@ -53,7 +53,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
-    """One request, then and now; what is not known of it is None."""
+    """One request, then and now; unknown values are None."""
 
     number: int
     what: str
@@ -65,14 +65,14 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes:
-        plugin: its name in the trace.
-        path: the executable that was tried.
+        plugin: the plugin's name in the trace.
+        path: the executable.
         same: nothing differs.
-        requests: all of them, in order.
-        differences: all of them, in order.
+        requests: all requests, in order.
+        differences: all differences, in order.
     """
 
     plugin: str
@@ -83,14 +83,14 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verdicts:
-    """Takes what comes, and keeps what differs."""
+    """Collects the requests of a replay and their differences."""
 
     def __init__(self) -> None:
         self._requests: list[Compared] = []
         self._differences: list[Difference] = []
 
     def compare(self, what: str, method: str, recorded: RequestEnd | None, now: RequestEnd) -> None:
-        """One request has ended again."""
+        """Add a request that has ended, and compare it with the recorded one."""
         number = len(self._requests) + 1
         found = [] if recorded is None else list(differences(method, recorded, now))
         for field, before, after in found:
@@ -110,11 +110,11 @@ class Verdicts:
         )
 
     def differs(self, what: str, field: str, recorded: Any = None, now: Any = None) -> None:
-        """Something differs that is no request of the host's."""
+        """Add a difference that belongs to no request of the host."""
         self._differences.append(Difference(what=what, field=field, recorded=recorded, now=now))
 
     def report(self, plugin: str, path: str) -> ReplayReport:
-        """All of it."""
+        """The report on everything so far."""
         return ReplayReport(
             plugin=plugin,
             path=path,
@@ -127,13 +127,10 @@ class Verdicts:
 def differences(
     method: str, recorded: RequestEnd, now: RequestEnd
 ) -> Iterator[tuple[str, Any, Any]]:
-    """The fields in which two endings of one request differ, each with both values.
+    """The fields in which two ends of one request differ, each with both values.
 
-    Times are not compared.
-
-    A request that the host had withdrawn is as it was however it ends now, as the plugin may have
-    been quicker than before; only where the plugin has no such thing it could not have been
-    withdrawn.
+    Times are not compared. A request that the host had withdrawn may end in any way, as the plugin
+    may now be faster. Only an unknown method, tool or command is a difference then.
     """
     if recorded.status == "cancelled":
         if now.fault is not None and now.fault.code in _UNKNOWN:
@@ -153,9 +150,9 @@ def differences(
 
 
 def values_differ(path: str, recorded: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Where two JSON values differ.
+    """The paths at which two JSON values differ, each with both values.
 
-    What the trace had redacted is as it was, whatever it is now.
+    A redacted part of the trace equals any value.
     """
     if isinstance(recorded, dict) and isinstance(now, dict):
         before, after = cast("dict[str, Any]", recorded), cast("dict[str, Any]", now)
@@ -184,7 +181,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _said(ending: RequestEnd) -> str:
-    """The status, and what a person has to know about an error."""
+    """The status, with the code and the message of an error."""
     return (
         ending.status
         if ending.fault is None
@@ -193,7 +190,7 @@ def _said(ending: RequestEnd) -> str:
 
 
 def _plain(method: str, result: msgspec.Raw) -> Any:
-    """An answer in the one form that means the same: what is null is absent, a bare string is a tool's content."""
+    """An answer in one form of several: without nulls, a tool's bare string as its `content`."""
     try:
         value: Any = msgspec.json.decode(result)
     except DECODE_ERRORS:

@@ -1,4 +1,4 @@
-"""Plays one life of a script against a living process: each step in the recorded order, as soon as the one before is done."""
+"""Plays one life of a script against a process: all steps in order, as fast as the plugin is."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ from .script import (
 __all__ = ["Player"]
 
 _CANCEL_AFTER_S: Final = 0.1
-"""A request that the host had withdrawn is left alone for so long at most: the plugin shall have begun with it."""
+"""The wait before a recorded cancel is sent, so that the plugin can begin with the request."""
 
 _UNREAD: Final = 64
 _UNREAD_BYTES: Final = 128 * 1024
-"""So much is sent without waiting for anything; then a ping finds out whether the plugin has read it."""
+"""After so many messages or bytes without an answer, a ping waits until the plugin has read."""
 
 _DYING_S: Final = 1.0
-"""How long a process that had died by itself may take to do so again."""
+"""The wait for the death of a process that died in the trace."""
 
 _GRANTED: Final[Mapping[str, Any]] = {
     "host/inject": {"queued": True},
     "host/interrupt": {"interrupted": False},
 }
-"""What a request of the plugin's gets that was not in the trace."""
+"""The answers to a plugin's requests that are not in the trace."""
 
 
 class Player:
-    """Plays one life; to the process it is the plugin that owns it (see `InstanceOwner`).
+    """Plays one life. It is the `InstanceOwner` of the process.
 
     Args:
         name: the plugin's name in the trace.
         life: the script.
-        verdicts: is told what came.
-        deadlines: the watchdog.
-        timeout_s: how long each answer may take; None: as long as the request itself says.
-        log: takes what the plugin has to say: level, message.
+        verdicts: gets the ends of requests and the differences.
+        deadlines: ends requests that take too long.
+        timeout_s: how long each answer may take; None takes the time that the request names.
+        log: gets the lines of the plugin's log: level, message.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class Player:
         self._unread = 0
         self._unread_bytes = 0
 
-    # -- its process (see InstanceOwner)
+    # -- InstanceOwner
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
-        """The plugin has declared itself, however it looks."""
+        """Take the manifest; any one is accepted, and compared later."""
         elapsed_ms = (trio.current_time() - self._began_s) * 1000
         self._manifest = RequestEnd(
             status="answered", result=msgspec.Raw(bytes(manifest)), elapsed_ms=elapsed_ms
@@ -106,24 +106,24 @@ class Player:
         return True
 
     def file_changed(self, why: str) -> None:
-        """Its file was replaced meanwhile: what is tried is what was started."""
+        """Ignore a replaced file: the replay goes on with the running process."""
 
     def log_line(self, level: str, message: str) -> None:
-        """A line of its log."""
+        """Pass on a line of the plugin's log."""
         self._log(level, message)
 
     async def host(self, instance: Instance, initialize: msgspec.Raw) -> None:
-        """Its whole life."""
+        """Run the process to its end."""
         try:
             await instance.run(initialize)
         finally:
             self._over.set()
             self._known.set()
-            for called in self._called.values():  # nobody will call any more
+            for called in self._called.values():  # no request can come any more
                 called.set()
 
     def handlers(self) -> Mapping[str, Handler]:
-        """What the plugin may call: it is answered as it was."""
+        """The handlers of the plugin's requests: they answer as recorded."""
         asks = {
             method.name: partial(self._answer, method.name)
             for method in METHODS
@@ -141,7 +141,7 @@ class Player:
     # -- the script
 
     async def play(self, instance: Instance) -> None:
-        """Take every step, and tell what differs."""
+        """Play every step, and add the differences."""
         await self._known.wait()
         before = self._life.manifest
         had_failed = before is not None and before.status != "answered"
@@ -155,12 +155,8 @@ class Player:
             return
         for step in self._life.steps:
             await self._take(step, instance.connection)
-        for (
-            call,
-            ended,
-        ) in (
-            self._asked.values()
-        ):  # the trace does not tell how the last ones ended, so nobody waits for them long
+        # the trace may not tell how the last requests ended, so the wait for them is short
+        for call, ended in self._asked.values():
             with trio.move_on_after(_CANCEL_AFTER_S):
                 await ended.wait()
             instance.connection.cancel(call)
@@ -185,17 +181,15 @@ class Player:
                 connection.notify(method, params)
                 await self._keep_pace(connection, params)
             case ExpectStep():
-                # what was not asked for once is hardly asked for again, and is not waited for as
-                # long
-                with trio.move_on_after(
-                    _CANCEL_AFTER_S if step.method in self._missed else self._patience_s()
-                ) as waiting:
+                # after one missing request, further ones of the same method get a short wait
+                patience_s = _CANCEL_AFTER_S if step.method in self._missed else self._patience_s()
+                with trio.move_on_after(patience_s) as waiting:
                     await self._called[id(step)].wait()
                 if waiting.cancelled_caught:
                     self._missed.add(step.method)
 
     def _patience_s(self, params: msgspec.Raw | None = None) -> float:
-        """How long an answer may take: what the user says, or else the request, or else the longest default."""
+        """The time for an answer: from the option, else the request, else the longest default."""
         return (
             self._timeout_s
             or (_timeout_of(params) if params is not None else None)
@@ -215,7 +209,7 @@ class Player:
         connection.call(call, ask.params)
 
     async def _ended(self, ask: RequestStep, connection: Connection) -> None:
-        """Go on where the recording went on: when it has ended, or when the host withdrew it."""
+        """Wait for the end of a request; withdraw it if the host had withdrawn it."""
         call, ended = self._asked[id(ask)]
         if ask.ending is not None and ask.ending.status == "cancelled":
             with trio.move_on_after(_CANCEL_AFTER_S):
@@ -225,7 +219,11 @@ class Player:
         self._unread = self._unread_bytes = 0
 
     async def _keep_pace(self, connection: Connection, params: msgspec.Raw) -> None:
-        """The trace's host had all the time in the world to write; a plugin that is only told must not drown."""
+        """Wait from time to time until the plugin has read everything.
+
+        The recorded host had time between its messages. A plugin that only gets notifications must
+        not be flooded.
+        """
         self._unread += 1
         self._unread_bytes += len(bytes(params))
         if self._unread < _UNREAD and self._unread_bytes < _UNREAD_BYTES:
@@ -253,7 +251,7 @@ class Player:
 
 
 def _ignore(params: bytes | msgspec.Raw) -> None:
-    """A log line or how far it is: of no meaning for a comparison."""
+    """A log line or progress: not compared."""
 
 
 def _ending(call: Call) -> RequestEnd:

@@ -1,4 +1,4 @@
-"""Plays the host's side of a trace against a plugin, over the host's own process and connection, and compares what comes back."""
+"""Plays a script against a plugin, with the host's own process and connection."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ async def replay(
     log: Callable[[str, str], None],
     trace: TraceSink | None = None,
 ) -> ReplayReport:
-    """Play a script, each life with a process of its own, in an empty folder.
+    """Play a script in an empty folder, each life in a new process.
 
-    What the plugin does wrong is a difference.
+    A failure of the plugin is a difference, not an error.
 
     Args:
-        path: The executable.
-        name: The plugin's name in the trace.
-        lives: The script.
-        timeout_s: How long each answer may take; None: as long as the request itself says.
-        log: Takes what the plugin has to say: level, message.
-        trace: Where the replay itself is traced, or None.
+        path: the executable.
+        name: the plugin's name in the trace.
+        lives: the script.
+        timeout_s: how long each answer may take; None takes the time that the request names.
+        log: gets the lines of the plugin's log: level, message.
+        trace: records the replay, or None.
     """
     deadlines, reaper, verdicts = Deadlines(), OrphanReaper(), Verdicts()
     await trio.to_thread.run_sync(reaper.start)
@@ -82,7 +82,7 @@ async def replay(
 
 
 def _wanted(life: Life) -> dict[str, str]:
-    """The environment that the manifest asked for, as far as it is here: the trace holds no values."""
+    """The variables that the manifest asks for and that are set here: a trace holds no values."""
     try:
         manifest = (
             None
@@ -96,9 +96,9 @@ def _wanted(life: Life) -> dict[str, str]:
 
 
 def _initialize(life: Life, data_dir: str) -> msgspec.Raw:
-    """The params of the trace, but for the folder; where it has none that can be sent, such as any host would send.
+    """The params of the trace with another folder; usual ones, if the trace has none to send.
 
-    Settings that were redacted as a whole are left out: no plugin reads a word in their place.
+    A `config` that was redacted as a whole is left out: plugins expect an object there, not a word.
     """
     fields: Any = None if life.initialize is None else msgspec.json.decode(life.initialize)
     plugin: Any = cast("dict[str, Any]", fields).get("plugin") if isinstance(fields, dict) else None

@@ -1,4 +1,4 @@
-"""Pure: what the host said to one plugin in a trace, as a script that can be played again, and what the plugin had answered."""
+"""Pure: turns one plugin's part of a trace into a script: the host's messages and the answers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ __all__ = [
 
 _NO_PARAMS: Final = msgspec.Raw(b"{}")
 _OUR_OWN: Final = frozenset({"initialize", "shutdown", "exit", "ping"})
-"""What is sent whenever a process begins, ends or seems to hang: it is no step, as whoever plays the script sends it too."""
+"""No steps of a script: the player sends these itself, when a process starts, ends or hangs."""
 
 
 class RecordedError(msgspec.Struct, frozen=True):
-    """An error object."""
+    """The error object of an answer."""
 
     code: int = 0
     message: str = ""
@@ -39,11 +39,11 @@ class RequestEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How a request ended.
 
     Attributes:
-        status: `answered`, `error`, or as the host settled it: `timed_out`, `cancelled`, `crashed`
-            and so on.
-        result: what was answered, as JSON.
-        fault: the error that was answered.
-        elapsed_ms: how long it took, where that is known.
+        status: `answered`, `error`, or how the host settled the request: `timed_out`, `cancelled`,
+            `crashed` and so on.
+        result: the result, as JSON.
+        fault: the error, or None.
+        elapsed_ms: how long the request took, or None if that is not known.
     """
 
     status: str
@@ -53,7 +53,7 @@ class RequestEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RequestStep(msgspec.Struct, kw_only=True):
-    """The host sends a request. `ending` is None where the trace does not tell of one."""
+    """The host sends a request. `ending` is None if the trace has no end of it."""
 
     label: str
     method: str
@@ -63,7 +63,7 @@ class RequestStep(msgspec.Struct, kw_only=True):
 
 
 class WaitStep(msgspec.Struct, frozen=True):
-    """This request had ended before the host went on; or the host had withdrawn it, as its `ending` says."""
+    """The host goes on when this request has ended, or withdraws it, as its `ending` says."""
 
     ask: RequestStep
 
@@ -76,7 +76,7 @@ class NotifyStep(msgspec.Struct, frozen=True):
 
 
 class ExpectStep(msgspec.Struct, kw_only=True):
-    """The plugin had sent a request of its own before the host went on; `ending` is what the host had answered."""
+    """The host goes on when the plugin has sent this request; `ending` is the host's answer."""
 
     method: str
     params: msgspec.Raw
@@ -90,10 +90,10 @@ class Life(msgspec.Struct, kw_only=True):
     """One process of the plugin.
 
     Attributes:
-        initialize: the params of its first message; None where the trace begins later.
-        manifest: how it had answered.
-        steps: what followed, in order.
-        died: why, where it ended without being asked to.
+        initialize: the params of the first message; None if the trace begins later.
+        manifest: the answer to it.
+        steps: the further steps, in order.
+        died: why the process died, or None if the host ended it.
     """
 
     initialize: msgspec.Raw | None = None
@@ -109,7 +109,7 @@ class _Message(msgspec.Struct, frozen=True):
 
 
 def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRecord]]:
-    """The records of each plugin of the trace, in order, by the name that it went by in the end."""
+    """The records of each plugin in order, by the plugin's last name in the trace."""
     names = Names()
     known: dict[str, list[tuple[int, TraceRecord]]] = {}
     for index, record in enumerate(records):
@@ -126,7 +126,7 @@ def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRec
 
 
 def script_of(records: Iterable[TraceRecord]) -> list[Life]:
-    """The script of one plugin, a life a process."""
+    """The script of one plugin: a `Life` for each process."""
     writer = _ScriptWriter()
     for record in records:
         writer.take(record)
@@ -180,7 +180,7 @@ class _ScriptWriter:
                 ask.ending = _ending(record, message)
                 life.steps.append(WaitStep(ask))
             case "told" if record.method == "$/cancelRequest":
-                pass  # that the request was given up is a record of its own
+                pass  # another record says that the request was given up
             case "told":
                 life.steps.append(NotifyStep(record.method or "", message.params))
             case "called":
@@ -196,9 +196,8 @@ class _ScriptWriter:
 def _message_of(record: TraceRecord) -> _Message:
     body = record.body or b"{}"
     try:
-        msgspec.json.decode(
-            body
-        )  # what a message keeps as it was written is not looked at, and will be decoded by whoever plays it
+        # decoded twice: `msgspec.Raw` fields are not checked, but the player will decode them
+        msgspec.json.decode(body)
         return msgspec.json.decode(body, type=_Message)
     except DECODE_ERRORS:
         return _Message()
