@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from .plugin.tools import CommandOffer, ToolOffer
     from .session.host import ApprovalRequest, Approver
     from .session.reports import Progress
+    from .session.results import LlmGate, Prompt, ToolOutcome
     from .session.session import Session
-    from .session.tool_call import ToolOutcome
-    from .session.turn import LlmGate, Prompt, Turn
+    from .session.turn import Turn
 
 __all__ = [
     "ApprovalRequest",
@@ -50,7 +50,7 @@ __getattr__ = lazy_names(
         "CommandOffer": "plugin.tools",
         "Context": "dispatch.outcome",
         "HostError": "errors",
-        "LlmGate": "session.turn",
+        "LlmGate": "session.results",
         "Outcome": "dispatch.outcome",
         "Override": "plugin.spec",
         "Part": "dispatch.outcome",
@@ -58,12 +58,12 @@ __getattr__ = lazy_names(
         "PluginSpec": "plugin.spec",
         "PluginStatus": "plugin.spec",
         "Progress": "session.reports",
-        "Prompt": "session.turn",
+        "Prompt": "session.results",
         "Reason": "dispatch.outcome",
         "Session": "session.session",
         "SliphookError": "errors",
         "ToolOffer": "plugin.tools",
-        "ToolOutcome": "session.tool_call",
+        "ToolOutcome": "session.results",
         "Turn": "session.turn",
         "TurnOpen": "errors",
     },

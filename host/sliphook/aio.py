@@ -43,7 +43,7 @@ from sliphook.portal.proxies import (
 from sliphook.portal.task_caller import Awaits, enter, leave, wait_for
 from sliphook.session.host import Approver
 from sliphook.session.interrupt import InterruptReason
-from sliphook.session.tool_call import ToolOutcome
+from sliphook.session.results import ToolOutcome
 from sliphook_sdk.protocol import ToolResult
 
 from .host import host as trio_host

@@ -44,7 +44,7 @@ from sliphook.portal.proxies import (
 )
 from sliphook.portal.thread_caller import Waits, enter, leave, wait_for
 from sliphook.session.host import ApprovalRequest
-from sliphook.session.tool_call import ToolOutcome
+from sliphook.session.results import ToolOutcome
 from sliphook_sdk.protocol import ToolResult
 
 from .host import host as trio_host

@@ -14,7 +14,7 @@ from .conversation import with_context
 from .turn import AgentTurn, Ending
 
 if TYPE_CHECKING:
-    from sliphook.session.turn import LlmGate
+    from sliphook.session.results import LlmGate
 
 MAX_ATTEMPTS: Final = 3
 FIRST_RETRY_S: Final = 0.5

@@ -1,4 +1,4 @@
-"""Sessions, turns, tool calls, interrupts, and what a plugin may ask of them.
+"""Sessions, turns, tool calls, interrupts, and what plugins may ask of the host.
 
 Public through `sliphook`: Session, Turn and their values.
 """

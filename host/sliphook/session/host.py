@@ -54,7 +54,7 @@ class SessionHost(Protocol):
     plugin_calls: PluginCalls
 
     def everybody(self) -> Sequence[Plugin]:
-        """Those plugins, and the removed ones that are still being ended: calls may be open there."""
+        """Those plugins, and removed ones that are still being ended: calls may be open there."""
         ...
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
@@ -66,5 +66,5 @@ class SessionHost(Protocol):
         ...
 
     def hook_answered(self, name: str, outcome: Outcome) -> None:
-        """All answers to a hook are there; the user may have to hear of those that failed."""
+        """Report the failed answers of a hook that is over, if nothing else shows them."""
         ...

@@ -1,4 +1,4 @@
-"""What an interrupt does, all of it in one call that never waits; and how a turn is closed without one.
+"""What an interrupt does, in one call that never waits; and how a turn is closed without one.
 
 The order, for each plugin, is the protocol's promise (protocol.md, Interrupts):
 
@@ -6,7 +6,7 @@ The order, for each plugin, is the protocol's promise (protocol.md, Interrupts):
   and settled;
 2. the session's events that still wait move to the urgent lane, so that `seq` always rises; then
   `agent_loop_stopped`;
-3. a `$/cancelRequest` for each request that was written, which is settled here and now;
+3. a `$/cancelRequest` for each request that was written; the request is settled at once;
 4. `post_tool_call` for each open tool call, `turn_end`, and for a child `subagent_stop`, innermost
   first;
 5. the turn's cancel scope is cancelled.
@@ -101,8 +101,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
 def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
     """End a turn that was not interrupted.
 
-    First come its open children and the requests whose answer no task needs any more, then
-    `turn_end`.
+    Its open children are interrupted and its open requests cancelled, then `turn_end` is told.
     """
     turns = turn.family()
     for one in turns:
@@ -131,7 +130,7 @@ def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
 
 
 def _abandon_fires(turns: list[TurnState]) -> list[Fire | SingleFire]:
-    """In the order of `seq`: what has to be told all the same is told in that order."""
+    """Abandon in the order of `seq`: a hook that must not be lost is then told as an event."""
     fires = sorted((fire for turn in turns for fire in turn.fires), key=lambda fire: fire.seq)
     for fire in fires:
         fire.abandon()

@@ -54,15 +54,15 @@ class PluginCalls:
         self._recorder = recorder
 
     def find(self, name: str, session_id: str) -> ToolOffer | None:
-        """The plugin's tool of that name."""
+        """The plugin's tool of that name that the session may use, or None."""
         return self.table.find(name, session_id)
 
     def names(self, session_id: str) -> list[str]:
-        """The names of all plugins' tools."""
+        """The names of all tools of plugins that the session may use."""
         return [offer.name for offer in self.table.offers(session_id)]
 
     def commands(self) -> list[CommandOffer]:
-        """The slash commands of all plugins that are there."""
+        """The slash commands of all plugins that are ready or starting."""
         return [
             CommandOffer(
                 name=command.name, description=command.description or "", plugin=plugin.name
@@ -149,9 +149,8 @@ class PluginCalls:
         try:
             return msgspec.json.decode(call.result, type=CommandResult).text
         except DECODE_ERRORS as error:
-            raise HostError(
-                f"/{name} of {command.plugin} failed: its answer does not fit: {quote(str(error), 200)}"
-            ) from None
+            why = f"its answer does not fit: {quote(str(error), 200)}"
+            raise HostError(f"/{name} of {command.plugin} failed: {why}") from None
 
     async def _send(
         self,

@@ -1,6 +1,6 @@
-"""What a plugin may ask of the host: `host/*` and `$/progress`, checked, granted and bounded.
+"""What a plugin may ask of the host: `host/*` and `$/progress`, checked and bounded.
 
-Every answer is given at once.
+Every request is answered at once.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from .session import Session
 P = TypeVar("P", bound=msgspec.Struct)
 _MESSAGE_CHARS = 2_000
 MAX_FIELD_LINES = 50
-"""At most so many lines of one field are logged."""
+"""Further lines of one field are not logged."""
 
 
 def _short_fields(fields: dict[str, Any]) -> str:
-    """What stands beside a message, on its line."""
+    """The one-line fields of a log message, for its line."""
     short = {name: value for name, value in fields.items() if not _is_long(value)}
     return f" {quote(msgspec.json.encode(short), 500)}" if short else ""
 
 
 def _long_fields(fields: dict[str, Any]) -> list[str]:
-    """Texts of several lines, as a traceback is: each line on its own."""
+    """The lines of fields that have several, such as a traceback."""
     return [
         f"  {line}"
         for value in fields.values()
@@ -90,7 +90,7 @@ class PluginRequests:
         self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
 
     def handlers(self) -> Mapping[str, Handler]:
-        """By method; a method that is not here is unknown to plugins."""
+        """By method; any other method is answered as unknown."""
         return {
             "host/log": partial(self._take, LogParams, self._log, None),
             "$/progress": partial(self._take, ProgressParams, self._progress, None),

@@ -1,4 +1,4 @@
-"""What people are told of plugins: log files, the agent's callbacks, and `logging` if it gave none."""
+"""What people are told of plugins: by log files, and by the agent's callbacks or `logging`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What it was that left a block: a fault, a signal, a cancellation, or nothing."""
+"""How a block was left: by a fault, a signal, a cancellation, or at its end."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import trio
 
 
 def exit_kind(error: BaseException | None) -> Literal["none", "cancelled", "signal", "error"]:
-    """What left a block, groups looked into: a fault counts before a signal, a signal before a cancellation."""
+    """What left a block; in a group a fault counts first, then a signal, then a cancellation."""
     if error is None:
         return "none"
     if isinstance(error, BaseExceptionGroup):

@@ -1,6 +1,6 @@
 """One conversation: from `session_start` to `session_end`, and the turns in between.
 
-Nothing that closes it ever waits.
+The methods that end it never wait.
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ class Session(SessionState):
     """One conversation. Made by `PluginHost.session`, used as `async with`.
 
     Entering puts `session_start` to the plugins and does not wait for the answers (see `ready`).
-    Leaving, however it happens, tells `session_end` exactly once, after the `turn_end` of a turn
-    that was open.
+    Leaving, for any reason, tells `session_end` exactly once, after the `turn_end` of an open turn.
 
     Attributes:
         session_id: unique; another after `reset`.
         session_key: the agent's own name for the conversation.
-        turn_count: turns opened so far, children's not counted.
-        asking: held while a person is asked: one question of a session at a time.
+        turn_count: turns opened so far, without those of child agents.
+        asking: held while a person is asked, as a session asks one question at a time.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Session(SessionState):
 
     @trio.lowlevel.enable_ki_protection
     async def ready(self) -> list[Context]:
-        """Wait for the answers to `session_start`; returns the system text of the session, one context a text."""
+        """Wait for the answers to `session_start`; returns the texts for the system prompt."""
         if self._start is None:
             return []
         return list((await self._start.wait(owned=False)).context)
@@ -115,12 +114,12 @@ class Session(SessionState):
 
         Args:
             text: what the user wrote; `Turn.submit` puts it to the plugins.
-            source: how it came.
-            interrupt: a turn that is open is interrupted first (`new_message`).
+            source: how the text came.
+            interrupt: interrupt an open turn first (`new_message`).
 
         Raises:
-            TurnOpen: on entering, where a turn is open and `interrupt` is not set.
-            HostError: on entering, where the session has ended.
+            TurnOpen: on entering, if a turn is open and `interrupt` is not set.
+            HostError: on entering, if the session has ended.
         """
         return Turn(self, self.hooks, text, source=source, interrupt=interrupt)
 
@@ -128,18 +127,18 @@ class Session(SessionState):
     def interrupt(
         self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
     ) -> bool:
-        """Abandon the open turn, here and now; nothing is waited for.
+        """Abandon the open turn at once; never waits.
 
         When this returns, the plugins have been told or their messages are queued before all
-        others, every request of the turn is settled, `turn_end` is said, and the turn's block is
+        others, every request of the turn is settled, `turn_end` is told, and the turn's block is
         being cancelled. The next turn may begin at once.
 
         Args:
-            reason: why.
-            invalidation_reason: what exactly, free.
+            reason: why, one of the protocol's words.
+            invalidation_reason: why exactly, in the agent's words.
 
         Returns:
-            False where no turn is open.
+            False if no turn is open.
         """
         turn = self.open_root
         if turn is None:
@@ -151,7 +150,7 @@ class Session(SessionState):
     def reset(self, cause: str = "new_command") -> None:
         """Begin anew (`/new`): interrupt, `session_end`, `session_reset`, `session_start`.
 
-        Nothing is waited for: see `ready`.
+        Never waits; for the answers to `session_start` see `ready`.
         """
         if self.ended:
             return
@@ -164,12 +163,12 @@ class Session(SessionState):
         self._begin_start("reset")
 
     def end(self, reason: EndReason) -> None:
-        """Say beforehand what `session_end` will give as the reason."""
+        """Set the reason that `session_end` gives when the block is left."""
         self._end_reason = reason
 
     @trio.lowlevel.enable_ki_protection
     def close(self, reason: EndReason) -> None:
-        """End the session now, also from outside of its block; leaving the block later does nothing more."""
+        """End the session now, also from outside its block; leaving the block then does nothing."""
         if self.ended:
             return
         self.interrupt(
@@ -184,7 +183,7 @@ class Session(SessionState):
         self._start = self.hooks.begin("session_start", None, source=source, model=self.model)
 
     def _forget(self, session_id: str) -> None:
-        """The id is no longer an open session's: tools that were offered for it are gone."""
+        """Remove an id from the open sessions, with the tools that were offered for it alone."""
         self._sessions.pop(session_id, None)
         self.hooks.host.plugin_calls.table.end_session(session_id)
 
@@ -197,7 +196,7 @@ class Session(SessionState):
     # -- what the agent tells and asks for
 
     def notification(self, level: AlertLevel, message: str, source: str = "agent") -> None:
-        """The agent shows the user an error or a warning; the plugins are told."""
+        """Tell the plugins that the agent shows the user an error or a warning."""
         if not self.ended:
             self.hooks.tell(
                 "notification", self.open_root, level=level, message=message, source=source
@@ -208,6 +207,6 @@ class Session(SessionState):
         """Run a plugin's slash command; returns what the user reads.
 
         Raises:
-            HostError: there is no such command, or it failed; str() is one line.
+            HostError: there is no such command, or the plugin failed; str() is one line.
         """
         return await self.hooks.host.plugin_calls.run_command(self, name, arguments)

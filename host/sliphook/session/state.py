@@ -1,7 +1,7 @@
-"""What a session and its turns know: ids, counters, open tool calls, hooks under way.
+"""The state of a session and its turns: ids, counters, open tool calls, hooks under way.
 
-Session, turn, tool call and interrupt share this state. Only the methods here change it; the one
-exception is `TurnState.fires`, which `Hooks.ask` adds to on its fast path.
+Session, turn, tool call and interrupt share this state. Only the methods here change it, with one
+exception: `Hooks.ask` adds to and takes from `TurnState.fires` itself, to save a call.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class SessionState:
         self.user_id = user_id
         self.cwd = os.path.abspath(cwd) if cwd is not None else os.getcwd()
         self.model = model
-        envelope.encode(meta)  # an agent's mistake comes out here, not in the middle of a turn
+        envelope.encode(meta)  # so that an agent's mistake is raised here, not inside a turn
         self.meta = meta
         self.agent_id = new_id()
         self.asking = trio.Lock()
@@ -315,14 +315,14 @@ class SessionState:
         )
 
     def unnumbered(self, turn: TurnState | None) -> dict[str, Any]:
-        """The common fields of a payload that takes no number: it has the `seq` of the last one."""
+        """The common fields of a message that takes no number: it has the `seq` of the last one."""
         return {"event_id": new_id(), "seq": self.seq, "time": now(), **self.common(turn)}
 
     def reload_payload(self, *, before: int | None) -> Payload:
-        """`session_start` for one plugin that came back; the other plugins do not get it, so it takes no number.
+        """`session_start` for one plugin that came back; unnumbered, as the others do not get it.
 
         Args:
-            before: the `seq` of what the plugin will be sent next, if that is known already.
+            before: the `seq` of what the plugin is sent next; None if that is not known.
         """
         fields: dict[str, Any] = {"source": "reload", "model": self.model}
         if before is not None:
@@ -330,7 +330,7 @@ class SessionState:
         return CATALOGUE["session_start"].payload(**self.unnumbered(None) | fields)
 
     def common(self, turn: TurnState | None) -> dict[str, Any]:
-        """The common fields, but for `event_id`, `seq` and `time`; the same dict all through a turn."""
+        """The common fields but `event_id`, `seq` and `time`; one dict serves a whole turn."""
         if turn is None or turn is not self._common_of:
             self._common_of, self._common = turn, self._common_fields(turn)
         return self._common

@@ -1,4 +1,4 @@
-"""One tool call: arguments checked, `pre_tool_call`, approval, the tool itself, `post_tool_call`."""
+"""One tool call: arguments, `pre_tool_call`, approval, the tool itself, `post_tool_call`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-import msgspec
 import trio
 
-from sliphook.dispatch.outcome import Context, Outcome, Reason
+from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.plugin.json_schema import why_arguments_do_not_fit
 from sliphook.plugin.tools import ToolOffer
 from sliphook.wire import envelope
@@ -19,33 +18,10 @@ from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 from .hooks import Hooks
 from .host import ApprovalRequest
 from .ids import new_id
+from .results import ToolOutcome
 from .state import OpenTool, ToolStatus, TurnState
 
 _log = logging.getLogger(__name__)
-
-
-class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool call came to, for the model and for people.
-
-    Attributes:
-        call_id: the host's id of the call.
-        status: how it ended.
-        result: what came back, after replacements.
-        context: texts of plugins, for the model to read after the result.
-        duration_ms: how long the tool ran.
-        denied_by: the reasons, if it was denied.
-    """
-
-    call_id: str
-    status: ToolStatus
-    result: ToolResult
-    context: list[Context] = []
-    duration_ms: float | None = None
-    denied_by: tuple[Reason, ...] = ()
-
-    def text(self) -> str:
-        """What the model reads: the result, then the labelled texts of plugins."""
-        return "\n\n".join([self.result.content, *(context.labelled() for context in self.context)])
 
 
 @trio.lowlevel.enable_ki_protection
@@ -94,7 +70,7 @@ async def call_tool(
         hooks.tell_cancelled(turn, tool)
         raise
     if not turn.close_tool(tool):
-        # interrupted, in a task that the interrupt does not reach: it has been told as cancelled
+        # interrupted, in a task that the interrupt does not cancel: told as cancelled already
         return _cancelled(call_id)
     after = await hooks.ask("post_tool_call", turn, **tool.over(status, result))
     final = cast(PostToolCall, after.payload).result or result
@@ -139,7 +115,8 @@ async def _decide_and_run(
         return (
             "error",
             ToolResult(
-                content=f"the arguments, as a plugin replaced them, do not fit {tool.name}: {unfit}",
+                content=f"the arguments, as a plugin replaced them, do not fit {tool.name}: "
+                f"{unfit}",
                 is_error=True,
             ),
             (),
@@ -161,7 +138,7 @@ async def _run_own(
     try:
         result = await run(tool.arguments)
         if isinstance(result, ToolResult):
-            envelope.encode(result.data)  # the plugins must be told of it
+            envelope.encode(result.data)  # raises if the plugins could not be told of it
     except Exception as error:
         _log.exception("the agent's own tool %s failed", tool.name)
         return "error", ToolResult(content=f"the tool {tool.name} failed: {error}", is_error=True)

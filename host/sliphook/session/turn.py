@@ -1,55 +1,26 @@
-"""One turn: from a user's message until the agent has answered; its block always ends with `turn_end`."""
+"""One turn: from the user's message until control is back with the user."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, Protocol
 
-import msgspec
 import trio
 
 from sliphook.dispatch.outcome import Context
 from sliphook.errors import HostError, TurnOpen
 from sliphook_sdk.protocol import AlertLevel, Message, ModelTool, ToolResult, Usage
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
-from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
 from .hooks import Hooks
 from .interrupt import InterruptReason, close_turn
+from .results import LlmGate, Prompt, ToolOutcome
 from .scope_exit import exit_kind
 from .state import TurnOutcome, TurnState
-from .tool_call import ToolOutcome, call_tool
+from .tool_call import call_tool
 
 InputKind = Literal["approval", "max_iterations", "question"]
-
-
-class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the user's text."""
-
-    text: str
-    context: list[Context]
-    denied: bool
-    reason: str
-
-
-class LlmGate(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a model call before it was made.
-
-    Attributes:
-        model, messages, tools: what to call with, after replacements.
-        context: texts for this call only.
-        substitute: the response that a plugin gives instead of the model, or None.
-    """
-
-    denied: bool
-    reason: str
-    model: str | None
-    messages: list[Message]
-    tools: list[ModelTool]
-    context: list[Context]
-    substitute: Message | None
-    substituted_by: str | None
 
 
 class TurnSession(Protocol):
@@ -77,9 +48,9 @@ class TurnSession(Protocol):
 class Turn(TurnState):
     """One turn. Made by `Session.turn` or `Turn.subagent`, used as `async with`.
 
-    Entering tells `turn_start`; leaving, however it happens, tells `turn_end` exactly once. An
-    interrupt cancels the block (trio's Cancelled, which stops at the block's end); afterwards
-    `interrupted` is true.
+    Entering tells `turn_start`; leaving tells `turn_end` exactly once, in whatever way it happens.
+    An interrupt cancels the block (trio's Cancelled, which stops at the end of the block);
+    afterwards `interrupted` is true.
 
     Attributes:
         turn_id: unique.
@@ -87,9 +58,9 @@ class Turn(TurnState):
         agent_depth: 0 for the root agent.
         outcome: how it ended; None while it is open.
         context: in a child: its system text, from `subagent_start`.
-        summary: in a child: what it reports, to be set by the agent.
-        tools_begun: `model_call_id` of the tool calls that began to run; one that was interrupted
-            and is not among them has done nothing.
+        summary: in a child: what it reports; the agent sets it.
+        tools_begun: `model_call_id` of the tool calls that began to run; an interrupted call that
+            is not among them has done nothing.
     """
 
     def __init__(
@@ -113,28 +84,22 @@ class Turn(TurnState):
         self._call_index = 0
         self._stop_count = 0
 
-    # -- the scope
-
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
         state = self.hooks.state
         if state.ended:
             raise HostError("the session has ended, so no turn can begin in it")
-        if self.parent is None and state.open_root is not None:
-            if not self._interrupt_first:
-                raise TurnOpen(
-                    "a turn of this session is open; interrupt it first, or pass interrupt=True"
-                )
-            self.session.interrupt("new_message", "new_message")
         if self.parent is None:
+            if state.open_root is not None:
+                if not self._interrupt_first:
+                    raise TurnOpen(
+                        "a turn of this session is open; interrupt it first, or pass interrupt=True"
+                    )
+                self.session.interrupt("new_message", "new_message")
             state.root_opened(self)
         self.mark_begun(state.turn_count)
-        self.hooks.tell(
-            "turn_start",
-            self,
-            index=self.index,
-            parent_turn_id=self.parent.turn_id if self.parent is not None else None,
-        )
+        parent_id = self.parent.turn_id if self.parent is not None else None
+        self.hooks.tell("turn_start", self, index=self.index, parent_turn_id=parent_id)
         self.scope.__enter__()
         return self
 
@@ -161,19 +126,17 @@ class Turn(TurnState):
 
     @property
     def interrupted(self) -> bool:
-        """The turn was abandoned."""
+        """Whether the turn was interrupted."""
         return self.outcome == "interrupted"
 
     def finish(self, outcome: TurnOutcome) -> None:
         """Set how the turn ends when its block is left."""
         self._finish = outcome
 
-    # -- hooks
-
     async def submit(self) -> Prompt:
-        """Put the user's text to the plugins, after the session is ready.
+        """Put the user's text to the plugins as soon as the session is ready.
 
-        Denied: the turn's outcome will be `denied`.
+        If it is denied, the turn's outcome will be `denied`.
         """
         await self.session.ready()
         outcome = await self.hooks.ask(
@@ -181,10 +144,7 @@ class Turn(TurnState):
         )
         if outcome.denied and not outcome.cancelled:
             self.finish("denied")
-        text = cast(UserPromptSubmit, outcome.payload).text
-        return Prompt(
-            text=text, context=list(outcome.context), denied=outcome.denied, reason=outcome.reason
-        )
+        return Prompt.of(outcome)
 
     async def pre_llm_call(
         self,
@@ -196,7 +156,7 @@ class Turn(TurnState):
     ) -> LlmGate:
         """Put a model call to the plugins before it is made.
 
-        A denied one is told as `llm_call_failed` right away.
+        If it is denied, `llm_call_failed` is told at once.
         """
         self._call_index += 1
         outcome = await self.hooks.ask(
@@ -214,17 +174,7 @@ class Turn(TurnState):
             )
         else:
             self.llm_goes_on(not outcome.cancelled)
-        payload = cast(PreLlmCall, outcome.payload)
-        return LlmGate(
-            denied=outcome.denied,
-            reason=outcome.reason,
-            model=payload.model,
-            messages=payload.messages or [],
-            tools=payload.tools or [],
-            context=list(outcome.context),
-            substitute=outcome.substitute,
-            substituted_by=outcome.substituted_by,
-        )
+        return LlmGate.of(outcome)
 
     @trio.lowlevel.enable_ki_protection
     def post_llm_call(
@@ -238,7 +188,7 @@ class Turn(TurnState):
         duration_ms: float | None,
         substituted_by: str | None = None,
     ) -> None:
-        """Tell that a model call succeeded; it is counted, in the parents' turns too, and its text becomes `last_assistant_message`."""
+        """Tell that a model call succeeded; it is counted here and in the parents' turns."""
         if self.ended:
             return
         self.llm_answers(response.content, usage)
@@ -284,18 +234,20 @@ class Turn(TurnState):
         run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None = None,
         input_schema: dict[str, Any] | None = None,
     ) -> ToolOutcome:
-        """Everything about one tool call: the schema, `pre_tool_call`, the approver, the call itself, `post_tool_call`.
+        """Make one tool call, with all its checks and hooks.
+
+        The steps: the schema, `pre_tool_call`, the approver, the tool itself, `post_tool_call`.
 
         Args:
             name: the tool.
             arguments: parsed.
             model_call_id: the model's own id of the call.
-            run: runs the tool where it is the agent's own; without it the tool is a plugin's.
+            run: runs the agent's own tool; None: the tool is a plugin's.
             input_schema: the schema of the agent's own tool.
 
         Returns:
-            What the model reads. A plugin's fault, an unknown tool, arguments that do not fit: all
-            are results, never exceptions.
+            What the model reads. A plugin's fault, an unknown tool and arguments that do not fit
+            are results too, never exceptions.
         """
         return await call_tool(
             self.hooks,
@@ -308,9 +260,10 @@ class Turn(TurnState):
         )
 
     async def stop(self) -> str | None:
-        """The model is done: ask whether it may be.
+        """The model is done: ask the plugins whether the turn may end.
 
-        Returns the text to go on with, or None; at most eight times a turn it is a text.
+        Returns:
+            The text to go on with, at most eight times a turn; or None.
         """
         outcome = await self.hooks.ask(
             "stop",
@@ -346,11 +299,10 @@ class Turn(TurnState):
         )
 
     def subagent(self, goal: str) -> ChildTurn:
-        """A child agent with a turn of its own, to be used as `async with`; it is interrupted with its parent.
+        """The turn of a child agent, used as `async with`; it is interrupted with its parent.
 
         Raises:
-            HostError: on entering, where this turn has ended and the caller runs outside of its
-                block.
+            HostError: on entering, if this turn has ended and the caller runs outside its block.
         """
         return ChildTurn(self, goal)
 
