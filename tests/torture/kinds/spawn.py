@@ -130,7 +130,9 @@ CASES = (
         plain("#!/etc/passwd\n"),
         "/etc/passwd, which is not executable",
     ),
-    _case("interpreter with CRLF", plain("#!/bin/sh\r\nexit 0\r\n"), r"Windows line endings \(CRLF\)"),
+    _case(
+        "interpreter with CRLF", plain("#!/bin/sh\r\nexit 0\r\n"), r"Windows line endings \(CRLF\)"
+    ),
     _case("empty interpreter", plain("#!\nexit 0\n"), "empty #! line"),
     _case("no interpreter line", plain("print('hello')\n"), "has no #! line"),
     _case(
