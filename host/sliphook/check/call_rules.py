@@ -115,30 +115,19 @@ class ToolRule:
     async def __call__(self, bench: Bench) -> str:
         """Call it: it answers a result, or an error that the model can read."""
         child = await bench.ready()
-        arguments = arguments_for(self.tool.input_schema)
-        shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
-        id = child.next_id()
-        await child.write(self.message(id, arguments))
-        note = _tool_note(
-            await _answer(child, id, self.tool.timeout_s, shown, "answer in time"), shown
+        note, took_s = await self._call(
+            child, arguments_for(self.tool.input_schema), "answer in time"
         )
-        return f"{note} in {1000 * child.took_s(id):.1f} ms"
+        return f"{note} in {1000 * took_s:.1f} ms"
 
     async def wrong(self, bench: Bench) -> str:
         """Call it with wrong arguments: it may refuse them, but must live on."""
         child = await bench.pinged()
-        arguments = wrong_arguments_for(self.tool.input_schema)
-        shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
-        id = child.next_id()
-        await child.write(self.message(id, arguments))
-        reply = await _answer(
+        note, _ = await self._call(
             child,
-            id,
-            self.tool.timeout_s,
-            shown,
+            wrong_arguments_for(self.tool.input_schema),
             "answer wrong arguments with is_error or an error, and live on",
         )
-        note = _tool_note(reply, shown)
         await child.ask("ping", {})
         return note
 
@@ -165,6 +154,14 @@ class ToolRule:
             raise CheckFailed(sent, came, advice)
         await _answer(child, call, self.tool.timeout_s, sent, "answer in time")
         return f"ping after {1000 * child.took_s(other):.1f} ms"
+
+    async def _call(self, child: Child, arguments: object, advice: str) -> tuple[str, float]:
+        """Call it; returns a note on the answer and the seconds that it took."""
+        shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
+        id = child.next_id()
+        await child.write(self.message(id, arguments))
+        reply = await _answer(child, id, self.tool.timeout_s, shown, advice)
+        return _tool_note(reply, shown), child.took_s(id)
 
     def message(self, id: int, arguments: object) -> bytes:
         """The request."""

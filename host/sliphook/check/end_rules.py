@@ -12,8 +12,7 @@ from .session import Bench
 
 async def shutdown(bench: Bench) -> str:
     """The plugin answers `shutdown`, and ends at `exit` and the end of its input."""
-    async with bench.started() as child:
-        await bench.initialize(child, bench.declared.name)
+    async with bench.initialized() as child:
         await child.ask("shutdown", {}, SHUTDOWN_TIMEOUT_S)
         await child.tell("exit", {})
         await child.close_input()
@@ -24,8 +23,7 @@ async def shutdown(bench: Bench) -> str:
 
 async def exit_alone(bench: Bench) -> str:
     """The plugin ends at `exit` without `shutdown`, while its input is still open."""
-    async with bench.started() as child:
-        await bench.initialize(child, bench.declared.name)
+    async with bench.initialized() as child:
         await child.tell("exit", {})
         return await _ends(
             child,
@@ -37,8 +35,7 @@ async def exit_alone(bench: Bench) -> str:
 
 async def end_of_input(bench: Bench) -> str:
     """The plugin ends at the end of its input: its agent may have been killed."""
-    async with bench.started() as child:
-        await bench.initialize(child, bench.declared.name)
+    async with bench.initialized() as child:
         await child.close_input()
         return await _ends(
             child,
@@ -50,8 +47,7 @@ async def end_of_input(bench: Bench) -> str:
 
 async def sigterm(bench: Bench) -> str:
     """The plugin ends at SIGTERM."""
-    async with bench.started() as child:
-        await bench.initialize(child, bench.declared.name)
+    async with bench.initialized() as child:
         child.terminate()
         return describe_exit(
             await _status(child, TERM_GRACE_S, "SIGTERM", "do not ignore SIGTERM: SIGKILL follows")

@@ -60,6 +60,17 @@ class Bench:
         finally:
             await child.end()
 
+    @asynccontextmanager
+    async def initialized(self) -> AsyncGenerator[Child]:
+        """A new process for one check, after the handshake.
+
+        Raises:
+            CheckFailed: the handshake fails.
+        """
+        async with self.started() as child:
+            await self.initialize(child, self.declared.name)
+            yield child
+
     async def initialize(self, child: Child, name: str | None, **more: Any) -> ReadManifest:
         """Do the handshake.
 
