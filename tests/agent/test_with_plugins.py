@@ -20,32 +20,12 @@ from sliphook.trace.record import TraceRecord
 from sliphook_sdk.protocol import Message
 from tests.agent.fakes import RecordingDisplay, RecordingModel
 from tests.agent.loopback import Answer, LoopbackServer, call_part, chunk, cut_in, text
+from tests.programs import Workshop, case_of, shop
+
+__all__ = ["shop"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WAIT_S = 30.0
-
-
-def plugin_file(folder: Path, name: str, body: str, **manifest: object) -> Path:
-    """A plugin without an SDK: `body` answers the message `m` by `reply(result)`, for everything but the handshake and the end."""
-    path = folder / name
-    declared = {"protocol_version": 1, "name": name, **manifest}
-    path.write_text(
-        "#!/usr/bin/env python3\n"
-        "import json, os, sys, time\n"
-        "def say(**message): print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)\n"
-        "for line in sys.stdin:\n"
-        "    if not line.startswith('{'): continue\n"
-        "    m = json.loads(line)\n"
-        "    method, p = m.get('method'), m.get('params', {})\n"
-        "    if method is None: continue\n"
-        "    def reply(result): say(id=m['id'], result=result)\n"
-        f"    if method == 'initialize': reply(json.loads({json.dumps(declared)!r}))\n"
-        "    elif method == 'shutdown': reply(None)\n"
-        "    elif method == 'exit': break\n" + body,
-        encoding="utf-8",
-    )
-    path.chmod(0o755)
-    return path
 
 
 class Shell:
@@ -187,14 +167,16 @@ async def test_a_call_that_goes_wrong_is_an_error_for_the_model(
     assert ("ended", "weather", "error", says) in display.shown
 
 
-async def test_context_and_replies_of_plugins_reach_the_model(tmp_path: Path) -> None:
-    body = (
-        "    elif method == 'hook/user_prompt_submit':\n"
-        "        say(id='x', method='host/inject', params={'session_id': p['session_id'], 'text': 'you have mail'})\n"
-        "        reply({'context': ['lives in Oslo']})\n"
-        "    elif method == 'hook/stop': reply({'continue_with': 'and now the tests'} if p['stop_count'] == 0 else {})\n"
-        "    elif method.startswith('hook/'): reply({'context': [method]})\n"
-    )
+async def test_context_and_replies_of_plugins_reach_the_model(shop: Workshop) -> None:
+    answers = """
+    if method == "hook/user_prompt_submit":
+        request("x", "host/inject", session_id=params["session_id"], text="you have mail")
+        return {"context": ["lives in Oslo"]}
+    if method == "hook/stop":
+        return {"continue_with": "and now the tests"} if params["stop_count"] == 0 else {}
+    if method.startswith("hook/"):
+        return {"context": [method]}
+    """
     names = [
         "session_start",
         "user_prompt_submit",
@@ -203,9 +185,7 @@ async def test_context_and_replies_of_plugins_reach_the_model(tmp_path: Path) ->
         "post_tool_call",
         "stop",
     ]
-    memo = plugin_file(
-        tmp_path, "memo", body, subscriptions=[{"event": name} for name in names], uses=["inject"]
-    )
+    memo = shop.program("memo", hears=names, on=answers, uses=["inject"]).path
     model = RecordingModel(
         calling("shell", command="ls"), ScriptedReply(text="done"), ScriptedReply(text="tested")
     )
@@ -226,15 +206,16 @@ async def test_context_and_replies_of_plugins_reach_the_model(tmp_path: Path) ->
     ]
 
 
-async def test_a_plugin_answers_in_the_models_place(tmp_path: Path) -> None:
+async def test_a_plugin_answers_in_the_models_place(shop: Workshop) -> None:
+    answer = """
     response = {"role": "assistant", "content": "from the cache"}
-    body = (
-        "    elif method == 'hook/pre_llm_call':"
-        f" reply({{'substitute': {{'response': {response}}}}})\n"
-    )
-    cache = plugin_file(
-        tmp_path, "cache", body, subscriptions=[{"event": "pre_llm_call", "replaces": True}]
-    )
+    return {"substitute": {"response": response}}
+    """
+    cache = shop.program(
+        "cache",
+        subscriptions=[{"event": "pre_llm_call", "replaces": True}],
+        on=case_of("hook/pre_llm_call", answer),
+    ).path
     model = RecordingModel()
     async with on_stage(cache, model=model) as (agent, _, display):
         assert await agent.run("hello") == "completed"
@@ -242,18 +223,14 @@ async def test_a_plugin_answers_in_the_models_place(tmp_path: Path) -> None:
     assert model.attempts == 0
 
 
-async def test_a_denied_prompt_and_a_denied_model_call(tmp_path: Path) -> None:
-    body = (
-        "    elif method == 'hook/user_prompt_submit':\n"
-        "        reply({'decision': 'deny', 'reason': 'no secrets'} if 'secret' in p['text'] else {})\n"
-        "    elif method == 'hook/pre_llm_call': reply({'decision': 'deny', 'reason': 'spent'})\n"
-    )
-    budget = plugin_file(
-        tmp_path,
-        "budget",
-        body,
-        subscriptions=[{"event": "user_prompt_submit"}, {"event": "pre_llm_call"}],
-    )
+async def test_a_denied_prompt_and_a_denied_model_call(shop: Workshop) -> None:
+    answers = """
+    if method == "hook/user_prompt_submit" and "secret" in params["text"]:
+        return {"decision": "deny", "reason": "no secrets"}
+    if method == "hook/pre_llm_call":
+        return {"decision": "deny", "reason": "spent"}
+    """
+    budget = shop.program("budget", hears=["user_prompt_submit", "pre_llm_call"], on=answers).path
     wire = Wire()
     async with on_stage(budget, model=RecordingModel(), wire=wire) as (agent, _, display):
         assert await agent.run("a secret") == "denied"
@@ -264,13 +241,9 @@ async def test_a_denied_prompt_and_a_denied_model_call(tmp_path: Path) -> None:
     ]
 
 
-async def test_a_crash_in_a_hook_does_not_hold_the_turn(tmp_path: Path) -> None:
-    fragile = plugin_file(
-        tmp_path,
-        "fragile",
-        "    elif method == 'hook/pre_llm_call': os._exit(3)\n",
-        subscriptions=[{"event": "pre_llm_call"}],
-    )
+async def test_a_crash_in_a_hook_does_not_hold_the_turn(shop: Workshop) -> None:
+    dies = case_of("hook/pre_llm_call", "os._exit(3)")
+    fragile = shop.program("fragile", hears=["pre_llm_call"], on=dies).path
     async with on_stage(fragile, model=RecordingModel(ScriptedReply(text="still here"))) as (
         agent,
         _,
@@ -281,17 +254,11 @@ async def test_a_crash_in_a_hook_does_not_hold_the_turn(tmp_path: Path) -> None:
 
 
 async def test_a_hanging_tool_is_interrupted_and_the_next_turn_begins_at_once(
-    tmp_path: Path,
+    shop: Workshop,
 ) -> None:
-    body = "    elif method == 'tool/call': time.sleep(600)\n"
     names = ["turn_start", "agent_loop_stopped", "turn_end", "session_end"]
-    sleeper = plugin_file(
-        tmp_path,
-        "sleeper",
-        body,
-        subscriptions=[{"event": name} for name in names],
-        tools=[{"name": "sleep"}],
-    )
+    sleeps = case_of("tool/call", "time.sleep(600)")
+    sleeper = shop.program("sleeper", hears=names, tools=["sleep"], on=sleeps).path
     model = RecordingModel(calling("sleep"), ScriptedReply(text="free"))
     wire = Wire()
     async with on_stage(sleeper, model=model, wire=wire) as (agent, session, _):

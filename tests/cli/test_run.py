@@ -15,6 +15,7 @@ import pytest
 
 from sliphook.agent.transcripts.store import Transcripts
 from tests.agent.loopback import Answer, LoopbackServer, chunk, cut_in, one_call, text
+from tests.programs import Program, Workshop, case_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WAIT_S = 30.0
@@ -87,43 +88,26 @@ def run(tmp_path: Path) -> Iterator[Runner]:
     runner.close()
 
 
-def stubborn(folder: Path) -> Path:
-    """A plugin whose tool hangs, that ignores SIGTERM and end of input, and that writes down its id and what it hears."""
-    path = folder / "stubborn"
-    manifest = {
-        "protocol_version": 1,
-        "name": "stubborn",
-        "tools": [{"name": "hang"}],
-        "subscriptions": [
-            {"event": "agent_loop_stopped"},
-            {"event": "turn_end"},
-            {"event": "session_end"},
-        ],
-    }
-    path.write_text(
-        "#!/usr/bin/env python3\n"
-        "import json, os, signal, sys, time\n"
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        f"heard = open({str(folder / 'heard')!r}, 'a', buffering=1)\n"
-        "print(os.getpid(), file=heard)\n"
-        "for line in sys.stdin:\n"
-        "    if not line.startswith('{'): continue\n"
-        "    m = json.loads(line)\n"
-        f"    if m['method'] == 'initialize': print(json.dumps({{'jsonrpc': '2.0', 'id': m['id'], 'result': {manifest!r}}}), flush=True)\n"
-        "    elif m['method'].startswith('event/'):\n"
-        "        fields = {k: v for k, v in m['params'].items() if k in ('reason', 'invalidation_reason', 'outcome')}\n"
-        "        print(m['method'], json.dumps(fields), file=heard)\n"
-        "while True: time.sleep(1)\n",
-        encoding="utf-8",
+def stubborn(shop: Workshop) -> Program:
+    """A plugin whose tool hangs, and that no SIGTERM, `exit` or end of input ends."""
+    return shop.program(
+        "stubborn",
+        hears=["agent_loop_stopped", "turn_end", "session_end"],
+        tools=["hang"],
+        before="signal.signal(signal.SIGTERM, signal.SIG_IGN)\nrecord({'pid': os.getpid()})",
+        on="return NOTHING",
+        main="""
+        try:
+            serve()
+        finally:
+            while True: time.sleep(1)
+        """,
     )
-    path.chmod(0o755)
-    return path
 
 
-def heard(folder: Path) -> tuple[int, list[str]]:
-    """The plugin's process id, and what it heard."""
-    first, *rest = (folder / "heard").read_text(encoding="utf-8").splitlines()
-    return int(first), rest
+def pid_of(program: Program) -> int:
+    pid: int = program.messages()[0]["pid"]
+    return pid
 
 
 def assert_gone(pid: int) -> None:
@@ -316,16 +300,16 @@ def test_nobody_reads_the_answer(run: Runner) -> None:
 
 
 def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(
-    run: Runner, tmp_path: Path
+    run: Runner, shop: Workshop
 ) -> None:
-    ran = run.start("TOOL hang", "--plugin", stubborn(tmp_path))
+    plugin = stubborn(shop)
+    ran = run.start("TOOL hang", "--plugin", plugin.path)
     ran.wait_for_line("tool: hang")
     ran.process.send_signal(signal.SIGINT)
     ran.wait_for_line("warning: interrupted; once more to leave at once")
     deadline = time.monotonic() + WAIT_S
-    while (
-        len(heard(tmp_path)[1]) < 2 and time.monotonic() < deadline
-    ):  # told already, but on a busy machine it reads late
+    # both events are written by now, but on a busy machine it reads them late
+    while len(plugin.fired()) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     began = time.monotonic()
     ran.process.send_signal(signal.SIGINT)
@@ -333,24 +317,26 @@ def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(
     assert time.monotonic() - began < 5  # a plugin that is not killed takes five and a half
     assert "warning: leaving at once" in ran.err
     assert "Traceback" not in ran.err
-    pid, events = heard(tmp_path)
-    assert_gone(pid)
-    # What comes after these may be lost to a plugin that was killed.
-    assert events[:2] == [
-        'event/agent_loop_stopped {"reason": "signal", "invalidation_reason": "sigint"}',
-        'event/turn_end {"outcome": "interrupted"}',
-    ]
+    assert_gone(pid_of(plugin))
+    # what comes after these two may be lost to a plugin that was killed
+    assert plugin.names()[:2] == ["agent_loop_stopped", "turn_end"]
+    (stopped,) = plugin.params("event/agent_loop_stopped")
+    assert stopped["reason"] == "signal"
+    assert stopped["invalidation_reason"] == "sigint"
+    (ended,) = plugin.params("event/turn_end")
+    assert ended["outcome"] == "interrupted"
 
 
 @pytest.mark.parametrize(
     ("number", "status", "word"), [(signal.SIGINT, 130, "sigint"), (signal.SIGTERM, 143, "sigterm")]
 )
 def test_one_signal_ends_it_in_time_even_with_a_stubborn_plugin(
-    run: Runner, tmp_path: Path, number: int, status: int, word: str
+    run: Runner, shop: Workshop, number: int, status: int, word: str
 ) -> None:
+    plugin = stubborn(shop)
     with LoopbackServer(SILENT) as server:
         ran = run.start(
-            "hello", "--model", "m-1", "--base-url", server.base_url, "--plugin", stubborn(tmp_path)
+            "hello", "--model", "m-1", "--base-url", server.base_url, "--plugin", plugin.path
         )
         deadline = time.monotonic() + WAIT_S
         while not server.requests and time.monotonic() < deadline:
@@ -360,13 +346,13 @@ def test_one_signal_ends_it_in_time_even_with_a_stubborn_plugin(
         assert ran.end() == status
         assert time.monotonic() - began < 8
         assert server.client_left.wait(1)
-    pid, events = heard(tmp_path)
-    assert_gone(pid)
-    assert (
-        events[0]
-        == f'event/agent_loop_stopped {{"reason": "signal", "invalidation_reason": "{word}"}}'
-    )
-    assert events[-1] == 'event/session_end {"reason": "signal"}'
+    assert_gone(pid_of(plugin))
+    first, *_, last = plugin.fired()
+    assert first["method"] == "event/agent_loop_stopped"
+    assert first["params"]["reason"] == "signal"
+    assert first["params"]["invalidation_reason"] == word
+    assert last["method"] == "event/session_end"
+    assert last["params"]["reason"] == "signal"
 
 
 def test_ctrl_c_while_a_plugin_starts(run: Runner, tmp_path: Path) -> None:
@@ -382,26 +368,15 @@ def test_ctrl_c_while_a_plugin_starts(run: Runner, tmp_path: Path) -> None:
     assert "Traceback" not in ran.err
 
 
-def test_progress_is_told_in_a_pipe_but_seldom(run: Runner, tmp_path: Path) -> None:
-    tool = tmp_path / "tool"
-    manifest = {"protocol_version": 1, "name": "far", "tools": [{"name": "go"}]}
-    tool.write_text(
-        "#!/usr/bin/env python3\n"
-        "import json, sys\n"
-        "def send(**message): print(json.dumps({'jsonrpc': '2.0', **message}), flush=True)\n"
-        "for line in sys.stdin:\n"
-        "    if not line.startswith('{'): continue\n"
-        "    m = json.loads(line)\n"
-        f"    if m['method'] == 'initialize': send(id=m['id'], result={manifest!r})\n"
-        "    elif m['method'] == 'tool/call':\n"
-        "        for i in range(30): send(method='$/progress', params={'id': m['id'], 'fraction': i / 30, 'message': 'on\\x1b[2J'})\n"
-        "        send(id=m['id'], result={'content': 'there'})\n"
-        "    elif m['method'] == 'shutdown': send(id=m['id'], result=None)\n"
-        "    elif m['method'] == 'exit': sys.exit()\n",
-        encoding="utf-8",
-    )
-    tool.chmod(0o755)
-    status, _, err = run("TOOL go", "--plugin", tool)
+def test_progress_is_told_in_a_pipe_but_seldom(run: Runner, shop: Workshop) -> None:
+    walks = r"""
+    for step in range(30):
+        progress = {"id": id, "fraction": step / 30, "message": "on\x1b[2J"}
+        send(method="$/progress", params=progress)
+    return {"content": "there"}
+    """
+    far = shop.program("far", tools=["go"], on=case_of("tool/call", walks))
+    status, _, err = run("TOOL go", "--plugin", far.path)
     assert status == 0
     assert [line for line in err.splitlines() if line.startswith("progress:")] == [
         "progress: far: 0% on\\x1b[2J"
