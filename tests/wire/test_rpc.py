@@ -25,6 +25,10 @@ def body(frame: bytes) -> Any:
     return json.loads(rest)
 
 
+def message(fields: str) -> str:
+    return '{"jsonrpc":"2.0",' + fields + "}"
+
+
 class Peer:
     """A host's end: what it emitted, what its requests came to."""
 
@@ -136,7 +140,7 @@ def test_replies_come_in_any_order() -> None:
     peer = Peer()
     waiters = [asked(peer) for _ in range(3)]
     for number in (2, 3, 1):
-        peer.says(f'{{"jsonrpc":"2.0","id":{number},"result":{number * 10}}}')
+        peer.says(message(f'"id":{number},"result":{number * 10}'))
     assert [waiter.got for waiter in waiters] == [[10], [20], [30]]
 
 
@@ -145,8 +149,8 @@ def test_replies_come_in_any_order() -> None:
 def test_a_second_reply_is_dropped_quietly(first: str, second: str) -> None:
     peer = Peer()
     waiter = asked(peer)
-    assert peer.says(f'{{"jsonrpc":"2.0","id":1,{first}}}') is True
-    assert peer.says(f'{{"jsonrpc":"2.0","id":1,{second}}}') is False
+    assert peer.says(message(f'"id":1,{first}')) is True
+    assert peer.says(message(f'"id":1,{second}')) is False
     assert len(waiter.got) == 1
 
 
@@ -174,7 +178,7 @@ def test_a_reply_to_an_id_that_was_never_issued_is_a_violation(number: str) -> N
     peer = Peer()
     waiter = asked(peer)
     with pytest.raises(Violation, match="which was never sent") as caught:
-        peer.says(f'{{"jsonrpc":"2.0","id":{number},"result":1}}')
+        peer.says(message(f'"id":{number},"result":1'))
     assert caught.value.fatal is False
     assert waiter.got == []
 
@@ -242,7 +246,7 @@ def test_a_result_is_never_mixed_up_with_the_envelope(say: Any) -> None:
 @pytest.mark.parametrize("number", ["1", "0", "-5", '""', '"x"', str(10**100)])
 def test_any_integer_or_string_is_an_id(number: str) -> None:
     peer = Peer({"echo": echo})
-    peer.says(f'{{"jsonrpc":"2.0","id":{number},"method":"echo"}}')
+    peer.says(message(f'"id":{number},"method":"echo"'))
     assert peer.emitted[0][1] == {"jsonrpc": "2.0", "id": json.loads(number), "result": None}
 
 
@@ -284,7 +288,7 @@ def test_an_unknown_notification_is_ignored_and_so_is_a_cancel_with_or_without_i
 ) -> None:
     peer = Peer({"echo": echo})
     waiter = asked(peer)
-    assert peer.says(f'{{"jsonrpc":"2.0","method":"{method}"{params}}}') is False
+    assert peer.says(message(f'"method":"{method}"{params}')) is False
     assert (peer.emitted, waiter.got) == ([], [])
 
 
@@ -297,7 +301,7 @@ def test_a_refusal_goes_out_with_its_code_and_words() -> None:
 
     peer = Peer({"a": refuse, "b": refuse_plainly})
     for number, method in enumerate("ab"):
-        peer.says(f'{{"jsonrpc":"2.0","id":{number},"method":"{method}"}}')
+        peer.says(message(f'"id":{number},"method":"{method}"'))
     assert [reply["error"] for _, reply in peer.emitted] == [
         {"code": -32003, "message": "inject is not granted"},
         {"code": -32004, "message": "busy"},
@@ -315,7 +319,7 @@ def test_a_handler_that_raises_is_an_internal_error_without_a_traceback_and_is_l
 
     peer = Peer({"fail": fail, "nonsense": answers_nonsense})
     for method in ("fail", "nonsense"):
-        peer.says(f'{{"jsonrpc":"2.0","id":"{method}","method":"{method}"}}')
+        peer.says(message(f'"id":"{method}","method":"{method}"'))
         assert peer.emitted.pop() == (
             method,
             {
@@ -324,7 +328,7 @@ def test_a_handler_that_raises_is_an_internal_error_without_a_traceback_and_is_l
                 "error": {"code": -32603, "message": "the host failed to handle this"},
             },
         )
-        assert peer.says(f'{{"jsonrpc":"2.0","method":"{method}"}}') is False
+        assert peer.says(message(f'"method":"{method}"')) is False
         assert peer.emitted == []
     assert {record.name for record in caplog.records} == {"sliphook.wire.rpc"}
     assert len(caplog.records) >= 3
@@ -504,10 +508,10 @@ def test_what_was_asked_past_the_engine_is_settled_once(says: str, got: Any) -> 
     peer.rpc.ask("hook/stop", EMPTY, waiter)
     assert (
         peer.rpc.pending,
-        peer.says(f'{{"jsonrpc":"2.0","id":1,{says}}}'),
+        peer.says(message(f'"id":1,{says}')),
         peer.rpc.pending,
     ) == (1, True, 0)
-    assert peer.says(f'{{"jsonrpc":"2.0","id":1,{says}}}') is False
+    assert peer.says(message(f'"id":1,{says}')) is False
     peer.rpc.settle(1, ErrorCode.REQUEST_CANCELLED, "late")
     assert waiter.got == [got]
 
