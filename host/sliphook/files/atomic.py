@@ -1,4 +1,4 @@
-"""How a file of the user's is changed: one program at a time, and whole or not at all."""
+"""Changes of the user's files: by one program at a time, and whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 
 LOCK_WAIT_S: Final = 5.0
-"""How long another program that changes the same files is waited for."""
+"""How long `locked` waits for another program that changes the same files."""
 _UNFINISHED: Final = ".unfinished"
-_LOOK_S: Final = 0.02
+_RETRY_S: Final = 0.02
 _BUSY: Final = frozenset({errno.EWOULDBLOCK, errno.EACCES, errno.EAGAIN})
 
 
 class Busy(SliphookError):
-    """Another program changes the files and does not get done. str() is one line."""
+    """Another program has held the lock for too long. str() is one line."""
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace the file, mode 0600: whoever reads it finds the old text or the new one, after a crash too.
+    """Replace the file by one with mode 0600.
+
+    A reader finds the old text or the new one, also after a crash.
 
     Raises:
-        OSError: it cannot be written; the old one is as it was.
+        OSError: the file cannot be written; the old one is as it was.
     """
-    descriptor, temporary = tempfile.mkstemp(
-        _UNFINISHED, f".{path.name}.", path.parent
-    )  # 0600 from the start
+    # mkstemp gives mode 0600 from the start
+    descriptor, temporary = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -42,14 +43,14 @@ def write_atomically(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(OSError):  # what went wrong before it is what counts
+        with contextlib.suppress(OSError):  # the first error is the one to report
             os.unlink(temporary)
         raise
     _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; some file systems cannot, and have it nevertheless."""
+    """Write the new name to the disk. Some file systems refuse this, and need it not."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -60,13 +61,17 @@ def _sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path, wait_s: float = LOCK_WAIT_S) -> Generator[None]:
-    """Keep other programs from changing the files in `folder`; it is made, for the user alone, where it is not there yet.
+    """Keep other programs from changing the files in `folder`.
 
-    The lock is the system's own on a file `.lock` there, so a program that dies lets go of it.
-    Readers need none.
+    A missing folder is made with mode 0700. The lock is the system's, on the file `.lock` there, so
+    it ends with the program that holds it. Readers need no lock.
+
+    Args:
+        folder: the folder.
+        wait_s: how long to wait for another program, in seconds.
 
     Raises:
-        Busy: somebody else has had the lock for `wait_s`.
+        Busy: another program has held the lock for `wait_s`.
         OSError: the folder cannot be made or written to.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -78,12 +83,12 @@ def locked(folder: Path, wait_s: float = LOCK_WAIT_S) -> Generator[None]:
         while not _takes(descriptor):
             if time.monotonic() >= give_up:
                 raise Busy(
-                    f"another program has been changing {quote(str(folder))} for {wait_s:g} s; try again when it is done"
+                    f"another program has been changing {quote(str(folder))} for {wait_s:g} s;"
+                    " try again when it is done"
                 )
-            time.sleep(_LOOK_S)
-        for left in folder.glob(
-            f".*{_UNFINISHED}"
-        ):  # its writer was killed, else it would have the lock
+            time.sleep(_RETRY_S)
+        # a writer holds the lock, so the writer of such a file was killed
+        for left in folder.glob(f".*{_UNFINISHED}"):
             left.unlink(missing_ok=True)
         yield
     finally:

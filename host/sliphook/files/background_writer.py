@@ -1,4 +1,4 @@
-"""A bounded queue and a daemon thread that empties it, so that no slow disk or terminal holds the loop."""
+"""A bounded queue and a daemon thread that empties it: no slow disk or terminal holds the loop."""
 
 from __future__ import annotations
 

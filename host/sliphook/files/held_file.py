@@ -1,4 +1,4 @@
-"""Is it the file that was approved? Hashed through a descriptor that stays open until the program runs."""
+"""The hash of an executable, through a descriptor that stays open until the program runs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 
-_PIECE: Final = 1024 * 1024
+_CHUNK_BYTES: Final = 1024 * 1024
 
 
 class Abandoned(SliphookError):
-    """Nobody wants the hash any more."""
+    """The caller does not need the hash any more."""
 
 
 class Unreadable(SliphookError):
@@ -25,9 +25,9 @@ class Unreadable(SliphookError):
 
 
 class Seal(NamedTuple):
-    """What tells that a file is another one, or was written to, without reading it.
+    """What differs if a file was replaced or written to, without reading the file.
 
-    No program can set the time of the last change.
+    No program can set `ctime_ns`, the time of the last change of the inode.
     """
 
     device: int
@@ -38,31 +38,31 @@ class Seal(NamedTuple):
 
 
 def seal_of(info: os.stat_result) -> Seal:
-    """The seal of a file that `stat` has looked at."""
+    """The seal of a file, from the result of `stat`."""
     return Seal(info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
 
 class HeldFile:
-    """An executable that is held open between the look at its bytes and their use.
+    """An executable that is open from the hash of its bytes until it is started.
 
     Attributes:
-        path: where it was found.
-        seal: what it was when it was opened.
-        sha256: of its bytes, in hexadecimal.
+        path: the path that it was opened by.
+        seal: its seal when it was opened.
+        sha256: the hash of its bytes, in hexadecimal.
 
     Args:
         path: the executable; symbolic links are followed.
-        give_up: asked between two pieces of a large file.
+        give_up: called between two chunks of a large file; True ends the reading.
 
     Raises:
-        Unreadable: it cannot be read, or was written to while it was.
-        Abandoned: `give_up` said so.
+        Unreadable: the file cannot be read, or was written to during the reading.
+        Abandoned: `give_up` returned True.
     """
 
     def __init__(self, path: Path, give_up: Callable[[], bool] = lambda: False) -> None:
         self.path = path
         try:
-            # a pipe in its place must not hold anybody
+            # O_NONBLOCK: to open a pipe under this name must not block
             self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
@@ -86,37 +86,37 @@ class HeldFile:
 
     def _read(self, give_up: Callable[[], bool]) -> tuple[str, bytes]:
         digest, head = hashlib.sha256(), b""
-        left = self.seal.size  # one that grows has changed; to read on would never end
-        while left > 0 and (piece := os.read(self._descriptor, min(left, _PIECE))):
+        left = self.seal.size  # and no more: a file that grows has changed, and may never end
+        while left > 0 and (chunk := os.read(self._descriptor, min(left, _CHUNK_BYTES))):
             if give_up():
                 raise Abandoned
-            digest.update(piece)
-            left -= len(piece)
-            head = head or piece[:4]
+            digest.update(chunk)
+            left -= len(chunk)
+            head = head or chunk[:4]
         return digest.hexdigest(), head
 
     @property
     def by_descriptor(self) -> str | None:
-        """A path that executes these very bytes, whatever `path` has become; None where the system cannot.
+        """A path that executes these bytes, even if `path` is another file now; or None.
 
-        Scripts are left out: their interpreter would be told this path, and they could not find
-        what lies beside them.
+        Only Linux has such a path, and only for binaries: the interpreter of a script would be
+        given this path, and the script would not find the files beside it.
         """
         path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
         usable = sys.platform == "linux" and self._head == b"\x7fELF" and os.access(path, os.X_OK)
         return path if usable else None
 
     def is_as_it_was(self) -> bool:
-        """Neither was the file written to, nor is there another under its path."""
+        """Whether the file is still under its path and was not written to."""
         return seal_of(os.fstat(self._descriptor)) == self.seal and is_there(self.path, self.seal)
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the descriptor."""
         os.close(self._descriptor)
 
 
 def is_there(path: Path, seal: Seal) -> bool:
-    """The file with this seal is still under this path, and was not written to."""
+    """Whether the file with this seal is still under this path and was not written to."""
     try:
         return seal_of(path.stat()) == seal
     except OSError:
@@ -124,10 +124,10 @@ def is_there(path: Path, seal: Seal) -> bool:
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of a file's bytes.
+    """The SHA-256 of a file's bytes, in hexadecimal.
 
     Raises:
-        Unreadable: it cannot be read.
+        Unreadable: the file cannot be read.
     """
     held = HeldFile(path)
     held.close()

@@ -1,4 +1,7 @@
-"""Who else could change a file: it, and every folder and symbolic link on the way to it, must be the user's own or root's."""
+"""Whether another user of the machine could change a file.
+
+The file, and every folder and symbolic link on the way to it, must belong to the user or to root.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ _ROOT: Final = 0
 
 
 class Step(NamedTuple):
-    """One thing on the way from `/` to a file.
+    """One folder, link or file on the way from `/` to a file.
 
     Attributes:
-        path: where it is, the symbolic links before it resolved.
-        mode: as `lstat` gives it, with the type.
-        owner: user id.
-        shared: its group has members besides the user and root.
+        path: its path, with all symbolic links before it resolved.
+        mode: mode and type, as `lstat` gives them.
+        owner: the id of the user that it belongs to.
+        shared: its group may write to it and has members beside the user and root.
     """
 
     path: str
@@ -35,31 +38,43 @@ class Step(NamedTuple):
 
 
 def why_others_could_change(steps: Sequence[Step], user: int) -> str | None:
-    """What is wrong with the first step that somebody else could change, in a line that says what to do; None: nothing is. Pure.
+    """What is wrong with the first step that another user could change, and what to do, in a line.
 
-    Each step must belong to the user or to root. None may be writable for others: for everybody, or
-    for a group in which there is somebody else. A folder with the sticky bit may, as there
-    everybody can only change their own.
+    Each step must belong to the user or to root. No step may be writable for everybody, or for a
+    group with other members. A folder with the sticky bit may: in it, users can only change what is
+    theirs. Pure.
+
+    Args:
+        steps: the way to the file.
+        user: the id of the user.
+
+    Returns:
+        The line; None if only the user and root could change the file.
     """
     for step in steps:
         shown = quote(step.path, 200)
         if step.owner not in (user, _ROOT):
-            return f"{shown} belongs to {_name_of(step.owner)}, who could change it; it must belong to you ({_name_of(user)}) or to root"
+            return (
+                f"{shown} belongs to {_name_of(step.owner)}, who could change it;"
+                f" it must belong to you ({_name_of(user)}) or to root"
+            )
         if stat.S_ISLNK(step.mode) or (stat.S_ISDIR(step.mode) and step.mode & stat.S_ISVTX):
             continue
+        mode = stat.filemode(step.mode)
         if step.mode & stat.S_IWOTH:
-            return (
-                f"everybody may change {shown} ({stat.filemode(step.mode)}); run: chmod o-w {shown}"
-            )
+            return f"everybody may change {shown} ({mode}); run: chmod o-w {shown}"
         if step.mode & stat.S_IWGRP and step.shared:
-            return f"others may change {shown} ({stat.filemode(step.mode)}, its group has other members); run: chmod g-w {shown}"
+            return (
+                f"others may change {shown} ({mode}, its group has other members);"
+                f" run: chmod g-w {shown}"
+            )
     return None
 
 
 def why_unsafe(path: Path) -> str | None:
-    """`why_others_could_change` for a file of this system.
+    """`why_others_could_change` for a file of this machine and the user of this process.
 
-    A path that leads nowhere is told by whoever opens it.
+    A path that leads nowhere is no fault here: opening it will fail.
     """
     try:
         return why_others_could_change(list(steps_to(path)), os.geteuid())
@@ -68,10 +83,10 @@ def why_unsafe(path: Path) -> str | None:
 
 
 def steps_to(path: Path) -> Iterator[Step]:
-    """Everything on the way to `path`, from `/`, through every symbolic link.
+    """Each step on the way from `/` to `path`, through every symbolic link.
 
     Raises:
-        OSError: the path leads nowhere, or around in a circle.
+        OSError: the path leads nowhere, or its links form a circle.
     """
     here, links = "/", 0
     ahead = list(reversed(path.absolute().parts[1:]))
@@ -108,7 +123,10 @@ def _step(path: str) -> Step:
 
 @cache
 def _is_shared(group: int, user: int) -> bool:
-    """The group has somebody in it who is neither the user nor root; the group that many systems make for each user has not."""
+    """Whether a group has members beside the user and root.
+
+    Many systems make a group for each user, with no other member.
+    """
     try:
         names = {pwd.getpwuid(one).pw_name for one in (user, _ROOT)}
         members = set(grp.getgrgid(group).gr_mem)

@@ -43,7 +43,7 @@ class RotatingFile:
         return self._fd
 
     def attend(self, more: int = 0) -> bool:
-        """Begin another file if this one is full, or no longer has its name: moved, deleted, rotated.
+        """Begin another file if this one is full, or was moved, deleted or rotated.
 
         If that fails, the old one stays open and can be written to.
 

@@ -1,7 +1,7 @@
-"""TOML files that people edit too: read strictly by a typed table of their keys, and changed without losing a comment.
+"""TOML files that users edit: read strictly, by a Struct that is the table of their keys.
 
-The table of keys is a Struct whose fields are described by `doc(...)`; the page that lists them is
-made from the same Struct.
+The fields of the Struct are described by `doc(...)`, and the page that lists the keys is made from
+the same Struct. It must have `forbid_unknown_fields`.
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 class TomlError(SliphookError):
-    """The file cannot be used as it is. str() is one line: the file, the line, the key, and what would be right."""
+    """The file cannot be used. The user is at fault.
+
+    str() is one line: the file, the line in it, the key, and what would be right.
+    """
 
 
 class BadKey(SliphookError):
-    """What stands under some key cannot be.
-
-    Raised by the checks that are given to `read_toml`, which adds the file and the line.
+    """The value of a key is refused. `read_toml` makes a `TomlError` of it.
 
     Args:
-        keys: where, from the outermost table.
+        keys: the keys that lead to the value, from the outermost table.
         why: what is wrong and what would be right.
     """
 
@@ -60,7 +61,7 @@ class BadKey(SliphookError):
 
 
 def no_check(_: object) -> None:
-    """Nothing more is asked of the file than that its keys and types are right."""
+    """Check nothing beyond keys and types."""
 
 
 def read_toml(path: Path, shape: type[T], check: Callable[[T], None] = no_check) -> T:
@@ -68,12 +69,12 @@ def read_toml(path: Path, shape: type[T], check: Callable[[T], None] = no_check)
 
     Args:
         path: the file.
-        shape: its keys; all others are an error.
-        check: looks at what types cannot say, and raises `BadKey`.
+        shape: its keys; any other key is an error.
+        check: checks what types cannot say, and raises `BadKey`.
 
     Raises:
-        FileNotFoundError: there is none.
-        TomlError: it cannot be read, or breaks a rule; the user is at fault.
+        FileNotFoundError: there is no such file.
+        TomlError: the file cannot be read, or breaks a rule.
     """
     return parse_toml(text_of(path), shape, path, check)
 
@@ -83,12 +84,12 @@ def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None]
 
     Args:
         text: the file's text.
-        shape: its keys; all others are an error.
-        path: the file, only to name it in errors.
-        check: looks at what types cannot say, and raises `BadKey`.
+        shape: its keys; any other key is an error.
+        path: the file, for errors.
+        check: checks what types cannot say, and raises `BadKey`.
 
     Raises:
-        TomlError: it breaks a rule; the user is at fault.
+        TomlError: the text breaks a rule.
     """
     shown = quote(str(path), 200)
     try:
@@ -114,8 +115,8 @@ def text_of(path: Path) -> str:
     """The text of the file.
 
     Raises:
-        FileNotFoundError: there is none.
-        TomlError: it cannot be read.
+        FileNotFoundError: there is no such file.
+        TomlError: the file cannot be read.
     """
     shown = quote(str(path), 200)
     try:
@@ -130,16 +131,15 @@ def text_of(path: Path) -> str:
     if len(data) > MAX_FILE_BYTES:
         raise TomlError(f"{shown} is over {MAX_FILE_BYTES // (1024 * 1024)} MiB")
     try:
-        return data.removeprefix(
-            codecs.BOM_UTF8
-        ).decode()  # some editors put a mark there, which TOML does not have
+        # some editors write a byte order mark, which TOML does not have
+        return data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         raise TomlError(f"{shown}, line {line}: it is no UTF-8") from None
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """A pipe with that name must not hold anybody."""
+    """Open without waiting, even if the path is that of a pipe."""
     return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
@@ -152,10 +152,10 @@ def _where_it_breaks(error: str) -> str:
 
 
 def line_of(text: str, keys: tuple[str, ...]) -> int | None:
-    """The line on which the innermost of `keys` stands, from 1; None where it does not.
+    """The line of the innermost of `keys`, from 1; None if it is not in the text.
 
-    tomlkit keeps no positions but writes every byte as it was, so a mark before the item shows
-    where it is.
+    tomlkit keeps no positions, but it writes every byte as it was. So a mark before the item, in
+    what tomlkit writes, shows the item's line.
     """
     import tomlkit
 
@@ -163,18 +163,18 @@ def line_of(text: str, keys: tuple[str, ...]) -> int | None:
         document = tomlkit.parse(text)
         item = _find(document.body, keys)
         while hasattr(item, "is_super_table") and item.is_super_table():
-            item = item.value.body[0][1]  # it has no line of its own, its first entry has
+            item = item.value.body[0][1]  # the table has no line, but its first entry has one
         if item is None:
             return None
         item.trivia.indent += "\0"
         before, mark, _ = document.as_string().partition("\0")
-    except Exception:  # whatever is odd about the file, what is wrong with it is told all the same
+    except Exception:  # without the line, the error still says what is wrong
         return None
     return before.count("\n") + 1 if mark else None
 
 
 def _find(body: Iterable[tuple[Any, Any]], keys: tuple[str, ...]) -> Any:
-    """The item under `keys`, or None; a table may stand there in several pieces."""
+    """The item under `keys`, or None. TOML may have a table in several pieces."""
     for key, item in body:
         if keys and key is not None and key.key == keys[0]:
             if len(keys) == 1:
@@ -239,7 +239,7 @@ def _refuse(value: object, kind: Any, keys: tuple[str, ...]) -> NoReturn:
 def _parts(
     value: object, kind: Any, keys: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], object, Any]]:
-    """What a table or a list holds: the keys that lead there, the value, and its type.
+    """The values in a table or a list: the keys that lead to each, the value, and its type.
 
     Raises:
         BadKey: a key of the table is unknown.

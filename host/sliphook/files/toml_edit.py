@@ -1,4 +1,4 @@
-"""TOML files changed by a program: what stays keeps its place, its looks and its comments."""
+"""Changes of TOML files by a program, which keep comments and layout."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .toml import TomlError
 def change_toml(
     path: Path, old: str | None, wanted: Mapping[str, Any], *, heading: str = ""
 ) -> None:
-    """Write `wanted` to the file.
+    """Make `wanted` the content of the file.
 
-    What was there already and stays keeps its place, its looks and its comments.
+    A key whose value stays keeps its place, its layout and its comments.
 
     Args:
         path: the file.
-        old: its text until now; None where it is new.
-        wanted: all of its keys.
+        old: the file's text before; None for a new file.
+        wanted: all keys of the file, with their values.
         heading: comment lines at the top of a new file.
 
     Raises:
-        OSError: it cannot be written; the old one is as it was.
-        TomlError: the old text is no TOML, or laid out so that it cannot be changed by a program.
+        OSError: the file cannot be written; the old one is as it was.
+        TomlError: the old text is no TOML, or has a layout that tomlkit cannot change.
     """
     import tomlkit
     import tomlkit.exceptions
@@ -44,7 +44,8 @@ def change_toml(
         same, text = False, ""
     if not same:
         raise TomlError(
-            f"{quote(str(path), 200)} is laid out so that a program cannot change it; change it by hand"
+            f"{quote(str(path), 200)} is laid out so that a program cannot change it;"
+            " change it by hand"
         )
     write_atomically(path, text)
 
@@ -61,7 +62,7 @@ def _merge(table: Any, wanted: Mapping[str, Any]) -> None:
 
 
 def _item(value: Any) -> Any:
-    """A text with quotes in it, as JSON is, stands without escapes where it can."""
+    """The value for tomlkit; text with double quotes, such as JSON, is written without escapes."""
     import tomlkit
 
     if _is_table(value):
@@ -78,7 +79,7 @@ def _item(value: Any) -> Any:
 
 
 def same_json(one: object, other: object) -> bool:
-    """Both are the same in JSON too, where 1, 1.0 and true are not."""
+    """Whether two values are equal in JSON too, where 1, 1.0 and true differ."""
     return one == other and msgspec.json.encode(one) == msgspec.json.encode(other)
 
 

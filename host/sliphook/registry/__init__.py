@@ -1,6 +1,6 @@
-"""Installed plugins: one file each, in which stands what the user has approved and granted.
+"""Installed plugins: one file each, with what the user has approved and granted.
 
-`interview` alone starts a plugin.
+Only `handshake` starts a plugin.
 """
 
 from .record import Broken, Registered, RegistryError

@@ -1,7 +1,4 @@
-"""Which file is meant by what the user typed, and which plugins the package managers have brought.
-
-Nothing here runs anything.
-"""
+"""Executables that can be installed: by path, or by name from PATH. Nothing here runs them."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from .keys import Recorded
 from .record import Registered, RegistryError, manifest_text
 
 PREFIX: Final = "sliphook-plugin-"
-"""pip, npm, cargo and apt all can put an executable with such a name on PATH."""
+"""pip, npm, cargo and apt can all put an executable with such a name on PATH."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +28,9 @@ class Executable:
     """A file that can be installed.
 
     Attributes:
-        path: where it is, symbolic links resolved.
-        sha256: of its bytes.
-        interpreter: what runs it, where it is a script and that is to be found.
+        path: its path, symbolic links resolved.
+        sha256: the hash of its bytes.
+        interpreter: what runs it; None if it is no script, or the interpreter is not found.
     """
 
     path: Path
@@ -52,10 +49,10 @@ class Executable:
 
 
 def find_executable(given: str) -> Path:
-    """The file that is meant: a path, or the NAME of an executable `sliphook-plugin-NAME` on PATH.
+    """The path that the user means: a path, or NAME for `sliphook-plugin-NAME` on PATH.
 
     Raises:
-        RegistryError: there is none.
+        RegistryError: there is no such executable on PATH.
     """
     if "/" in given or not re.fullmatch(NAME_PATTERNS["plugin"], given):
         return Path(given)
@@ -71,10 +68,10 @@ def find_executable(given: str) -> Path:
 
 
 def look_at(path: Path) -> Executable:
-    """See whether a file can be installed.
+    """The executable at `path`, if it can be installed.
 
     Raises:
-        RegistryError: it cannot be started, or others than the user could change it.
+        RegistryError: it cannot be started, or another user could change it.
     """
     why = why_not_startable(path) or why_unsafe(path)
     if why is not None:
@@ -94,7 +91,11 @@ def look_at(path: Path) -> Executable:
 
 
 def state_of(plugin: Registered) -> tuple[str, str | None]:
-    """`enabled`, `disabled` or `refused`, and why: what would become of the plugin if it were started, as far as its file tells."""
+    """The state that a start would lead to, as far as the file shows, and why.
+
+    Returns:
+        `enabled`, `disabled` or `refused`; and one line if it is `refused`, else None.
+    """
     if not plugin.enabled:
         return "disabled", None
     try:
@@ -104,13 +105,14 @@ def state_of(plugin: Registered) -> tuple[str, str | None]:
     if found.sha256 != plugin.recorded.sha256:
         return (
             "refused",
-            f"its file has changed; if that is right, run: sliphook trust {plugin.name} (now its sha256 is {found.sha256})",
+            f"its file has changed; if that is right, run: sliphook trust {plugin.name}"
+            f" (now its sha256 is {found.sha256})",
         )
     return "enabled", None
 
 
 def available() -> dict[str, Path]:
-    """The plugins on PATH by name, the first of each, as a shell would find them."""
+    """The plugins on PATH by name. Of several with one name, the one that a shell would run."""
     found: dict[str, Path] = {}
     for folder in os.get_exec_path():
         try:
@@ -131,7 +133,7 @@ def available() -> dict[str, Path]:
 
 
 def owner_of(path: Path) -> str:
-    """Who owns a file, by name where the system knows one."""
+    """The owner of a file, by name if the system knows one."""
     try:
         return quote(path.owner(), 64)
     except (KeyError, OSError):

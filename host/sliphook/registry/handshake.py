@@ -1,4 +1,4 @@
-"""The handshake with a plugin, once, to see what it is: it is started, declares itself, and is ended."""
+"""One handshake with a plugin, to read its manifest: start it, introduce the host, end it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from sliphook_sdk.protocol import PluginInfo
 
 
 class InterviewError(SliphookError):
-    """The plugin did not declare itself as it should. str() is one line that follows its name."""
+    """The plugin sent no acceptable manifest. str() is one line, to follow the plugin's name."""
 
 
 async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
-    """What the plugin declares. It may take as long as a start and an end may, under 20 s.
+    """What the plugin declares. Takes at most the time of one start and one end: under 20 s.
 
     Args:
-        spec: the plugin; without a name it is told that it is being installed.
-        data_dir: the folder in which it runs.
+        spec: the plugin; a spec without a name tells the plugin that it is being installed.
+        data_dir: the plugin's data folder.
 
     Raises:
-        InterviewError: it cannot be started, or its manifest cannot be accepted.
+        InterviewError: the plugin cannot be started, or its manifest cannot be accepted.
     """
     reaper, deadlines = OrphanReaper(), Deadlines()
     await trio.to_thread.run_sync(reaper.start)
@@ -49,7 +49,7 @@ async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
 
 
 class _Answers:
-    """Who listens to the plugin (see `InstanceOwner`): its manifest, or why there is none."""
+    """The owner of the instance (see `InstanceOwner`): keeps the manifest, or why there is none."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class _Answers:
         self.heard = trio.Event()
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
-        """It has declared itself; that is all that was wanted."""
+        """Keep the manifest; the instance can end now."""
         try:
             self.manifest = read_manifest(bytes(manifest))
         except ManifestError as error:
@@ -67,11 +67,11 @@ class _Answers:
         return self.manifest is not None
 
     def file_changed(self, why: str) -> None:
-        """It is not the file that the user was shown."""
+        """Refuse the plugin: it is not the file that the user was shown."""
         self.manifest, self.why = None, why
 
     def log_line(self, level: str, message: str) -> None:
-        """What it logs meanwhile is of no interest."""
+        """Drop the line."""
 
 
 async def _ask(

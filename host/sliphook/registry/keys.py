@@ -1,7 +1,4 @@
-"""The keys of an installed plugin's file: THE table of them.
-
-`docs/installing.md` is made from it.
-"""
+"""The keys of an installed plugin's file. The table in `docs/installing.md` is made from them."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 class Recorded(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What was approved; `sliphook install` and `sliphook trust` write it."""
+    """What the user approved; `sliphook install` and `sliphook trust` write it."""
 
     path: Annotated[str, doc("the executable, symbolic links resolved", "/home/ada/bin/guard")]
     sha256: Annotated[str, doc("of the executable's bytes: another file is refused", "9f86d081…")]
@@ -37,7 +34,7 @@ class Recorded(
     ] = None
     installed: Annotated[datetime, doc("when")]
     manifest: Annotated[
-        str, doc("what the plugin declared, as JSON; who asks for more than that is refused", "{…}")
+        str, doc("what the plugin declared, as JSON; if it asks for more, it is refused", "{…}")
     ]
 
 
@@ -74,10 +71,10 @@ class PluginKeys(
 
 
 def check_plugin_keys(keys: PluginKeys) -> None:
-    """What the types of a plugin's file cannot say.
+    """Check what the types of the keys cannot say.
 
     Raises:
-        BadKey: something cannot be; the user is at fault.
+        BadKey: a value is not acceptable; the user is at fault.
     """
     check_plain_data(keys.config, ("config",))
     for name in keys.env:
@@ -99,10 +96,14 @@ def check_plugin_keys(keys: PluginKeys) -> None:
 
 
 def check_timeout_cap(cap_s: float | None, keys: tuple[str, ...]) -> None:
-    """Refuse a cap that is no timeout.
+    """Refuse a cap that is out of range.
+
+    Args:
+        cap_s: the cap in seconds, or None.
+        keys: the keys that lead to it, for the error.
 
     Raises:
-        BadKey: it is none.
+        BadKey: it is out of range.
     """
     if cap_s is not None and not MIN_TIMEOUT_S <= cap_s <= MAX_TIMEOUT_S:
         raise BadKey(

@@ -20,17 +20,17 @@ from .keys import PluginKeys
 
 
 class RegistryError(SliphookError):
-    """It cannot be done. str() is one line that says what, to which plugin, and what to do."""
+    """The operation failed. str() is one line: what failed, for which plugin, and what to do."""
 
 
 @dataclass(frozen=True)
 class Broken:
-    """An installed plugin whose file cannot be used; the others go on.
+    """An installed plugin whose file cannot be used.
 
     Attributes:
-        name: of the plugin, escaped where no plugin can have it.
-        file: the file.
-        why: one line for people.
+        name: the plugin's name; escaped, if no plugin can have it.
+        file: its file.
+        why: why the file cannot be used, in one line.
     """
 
     name: str
@@ -39,10 +39,10 @@ class Broken:
 
 
 class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """An installed plugin: the keys of its file, and the name that the file has.
+    """An installed plugin: the keys of its file, and the name of the file.
 
     Attributes:
-        name: the name it is installed under.
+        name: the name that it is installed under.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What it declared when it was approved."""
+        """The manifest that was approved."""
         return msgspec.json.decode(self.recorded.manifest, type=Manifest)
 
     def spec(self, environ: Mapping[str, str]) -> PluginSpec:
-        """What the host is to start.
+        """The spec for a host.
 
         Args:
-            environ: where the values of the granted variables come from.
+            environ: has the values of the granted variables.
         """
         return PluginSpec(
             path=self.path,
@@ -77,9 +77,9 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
         )
 
     def file_content(self) -> dict[str, Any]:
-        """What stands in its file, in the order in which people read it.
+        """The content of the plugin's file, in the order in which it is read by a user.
 
-        Defaults are left out, but for those that are often changed.
+        Defaults are left out, except for the keys that are changed often.
         """
         often = {
             "enabled": self.enabled,
@@ -98,9 +98,9 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """The manifest as JSON that TOML holds between single quotes as it stands.
+    """The manifest as JSON that fits between single quotes in TOML.
 
-    What TOML would have to escape, JSON escapes.
+    JSON escapes what TOML could not hold there.
     """
     text = msgspec.json.encode(manifest).decode()
     return "".join(char if char.isprintable() and char != "'" else _escaped(char) for char in text)

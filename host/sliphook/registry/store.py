@@ -1,6 +1,6 @@
 """The folder of the installed plugins.
 
-Reading never waits; changes are made under a lock and atomically, while agents run too.
+Reading never waits. Changes are atomic and made under a lock, so agents may run meanwhile.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .keys import PluginKeys, check_plugin_keys
 from .record import Broken, Registered, RegistryError
 
 _HEADING: Final = """\
-# Installed by `sliphook install`. What does not stand under [recorded] is yours to change, here or with `sliphook config`.
-# `sliphook trust` renews what is recorded.
+# Installed by `sliphook install`. You may change all keys but those under [recorded], here or with
+# `sliphook config`. `sliphook trust` renews what is recorded.
 """
 
 
@@ -36,14 +36,14 @@ class Registry:
     """The installed plugins.
 
     Args:
-        folder: where their files are; by default `$XDG_DATA_HOME/sliphook/plugins`.
+        folder: the folder of their files; by default `$XDG_DATA_HOME/sliphook/plugins`.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or paths.plugin_files()
 
     def file_of(self, name: str) -> Path:
-        """The plugin's file, be it there or not.
+        """The path of the plugin's file, whether or not the file exists.
 
         Raises:
             RegistryError: no plugin can have this name.
@@ -55,7 +55,11 @@ class Registry:
         return self.folder / f"{name}.toml"
 
     def names(self) -> list[str]:
-        """The names of all files there are, broken ones too; sorted."""
+        """The names of all files in the folder, also of broken ones; sorted.
+
+        Raises:
+            RegistryError: the folder cannot be read.
+        """
         try:
             return sorted(
                 path.stem
@@ -66,11 +70,12 @@ class Registry:
             return []
         except OSError as error:
             raise RegistryError(
-                f"the installed plugins in {quote(str(self.folder))} cannot be read: {error.strerror}"
+                f"the installed plugins in {quote(str(self.folder))} cannot be read:"
+                f" {error.strerror}"
             ) from None
 
     def read(self) -> list[Registered | Broken]:
-        """Every installed plugin, in the order of installation; a file that is broken loses that plugin alone.
+        """Every installed plugin, in their order. A broken file affects only its plugin.
 
         Raises:
             RegistryError: the folder cannot be read.
@@ -82,18 +87,21 @@ class Registry:
         )
 
     def get(self, name: str) -> Registered:
-        """One of them.
+        """The plugin of that name.
 
         Raises:
-            RegistryError: there is none of that name, or its file is broken.
+            RegistryError: there is none, or its file is broken.
         """
         return self._read(name)[0]
 
     def specs(self, environ: Mapping[str, str]) -> tuple[list[PluginSpec], list[Broken]]:
-        """What the host is to start: all that are enabled, in the order of installation; and what cannot be used.
+        """The enabled plugins as specs for a host, in their order; and the broken ones.
 
         Args:
-            environ: where the values of the granted variables come from.
+            environ: has the values of the granted variables.
+
+        Raises:
+            RegistryError: the folder cannot be read.
         """
         all_of_them = self.read()
         plugins = [
@@ -104,24 +112,27 @@ class Registry:
         return plugins, [one for one in all_of_them if isinstance(one, Broken)]
 
     def check_free(self, name: str) -> None:
-        """Nothing is installed under this name yet.
+        """Check that a plugin can be installed under this name.
 
         Raises:
-            RegistryError: something is, or no plugin can have it.
+            RegistryError: a plugin has the name, or no plugin can have it.
         """
         if os.path.lexists(self.file_of(name)):
             raise RegistryError(
-                f"a plugin named {name} is installed already; uninstall it first, or give another --name"
+                f"a plugin named {name} is installed already;"
+                " uninstall it first, or give another --name"
             )
 
     # -- changes
-    # -------------------------------------------------------------------------------------------------------
 
     def add(self, plugin: Registered) -> Registered:
-        """Install it, as the last in order; returns it with its order.
+        """Install the plugin, as the last in order.
+
+        Returns:
+            The plugin with its order.
 
         Raises:
-            RegistryError: there is one of that name, or it cannot be written.
+            RegistryError: a plugin has that name, or the file cannot be written.
         """
         file = self.file_of(plugin.name)
         with self._change():
@@ -132,14 +143,17 @@ class Registry:
         return placed
 
     def change(self, name: str, how: Callable[[Registered], Registered]) -> Registered:
-        """Change one of them; comments in its file survive. Returns what it is now.
+        """Change the plugin of that name. Comments in its file survive.
 
         Args:
-            name: which.
-            how: gets the plugin as it is now, whoever has changed it meanwhile.
+            name: the plugin's name.
+            how: gets the plugin as it is in the file now, and returns the changed one.
+
+        Returns:
+            The changed plugin.
 
         Raises:
-            RegistryError: there is none, its file is broken, or it cannot be written.
+            RegistryError: there is no such plugin, its file is broken or cannot be written.
         """
         with self._change():
             old, text = self._read(name)
@@ -149,10 +163,10 @@ class Registry:
         return new
 
     def remove(self, name: str) -> None:
-        """Uninstall it, be its file broken or not.
+        """Uninstall the plugin of that name, even if its file is broken.
 
         Raises:
-            RegistryError: there is none, or it cannot be removed.
+            RegistryError: there is no such plugin, or its file cannot be removed.
         """
         file = self.file_of(name)
         with self._change():
@@ -160,7 +174,7 @@ class Registry:
                 file.unlink()
             except FileNotFoundError:
                 raise self._unknown(name) from None
-            except (IsADirectoryError, PermissionError):  # what Linux and macOS say of a folder
+            except (IsADirectoryError, PermissionError):  # Linux and macOS, for a folder
                 if file.is_dir():
                     raise RegistryError(
                         f"{quote(str(file), 200)} is a folder; remove it by hand"
@@ -177,17 +191,18 @@ class Registry:
             raise RegistryError(str(error)) from None
         except OSError as error:
             raise RegistryError(
-                f"the installed plugins in {quote(str(self.folder))} cannot be changed: {error.strerror}"
+                f"the installed plugins in {quote(str(self.folder))} cannot be changed:"
+                f" {error.strerror}"
             ) from None
 
     # -- one file
-    # --------------------------------------------------------------------------------------------------------
 
     def _read(self, name: str) -> tuple[Registered, str]:
         file = self.file_of(name)
         if file.is_symlink():
             raise RegistryError(
-                f"{quote(str(file), 200)} is a symbolic link, which may lead anywhere; put the file itself there"
+                f"{quote(str(file), 200)} is a symbolic link, which may lead anywhere;"
+                " put the file itself there"
             )
         self._refuse_what_others_could_change(file)
         try:
@@ -213,7 +228,7 @@ class Registry:
             return Broken(name, file, str(error))
 
     def _refuse_what_others_could_change(self, path: Path) -> None:
-        """Who could write here could have any program started."""
+        """A user who can write here can make an agent start any program."""
         why = why_unsafe(path)
         if why is not None:
             raise RegistryError(why)
