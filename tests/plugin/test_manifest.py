@@ -321,7 +321,7 @@ def test_a_wrong_word_of_megabytes_is_cut_and_takes_no_time() -> None:
 def test_hook_on_an_event_is_an_error() -> None:
     assert (
         refused_subscription("turn_end", mode="hook")
-        == "subscription 1 (turn_end): turn_end is an event, it is told and cannot be asked; leave out mode"
+        == "subscription 1 (turn_end): turn_end is an event, which is told and cannot be answered; leave out mode"
     )
 
 
@@ -349,10 +349,11 @@ def test_replaces_needs_a_hook_whose_answer_may_replace(event: str, fields: dict
 
 def test_include_names_heavy_fields_only_and_says_which_there_are() -> None:
     assert refused_subscription("pre_llm_call", include=["tools", "mesages"]) == (
-        "subscription 1 (pre_llm_call): include names 'mesages'; heavy fields there: tools, messages"
+        "subscription 1 (pre_llm_call): include names 'mesages',"
+        " which is no heavy field of pre_llm_call; there are tools, messages"
     )
     assert refused_subscription("stop", include=["messages"]).endswith(
-        "include names 'messages'; heavy fields there: none"
+        "include names 'messages', which is no heavy field of stop; there are none"
     )
 
 
@@ -662,7 +663,7 @@ def _manifest_with(**fields: object) -> bytes:
         ),
         (
             {"subscriptions": [{"event": "pre_tool_call", "match": {"tool_name": ["a"] * 1001}}]},
-            "its subscriptions match by 1,001 patterns; at most 1,000 are allowed",
+            "its subscriptions have 1,001 patterns; at most 1,000 are allowed",
         ),
         (
             {

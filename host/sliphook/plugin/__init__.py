@@ -1,4 +1,4 @@
-"""One plugin across all its processes: spec, manifest, approval, lifecycle, supervision, hang watchdog.
+"""One plugin across all its processes: manifest, approval, lifecycle, supervision, hang watchdog.
 
 For `dispatch`, `session` and `host`.
 """

@@ -1,4 +1,4 @@
-"""Pure: what a plugin asks for beyond what the user has approved, and which of its guards it has dropped."""
+"""Pure: compares a manifest with the approved one: what it adds, and which guards it drops."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from .manifest import ReadManifest, Route
 
 
 def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
-    """Every way in which `declared` wants more than `approved`, each in a few words for people; empty where it is content with less.
+    """Every way in which `declared` goes beyond `approved`, each in a few words for people.
 
-    More are tools, `uses`, environment variables, and answers that replace where none did. A guard
-    that fails closed and was approved must be there still, and for everything that it was there
-    for. Where that cannot be told from the patterns, it is taken for less.
+    These are new tools, `uses` and environment variables, subscriptions that replace more, and
+    weaker guards. A guard is a hook that fails closed. Every approved one must still be there for
+    all that it matched; if the patterns do not show that, it counts as weaker. The list is empty if
+    `declared` asks for the same or less.
     """
     return [
         *(
@@ -61,7 +62,11 @@ def _is_guard(route: Route) -> bool:
 
 
 def _still_guards(guard: Route, approved: Sequence[Route], declared: Sequence[Route]) -> bool:
-    """One delivery a fire goes to the first subscription that matches, so what stands before the guard takes its place there."""
+    """True if `declared` asks the plugin for all that `guard` matched, again failing closed.
+
+    A plugin is asked once per fire, by its first matching subscription; one listed before the guard
+    replaces it wherever both match.
+    """
     before = _before(guard, approved)
     for route in _in_turn(declared):
         if _is_guard(route):
@@ -78,12 +83,12 @@ def _before(guard: Route, routes: Sequence[Route]) -> list[Route]:
 
 
 def _in_turn(routes: Sequence[Route]) -> list[Route]:
-    """Those that replace are asked first; then by priority, then by their place in the manifest."""
+    """Sort as a fire asks: first those that replace, then by priority, then as in the manifest."""
     return sorted(routes, key=lambda route: (not route.replaces, -route.priority, route.index))
 
 
 def _is_within(inner: Route, outer: Route) -> bool:
-    """Whatever `inner` matches, `outer` matches too; told by the patterns' texts alone."""
+    """True if `outer` matches all that `inner` does, as far as the texts of the patterns show."""
     if inner.subagents and not outer.subagents:
         return False
     texts = {pattern.field: pattern.texts for pattern in inner.patterns}

@@ -1,4 +1,4 @@
-"""Pure: what every part of a manifest is held to: names, timeouts, nothing declared twice."""
+"""Pure: the checks that all parts of a manifest share: names, timeouts, nothing declared twice."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 
 
 class ManifestError(SliphookError):
-    """The manifest is not acceptable.
+    """The manifest cannot be accepted.
 
-    The plugin's author is at fault; str() is one line that says what and where.
+    The plugin's author is at fault. str() is one line that says what is wrong and in which place.
     """
 
 
 def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
-    """Refuse a name that does not fit the protocol's pattern.
+    """Check a name against the protocol's pattern.
 
     Raises:
-        ManifestError: it does not.
+        ManifestError: the name does not fit.
     """
     if re.fullmatch(NAME_PATTERNS[what], name) is None:
         raise ManifestError(
@@ -33,10 +33,15 @@ def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
 
 
 def check_timeout(timeout_s: float, where: str, *, field: str = "timeout_s") -> float:
-    """Refuse a timeout that is out of range; nothing is clamped silently.
+    """Return the timeout if it is in the protocol's range; it is never clamped silently.
+
+    Args:
+        timeout_s: seconds.
+        where: the place in the manifest or the settings, for the error.
+        field: the field, for the error.
 
     Raises:
-        ManifestError: zero, negative, no number, too short or too long.
+        ManifestError: the timeout is NaN, too short or too long.
     """
     if math.isnan(timeout_s) or not MIN_TIMEOUT_S <= timeout_s <= MAX_TIMEOUT_S:
         raise ManifestError(
@@ -46,10 +51,10 @@ def check_timeout(timeout_s: float, where: str, *, field: str = "timeout_s") -> 
 
 
 def refuse_doubles(what: str, names: Iterable[str]) -> None:
-    """Refuse a name that stands twice.
+    """Check that no name is declared twice.
 
     Raises:
-        ManifestError: it does.
+        ManifestError: one is.
     """
     seen: set[str] = set()
     for name in names:

@@ -1,4 +1,4 @@
-"""Whether a plugin hangs: it owes an answer, and not a byte comes although it was asked for a sign of life."""
+"""Detects a plugin that hangs: an answer is overdue, and a ping brings no message either."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Callable
 from sliphook.transport.deadlines import Deadlines, Timer
 
 SUSPECT_S = 5.0
-"""A request that is unanswered so long after its timeout or cancel makes its plugin suspect."""
+"""If a request is still unanswered so long after its timeout or cancel, the plugin is suspect."""
 HANG_S = 10.0
-"""A suspect plugin from which no byte comes for so long hangs."""
+"""If a suspect plugin then sends no message for so long, it hangs."""
 
 
 class HangWatchdog:
-    """Watches one process. A plugin that owes nothing is never pinged, and any message clears it.
+    """Watches one process.
+
+    A plugin that owes no answer is never pinged. Any message ends a suspicion.
 
     Args:
         deadlines: the host's deadlines.
-        busy: tells whether requests are under way within their time; then there is no ping.
-        ping: sends the sign-of-life request.
-        hangs: called when the plugin is found hanging.
+        busy: returns True if requests are under way whose timeout is not over: no ping then.
+        ping: sends the request for a sign of life.
+        hangs: called if the plugin hangs.
     """
 
     def __init__(
@@ -38,24 +40,25 @@ class HangWatchdog:
         self._watching = False
 
     def unanswered(self) -> None:
-        """A request that the plugin had read was given up by the host."""
+        """Begin to watch: the host has given up a request that it had sent."""
         if not self._watching:
             self._watching = True
             self._deadlines.add(self._owing, SUSPECT_S)
 
     def heard(self) -> None:
-        """A message came."""
+        """End the suspicion: a message came."""
         if self._watching:
             self.stop()
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._watching = False
         self._deadlines.remove(self._owing, SUSPECT_S)
         self._deadlines.remove(self._silent, HANG_S)
 
     def _suspect(self) -> None:
         if self._busy():
+            # the timeouts of these requests will tell, so look again later
             self._deadlines.add(self._owing, SUSPECT_S)
         else:
             self._deadlines.add(self._silent, HANG_S)

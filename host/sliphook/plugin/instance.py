@@ -1,6 +1,6 @@
-"""One process of a plugin, from its first message to its burial.
+"""One process of a plugin, from its first message until it is reaped.
 
-The plugin's history outlives it (see `Plugin`).
+What outlives the process, such as state and restarts, is in `Plugin`.
 """
 
 from __future__ import annotations
@@ -32,36 +32,47 @@ from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECON
 from .hang_watchdog import HANG_S, HangWatchdog
 
 _log = logging.getLogger(__name__)
+# not trio's default limiter: the agent's threads may use it up
 _looks = trio.CapacityLimiter(8)
 
 
 class InstanceOwner(Protocol):
-    """The plugin whose process it is; none of these may raise."""
+    """What an instance needs of its plugin; none of the methods may raise."""
 
     name: str
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
-        """The plugin has declared itself; False where it cannot be worked with: it is ended then."""
+        """Take the plugin's manifest; False if the plugin cannot be used: its process is ended."""
         ...
 
     def file_changed(self, why: str) -> None:
-        """The file that was approved is another one since the process was started."""
+        """The approved file has changed while the process was being started."""
         ...
 
     def log_line(self, level: str, message: str) -> None:
-        """A line for the plugin's log."""
+        """Write a line to the plugin's log."""
         ...
 
 
 class Instance:
-    """One living process.
+    """One process of a plugin.
 
-    `run` returns when it is dead and buried; then `why` says of what it died.
+    `run` returns when the process is reaped and its calls are settled; then `why` is set.
+
+    Args:
+        process: the process, just started.
+        owner: the plugin.
+        deadlines: the host's deadlines.
+        handlers: what the plugin may call, by method.
+        stderr: takes the process's stderr.
+        recorder: records the messages, or None.
 
     Attributes:
+        pid: the id of the process and of its group.
+        connection: the connection to it.
         ready_since: `trio.current_time()` when its manifest was accepted, or None.
-        stopped: it was asked to end, so its end is no death.
-        why: in words that follow the plugin's name; None while it lives.
+        stopped: the host has asked it to end, so its end is no failure.
+        why: why it ends or how it ended, in words that follow the plugin's name; None before that.
     """
 
     def __init__(
@@ -95,32 +106,32 @@ class Instance:
         self._last_words: str | None = None
         self._warnings = RateLimit(MAX_LOG_PER_SECOND, 1.0)
 
-    # -- its end
+    # -- how it is ended
 
     def stop(self) -> None:
-        """Begin to end it politely."""
+        """Begin to end the process in order: `shutdown`, `exit`, then signals."""
         self.stopped = True
         self._over.set()
 
     def kill(self) -> None:
-        """End it now, without asking."""
+        """Kill the process now; a `stop` that is under way is cut short."""
         self._hurry.set()
         self.stop()
         self._process.signal_group(signal.SIGKILL)
 
     def condemn(self, status: CallStatus, why: str) -> None:
-        """It cannot be worked with: it will be killed, and what it owes fails with `status`."""
-        if self.why is None and not self.stopped:
+        """Kill the process because it cannot be used; its open calls end with `status`."""
+        if self.why is None and not self.stopped:  # the first reason counts
             self._status, self.why = status, why
         self._over.set()
 
-    # -- its life
+    # -- its tasks
 
     async def run(self, initialize: msgspec.Raw) -> None:
-        """Shake hands, then live until something ends it.
+        """Send `initialize`, then run until the process ends or is ended, and clean up.
 
         Args:
-            initialize: the params of the first message.
+            initialize: the params of `initialize`.
         """
         try:
             async with trio.open_nursery() as nursery:
@@ -129,7 +140,7 @@ class Instance:
                 nursery.start_soon(self._drain_stderr)
                 nursery.start_soon(self._watch)
                 if self._process.why_changed is not None:
-                    nursery.start_soon(self._look_again, self._process.why_changed)
+                    nursery.start_soon(self._check_file, self._process.why_changed)
                 call = Call("initialize", INITIALIZE_TIMEOUT_S, self._initialized)
                 call.start_clock(self._deadlines)
                 self.connection.call(call, initialize)
@@ -145,12 +156,13 @@ class Instance:
                     )
                 nursery.cancel_scope.cancel()
         finally:
+            # shielded: in any case the process must be reaped, and every call settled
             with trio.CancelScope(shield=True):
                 await self._clean_up()
 
     def _initialized(self, call: Call) -> None:
         if self.stopped or self.why is not None:
-            return  # nobody wants it any more; of one that has just died by itself the manifest counts
+            return  # it is being ended; if it has just died by itself, its manifest still counts
         if call.status == "error" and call.error is not None:
             self.condemn("failed_to_start", f"refused to start: {quote(call.error.message, 300)}")
         elif call.status == "timed_out":
@@ -165,10 +177,11 @@ class Instance:
         else:
             self.condemn("failed_to_start", "was not accepted")
 
+    # in all tasks, Ctrl+C is left to the agent's code: raised in here, it would end the plugin
     @trio.lowlevel.enable_ki_protection
     async def _read(self) -> None:
         await self.connection.read()
-        # the end of the stream is not the end of the process; leave it the time to end
+        # a process that ends closes its pipes first: it is at fault only if it lives on
         await trio.sleep(DYING_S)
         if not self.is_dead():
             self.condemn("crashed", "closed its standard output and lived on")
@@ -179,8 +192,12 @@ class Instance:
         self._over.set()
 
     @trio.lowlevel.enable_ki_protection
-    async def _look_again(self, why_changed: Callable[[], str | None]) -> None:
-        """A script's interpreter has read its file by the time that the plugin answers: is it still the one that was approved?"""
+    async def _check_file(self, why_changed: Callable[[], str | None]) -> None:
+        """Check after `initialize` that the file is still the approved one.
+
+        The interpreter of a script opens the file itself, some time between the spawn and the
+        plugin's first answer.
+        """
         await self._accepted.wait()
         why = await trio.to_thread.run_sync(why_changed, abandon_on_cancel=True, limiter=_looks)
         if why is not None:
@@ -192,7 +209,7 @@ class Instance:
             await trio.lowlevel.wait_readable(self._process.stderr)
 
     def _read_stderr(self, descriptor: int) -> int | None:
-        """Read one piece; returns its size, 0 at the end of the stream, None where there is nothing now."""
+        """Read one piece; returns its size, 0 at the end of the stream, None if none is there."""
         try:
             data = os.read(descriptor, 64 * 1024)
         except BlockingIOError:
@@ -210,7 +227,12 @@ class Instance:
         return len(data)
 
     async def _clean_up(self) -> None:
-        """It has ended or has to: its group is killed, it is reaped, and what it left in the pipes is read."""
+        """Kill the rest of the group, reap the process, read the pipes to their end, close.
+
+        The order matters. After the kill nothing more is written. Answers that are still in the
+        pipes count, and the last line on stderr is a part of `why`. With that, `close` settles the
+        open calls.
+        """
         by_itself = self.why is None and not self.stopped
         returncode = await reap(
             self._process, self._owner.name, grace_s=DYING_S if by_itself else 0.0
@@ -222,16 +244,20 @@ class Instance:
             self.why = "was stopped"
         elif by_itself and self.why is None:
             ending = describe_exit(returncode) if returncode is not None else "could not be killed"
-            self.why = f"{ending}{'' if self.ready_since is not None else ' before it answered initialize'}"
+            early = "" if self.ready_since is not None else " before it answered initialize"
+            self.why = f"{ending}{early}"
             cut_short = self.connection.cut_short
             if cut_short is not None:
+                # half a message is the plugin's fault, unless a signal ended it in the middle
                 self.why += f"; {cut_short}"
                 self._status = (
                     "crashed" if returncode is None or returncode < 0 else "protocol_error"
                 )
         if self._last_words is not None and not self.stopped:
             advice = advice_for(self._last_words)
-            self.why = f"{self.why}; its last line on stderr: {self._last_words}{f' ({advice})' if advice is not None else ''}"
+            self.why = f"{self.why}; its last line on stderr: {self._last_words}"
+            if advice is not None:
+                self.why += f" ({advice})"
         if self._recorder is not None:
             self._recorder.life("exit", note=self.why)
         self.connection.close(self._status, f"{self._owner.name} {self.why}")
@@ -253,43 +279,47 @@ class Instance:
                 self._owner.log_line("warning", left_out)
             self._owner.log_line("warning", message)
 
-    # -- what its connection tells (see ConnectionOwner)
+    # -- what the connection reports (see ConnectionOwner)
 
     def heard(self) -> None:
-        """A message came."""
+        """A message came: the plugin does not hang."""
         self._hang.heard()
 
     def unanswered(self) -> None:
-        """A request that it had read was given up."""
+        """A request that had been sent was given up: the plugin may hang."""
         self._hang.unanswered()
 
     def is_dead(self) -> bool:
-        """The process has ended, noticed or not: a busy loop may see the end of its pipes long before."""
+        """True if the process has ended; it is reaped then.
+
+        In a busy loop, the end of a pipe may be read long before `_watch` runs.
+        """
         if self._process.reap() is None:
             return False
         self._over.set()
         return True
 
     def connection_broken(self, status: CallStatus, why: str) -> None:
-        """The connection has ended itself: the process has to go too."""
+        """The connection has closed itself: kill the process too."""
         self.condemn(status, why)
 
     def stray_output(self, why: str) -> None:
-        """Something on stdout was no message, or broke a rule."""
+        """Something on stdout was no message, or broke a rule: log it."""
         self._say_warning(why)
 
     def dropped(self, item: Item) -> None:
-        """An event was lost because the queue is full."""
+        """An event was dropped because the queue is full: log it."""
         self._say_warning(f"{item.method} was lost: the plugin does not read what it is sent")
 
     def agent_blocked(self, late_s: float) -> None:
-        """The agent held the loop."""
+        """The agent's code has blocked the loop, so a timeout was noticed late: log it."""
         _log.warning(
-            "the agent blocked its own loop for %.2f s; a timeout of the plugin %s was noticed late",
+            "the agent blocked its own loop for %.2f s;"
+            " a timeout of the plugin %s was noticed late",
             late_s,
             self._owner.name,
         )
 
 
 def _ignore(_: Call) -> None:
-    """A ping needs no answer: any message is a sign of life."""
+    """Do nothing with the answer to a ping: any message is a sign of life (see `heard`)."""

@@ -1,9 +1,14 @@
-"""Whether a tool's arguments fit its JSON Schema, by the library `jsonschema`, which is only loaded when a tool is called.
+"""Checks a tool's arguments against its JSON Schema, by the library `jsonschema`.
 
-The schema is the plugin's and must not hold the agent. So no regular expression of it is tried
-(`pattern` and what depends on `patternProperties`: the plugin sees to these itself), nothing is
-fetched, a part of it cannot choose another draft with other rules, references are followed a
-bounded number of times, and all of it takes a bounded time.
+The schema comes from the plugin and must not block the agent's loop. So:
+
+- its regular expressions are not tried: `pattern`, and what depends on `patternProperties`. The
+  plugin has to check these itself;
+- nothing is fetched from the network;
+- a part of the schema cannot choose another draft with other rules;
+- the number of followed references and the time of the processor are bounded.
+
+The library is loaded when the first tool is called.
 """
 
 from __future__ import annotations
@@ -18,12 +23,12 @@ from typing import Any, NamedTuple
 from sliphook.quoting import quote
 
 MAX_REFERENCES = 2_000
-"""References that one check follows at most; a schema of a few lines could otherwise ask for billions."""
+"""The most references that one check follows; a schema of a few lines can have billions."""
 MAX_CPU_S = 0.5
-"""Time of the processor that one check may take; what tools declare takes a few milliseconds."""
+"""Seconds of the processor that one check may take; usual schemas take a few milliseconds."""
 
 _REFERENCES = ("$ref", "$recursiveRef")
-# the last ones follow references of their own, or search the whole schema for each
+# the last three follow references that are not counted, or search the whole schema each time
 _NOT_CHECKED = (
     "pattern",
     "patternProperties",
@@ -46,14 +51,14 @@ _budget: ContextVar[_Budget] = ContextVar("_budget")
 def why_arguments_do_not_fit(
     arguments: Any, schema: dict[str, Any], what: str = "the tool's input_schema"
 ) -> str | None:
-    """One line that the model can act on, or None where the arguments fit.
+    """One line that the model can act on, or None if the arguments fit.
 
-    A schema that is itself broken is said to be so.
+    If the schema itself is broken, the line says so.
 
     Args:
-        arguments: what is checked.
-        schema: the plugin's.
-        what: how errors call the schema.
+        arguments: the values to check.
+        schema: the plugin's schema.
+        what: the name of the schema in errors.
     """
     if schema == {"type": "object"} and isinstance(arguments, dict):
         return None
@@ -70,9 +75,7 @@ def why_arguments_do_not_fit(
         error = library.exceptions.best_match(
             _careful(draft)(schema, registry=registry).iter_errors(arguments)
         )
-    except (
-        Exception
-    ) as broken:  # references that lead nowhere or too far: the schema is the plugin's
+    except Exception as broken:  # the plugin's schema has references that lead nowhere or too far
         return f"{what} cannot be used: {quote(str(broken), 200)}"
     if error is None:
         return None
@@ -84,7 +87,7 @@ def why_arguments_do_not_fit(
 
 @cache
 def _careful(draft: Any) -> Any:
-    """The validator of a draft of JSON Schema, without what could hold the agent."""
+    """The validator class of a draft of JSON Schema, without what could block the agent's loop."""
     validators: Any = import_module("jsonschema.validators")
     known: dict[str, _Keyword] = draft.VALIDATORS
     changed = {
@@ -96,9 +99,9 @@ def _careful(draft: Any) -> Any:
     careful = validators.extend(draft, {name: _timed(check) for name, check in changed.items()})
 
     def evolve(self: Any, **changes: Any) -> Any:
-        """For a part of the schema.
+        """Make the validator of a part of the schema.
 
-        The library would go by the part's own `$schema`, and take its own validator for it.
+        The library's `evolve` follows the part's `$schema` and takes its unbounded validator.
         """
         same = {
             "schema": self.schema,
@@ -113,6 +116,7 @@ def _careful(draft: Any) -> Any:
 
 
 def _unchecked(validator: Any, value: Any, instance: Any, schema: Any) -> None:
+    """Accept any value."""
     return None
 
 

@@ -1,4 +1,4 @@
-"""From what the host is told of a plugin to its process, and what the process is told first."""
+"""Starts a plugin's process from its spec, and makes the params of its first message."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Proc
 
     Args:
         spec: the plugin.
-        data_dir: its folder, in which it runs.
-        reaper: is told of its process group.
+        data_dir: the plugin's folder, its working directory.
+        reaper: is told of the new process group.
 
     Raises:
-        Refused: it is not to be started as things are.
-        CannotStart: it cannot be started.
+        Refused: the plugin is not started before the user has changed or approved something.
+        CannotStart: the plugin cannot be started.
     """
     if spec.start is not None:
         return await spec.start()
@@ -49,7 +49,7 @@ async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Proc
 
 
 def with_advice(why: str, spec: PluginSpec) -> str:
-    """Why the plugin is refused until the user approves of what it has become, and how that is done."""
+    """Add to `why` a plugin is refused how the user can approve it as it is now."""
     return f"{why}; if that is right, run: sliphook trust {spec.name}"
 
 
@@ -59,9 +59,9 @@ def introduction(
     """The params of `initialize`.
 
     Args:
-        plugin: what the plugin is told of itself.
+        plugin: the plugin's name, settings and grants.
         host: the host's name.
-        sessions: those that live.
+        sessions: the open sessions.
     """
     params = InitializeParams(
         protocol_versions=list(PROTOCOL_VERSIONS),

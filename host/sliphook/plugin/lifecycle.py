@@ -1,4 +1,4 @@
-"""Pure: the states of a plugin as a table of moves, and the policy of restarts."""
+"""Pure: the states of a plugin as a table of moves, and the policy for restarts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class State(enum.Enum):
-    """The state of a plugin. The value is the word that people and programs read."""
+    """The state of a plugin; the value is the word that people and programs read."""
 
     STOPPED = "stopped"
     STARTING = "starting"
@@ -22,7 +22,7 @@ class State(enum.Enum):
 
     @property
     def waits(self) -> bool:
-        """A request may wait for the plugin to become ready."""
+        """True if requests wait for the plugin: it is going to become ready or fail."""
         return self in (State.STARTING, State.RESTARTING)
 
 
@@ -84,10 +84,7 @@ TABLE: Final = MappingProxyType(
         (_S.DISABLED, _T.ENABLE): _S.STOPPED,
     }
 )
-"""Every move there is.
-
-What is not in the table cannot happen, and asking for it is a fault of the host.
-"""
+"""Every possible move. Any other is a fault of the host."""
 
 
 def move(state: State, trigger: Trigger) -> State:
@@ -100,14 +97,18 @@ def move(state: State, trigger: Trigger) -> State:
 
 
 FIRST_DELAYS_S: Final = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+"""The wait before each restart in a row; the last one repeats."""
 HEALTHY_S: Final = 30.0
+"""After being ready for so long, earlier deaths do not count."""
 BREAKER_DEATHS: Final = 5
+"""The plugin is not restarted after so many deaths within `BREAKER_WINDOW_S`."""
 BREAKER_WINDOW_S: Final = 60.0
 JITTER: Final = 0.2
+"""The random part of a wait, so that plugins which died together do not start together."""
 
 
 class RestartPolicy:
-    """How long to wait after a death, and when to give up. It outlives the process."""
+    """Decides how long to wait before a restart, and when to give up; it outlives the process."""
 
     def __init__(self) -> None:
         self._deaths: list[float] = []
@@ -118,13 +119,13 @@ class RestartPolicy:
         """Count a death.
 
         Args:
-            now_s: when.
-            ready_for_s: how long the plugin had been ready; 30 s of health forget what was before.
-            jitter: 0 to 1, random; spreads the restarts of several plugins.
+            now_s: the time of the death.
+            ready_for_s: how long the plugin had been ready; after `HEALTHY_S`, earlier deaths do
+                not count.
+            jitter: a random number from 0 to 1.
 
         Returns:
-            Seconds to wait before the next start, or None: it has died five times in a minute and
-                stays down.
+            Seconds to wait before the next start, or None if the plugin has died too often.
         """
         if ready_for_s >= HEALTHY_S:
             self._in_a_row = 0
@@ -139,6 +140,6 @@ class RestartPolicy:
         return delay_s * (1 + JITTER * jitter)
 
     def reset(self) -> None:
-        """A person has started it by hand."""
+        """Forget all deaths: the user has started the plugin by hand."""
         self._deaths.clear()
         self._in_a_row = 0

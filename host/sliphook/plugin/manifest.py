@@ -1,4 +1,4 @@
-"""Pure: a plugin's manifest, read strictly and resolved, so that nothing behind it has to ask what null means."""
+"""Pure: decodes a plugin's manifest strictly and fills in every default."""
 
 from __future__ import annotations
 
@@ -41,13 +41,19 @@ from .tools import PluginTool, read_tools
 
 
 class _Version(msgspec.Struct):
-    """All that is looked at before the version is known: another version may look otherwise."""
+    """The part that is decoded first: in another version, the rest may have another shape."""
 
     protocol_version: int
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """One field of a subscription's `match`: any of the patterns; `texts` are the same as they were declared."""
+    """One field of a subscription's `match`.
+
+    Attributes:
+        field: the payload's field.
+        globs: matches the field if any of the patterns does.
+        texts: the patterns as they were declared.
+    """
 
     field: str
     globs: Globs
@@ -59,15 +65,15 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         entry: the hook or event.
-        mode: asked or told.
-        patterns: all must match.
+        mode: `hook` if the plugin is asked, `event` if it is told.
+        patterns: the fields that must match, all of them.
         timeout_s: seconds to answer.
-        on_failure: what a failed answer counts as.
-        priority: high is asked first.
-        replaces: asked in the first phase.
-        include: heavy fields that are filled in.
-        subagents: hears child agents.
-        index: its place in the manifest.
+        on_failure: what a failure counts as: open does not matter, closed denies.
+        priority: higher is asked first.
+        replaces: the plugin is asked in the first phase, in which it may replace.
+        include: the heavy fields that are filled in.
+        subagents: payloads of child agents match too.
+        index: its place in the manifest, from 0.
     """
 
     entry: Entry
@@ -82,7 +88,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     index: int
 
     def matches(self, payload: Payload) -> bool:
-        """True where every pattern matches the payload as this subscription would see it; null never matches."""
+        """True if every pattern matches the payload as this subscription gets it.
+
+        Null never matches, and a heavy field that is not included is null.
+        """
         for pattern in self.patterns:
             if pattern.field in self.entry.heavy and pattern.field not in self.include:
                 return False
@@ -96,9 +105,13 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
     """A manifest that has been checked.
 
     Attributes:
-        wire: what the plugin sent.
-        routes: its subscriptions, by the entry's name, in the manifest's order; optional unknown
-            ones are left out.
+        wire: the manifest as the plugin sent it.
+        routes: the subscriptions by the entry's name, in the order of the manifest. Optional ones
+            to entries that this host does not know are left out.
+        tools: the tools, with defaults.
+        commands: the slash commands.
+        uses: the parts of the host that the plugin wants to call.
+        env: the environment variables that it asks for.
     """
 
     wire: Manifest
@@ -110,11 +123,11 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The plugin's own name."""
+        """The name that the plugin gives itself."""
         return self.wire.name
 
     def closed_routes(self) -> dict[str, tuple[Route, ...]]:
-        """The subscriptions that deny if the plugin does not answer."""
+        """The subscriptions that deny if the plugin fails to answer."""
         closed = {
             name: tuple(route for route in routes if route.on_failure == "closed")
             for name, routes in self.routes.items()
@@ -132,8 +145,8 @@ def read_manifest(
         fires: the hooks and events that this host fires.
 
     Raises:
-        ManifestError: it is no manifest, or declares what cannot be; the message names the nearest
-            right word.
+        ManifestError: it is no manifest, or declares something impossible. For a misspelt name, the
+            message suggests the closest known one.
     """
     try:
         version = msgspec.json.decode(raw, type=_Version).protocol_version
@@ -162,7 +175,8 @@ def read_manifest(
     refuse_doubles("command", (command.name for command in commands))
     if len(wire.env or ()) > MAX_VARIABLES:
         raise ManifestError(
-            f"it wants {len(wire.env or ()):,} environment variables; at most {MAX_VARIABLES} are allowed"
+            f"it asks for {len(wire.env or ()):,} environment variables;"
+            f" at most {MAX_VARIABLES} are allowed"
         )
     for want in wire.env or ():
         if (why := why_not_granted(want.name)) is not None:
@@ -179,6 +193,7 @@ def read_manifest(
 
 
 def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> Route | None:
+    """Check one subscription and fill in its defaults; None if it is optional and unknown here."""
     name = subscription.event
     where = f"subscription {index + 1} ({quote(name, 40)})"
     entry = CATALOGUE.get(name)
@@ -191,7 +206,7 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
     mode: Kind = subscription.mode or entry.kind
     if mode == "hook" and entry.kind == "event":
         raise ManifestError(
-            f"{where}: {name} is an event, it is told and cannot be asked; leave out mode"
+            f"{where}: {name} is an event, which is told and cannot be answered; leave out mode"
         )
     on_failure: OnFailure = subscription.on_failure or entry.on_failure or "open"
     if on_failure == "closed" and "deny" not in entry.decisions:
@@ -206,7 +221,8 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
         if field not in entry.heavy:
             known = ", ".join(entry.heavy) or "none"
             raise ManifestError(
-                f"{where}: include names '{quote(field, 40)}'; heavy fields there: {known}"
+                f"{where}: include names '{quote(field, 40)}',"
+                f" which is no heavy field of {name}; there are {known}"
             )
     timeout_s = (
         HOOK_TIMEOUT_S
@@ -232,7 +248,7 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
 
 
 def _check_counts(wire: Manifest) -> None:
-    """Refuse a manifest that would hold the agent only by being read, and every fire after."""
+    """Refuse a manifest so large that reading it, and every fire, would block the agent's loop."""
     subscriptions = wire.subscriptions or ()
     if len(subscriptions) > MAX_SUBSCRIPTIONS:
         raise ManifestError(
@@ -246,12 +262,14 @@ def _check_counts(wire: Manifest) -> None:
     ]
     if len(patterns) > MAX_PATTERNS:
         raise ManifestError(
-            f"its subscriptions match by {len(patterns):,} patterns; at most {MAX_PATTERNS:,} are allowed"
+            f"its subscriptions have {len(patterns):,} patterns;"
+            f" at most {MAX_PATTERNS:,} are allowed"
         )
     chars = sum(map(len, patterns))
     if chars > MAX_PATTERN_CHARS:
         raise ManifestError(
-            f"the patterns of its subscriptions have {chars:,} characters; at most {MAX_PATTERN_CHARS:,} are allowed"
+            f"the patterns of its subscriptions have {chars:,} characters;"
+            f" at most {MAX_PATTERN_CHARS:,} are allowed"
         )
 
 
@@ -261,12 +279,14 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
         close = nearest(field, list(known))
         hint = f"; did you mean {close}?" if close else f"; there are {', '.join(known)}"
         raise ManifestError(
-            f"{where}: match names '{quote(field, 40)}', which is no string field of {entry.name}{hint}"
+            f"{where}: match names '{quote(field, 40)}',"
+            f" which is no string field of {entry.name}{hint}"
         )
     alternatives = [globs] if isinstance(globs, str) else globs
     if not alternatives:
         raise ManifestError(
-            f"{where}: match.{field} is an empty list, which never matches; leave it out or name a pattern"
+            f"{where}: match.{field} is an empty list, which never matches;"
+            " leave it out or name a pattern"
         )
     return Pattern(field, Globs(alternatives), frozenset(alternatives))
 
@@ -275,6 +295,7 @@ _WORDS: Final = {"mode": get_args(Kind), "on_failure": get_args(OnFailure), "use
 
 
 def _explain(error: str) -> str:
+    """Add to the decoder's message the closest known field, or the allowed words."""
     hint = ""
     if unknown := re.search(r"unknown field `([^`]*)`", error):
         close = nearest(

@@ -1,4 +1,4 @@
-"""Requests that wait for a plugin to become ready, with their timeouts running."""
+"""Requests that wait for a plugin to become ready, while their timeouts run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from sliphook_sdk.protocol.limits import QUEUE_BYTES, QUEUE_MESSAGES
 
 
 class _Numbered(msgspec.Struct, frozen=True):
+    """The part of a hook's params that is decoded here."""
+
     seq: int = 0
 
 
 class PendingRequests:
-    """First in, first out; as bounded as the queue of a plugin that is there."""
+    """Requests in the order of their arrival, with the same bounds as a plugin's queue."""
 
     def __init__(self) -> None:
         self._waiting: dict[Call, msgspec.Raw] = {}
 
     def add(self, call: Call, params: msgspec.Raw) -> None:
-        """Let a request wait; settled at once where too much waits already."""
+        """Let a request wait; it is settled at once with `queue_full` if there is no room."""
         if self._is_full(params):
+            # requests that have timed out meanwhile are still held: drop them first
             self._waiting = {
                 other: kept for other, kept in self._waiting.items() if other.status is None
             }
@@ -39,27 +42,27 @@ class PendingRequests:
         return len(self._waiting)
 
     def withdraw(self, turn_ids: set[str]) -> None:
-        """Settle the requests of these turns."""
+        """Cancel the requests of these turns."""
         for call in [call for call in self._waiting if call.turn_id in turn_ids]:
             self.cancel(call)
 
     def cancel(self, call: Call) -> None:
-        """Settle one request; does nothing where it does not wait, or has ended."""
+        """Cancel one request; does nothing if it has ended."""
         self._waiting.pop(call, None)
         call.settle("cancelled", "cancelled before it was sent")
 
     def leave(self) -> list[tuple[Call, msgspec.Raw]]:
-        """All that are still wanted; none wait any more."""
+        """Remove all requests; returns those that have not ended, with their params."""
         waiting, self._waiting = self._waiting, {}
         return [(call, params) for call, params in waiting.items() if call.status is None]
 
     def fail(self, why: str) -> None:
-        """Settle all: the plugin will not become ready."""
+        """Settle all requests with `failed_to_start`: the plugin will not become ready."""
         for call, _ in self.leave():
             call.settle("failed_to_start", why)
 
     def first_of(self, session_id: str) -> tuple[str, int] | None:
-        """The method and the `seq` of the session's first request that waits, or None."""
+        """The method and the `seq` of the session's first waiting request, or None."""
         for call, params in self._waiting.items():
             if call.session_id == session_id and call.status is None:
                 return call.method, msgspec.json.decode(params, type=_Numbered).seq

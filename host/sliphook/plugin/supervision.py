@@ -1,6 +1,6 @@
 """One plugin across all its processes: its state, its restarts, and the requests that wait for it.
 
-Every failure of a plugin ends here. Nothing in this module raises into the agent: a fault of the
+Every failure of a plugin ends in this module, and nothing in it raises into the agent. A bug of the
 host marks the plugin `failed` and is logged with its traceback.
 """
 
@@ -40,20 +40,22 @@ class Plugin:
     """One plugin.
 
     Args:
-        spec: what to start.
-        order: its place in the order of installation.
-        host: the host, as the plugin sees it.
+        spec: the program and its settings.
+        order: the plugin's place in the order of installation.
+        host: the host, as its plugins see it.
 
     Attributes:
-        name: its name; a plugin without a spec's name takes the one that it declares.
-        state: its present state.
+        name: the plugin's name. If the spec has none, the manifest gives it.
+        state: the present state.
         why: the reason for the state, or None.
+        since: `trio.current_time()` of the last change of state.
         recorded: the manifest that was approved at installation, or None.
-        manifest: the last one that was accepted, at first the recorded one; it stays when the
-            process has ended.
-        pending: requests that wait for it to become ready.
-        settled: set while it is known whether the plugin can be used.
-        has_worked: it has been ready before, in another process.
+        manifest: the manifest that was accepted last, and at first the recorded one. It stays when
+            the process has ended.
+        pending: the requests that wait for the plugin to become ready.
+        settled: set while it is known whether the plugin can be used. A new event takes its place
+            when the target changes.
+        has_worked: the plugin has been ready before, perhaps in another process.
         gone: set when `run` has returned.
     """
 
@@ -99,14 +101,14 @@ class Plugin:
 
     @property
     def open_connection(self) -> Connection | None:
-        """The connection to its process, also while that is being ended: calls may be withdrawn."""
+        """The connection to its process, also while that starts or ends: calls may be withdrawn."""
         return self._instance.connection if self._instance is not None else None
 
     def routes(self) -> Mapping[str, tuple[Route, ...]]:
-        """The subscriptions that count now.
+        """The subscriptions that count now, by the entry's name.
 
-        If the plugin is not there, its closed ones count, and fail; only the user's `disable` lifts
-        them.
+        If the plugin cannot be used, those that fail closed still count, and fail. Only the user's
+        `disable` lifts them.
         """
         if self.manifest is None or self._target is Target.DISABLED or self.state is State.DISABLED:
             return {}
@@ -129,7 +131,7 @@ class Plugin:
         )
 
     def ask(self, call: Call, params: msgspec.Raw) -> None:
-        """Send a request. While the plugin starts, it waits, with its timeout running."""
+        """Send a request; while the plugin starts, the request waits and its timeout runs."""
         call.start_clock(self._services.deadlines)
         if self.state.waits:
             self.pending.add(call, params)
@@ -137,46 +139,54 @@ class Plugin:
             self._send(call, params)
 
     def cancel(self, call: Call) -> None:
-        """Withdraw one call, sent or pending."""
+        """Withdraw one call, whether it was sent or still waits."""
         if call.connection is not None:
             call.connection.cancel(call)
         else:
             self.pending.cancel(call)
 
-    # -- what the host wants of it; no method waits
+    # -- what the host asks of it; no method waits
 
     def start(self) -> None:
-        """Start or restart it by hand: earlier deaths do not count. Then see `settled`."""
+        """Start or restart the plugin by hand; earlier deaths do not count.
+
+        `settled` is set when it is known whether the plugin can be used.
+        """
         self._policy.reset()
         self._start_asked = True
         self._aim_at(Target.RUNNING)
 
     def disable(self) -> None:
-        """End it and lift its hooks. `settled` is set when its process has ended."""
+        """End the plugin and lift its hooks; `settled` is set when its process has ended."""
         self._start_asked = False
         self._aim_at(Target.DISABLED)
 
     def stop(self) -> None:
-        """End it for good, politely; `run` returns when that is done."""
+        """End the plugin in order and for good; `run` returns when that is done."""
         self._aim_at(Target.CLOSED)
 
     def kill(self) -> None:
-        """End it for good, now, without asking."""
+        """Kill the plugin now and for good."""
         self._kill_asked = True
         if self._instance is not None:
             self._instance.kill()
         self._aim_at(Target.CLOSED)
 
     def refuse(self, why: str) -> None:
-        """Refuse the plugin: another one owns its name, or the name of one of its tools or commands."""
+        """Refuse the plugin while it is ready.
+
+        Args:
+            why: for example that another plugin has its name, or that its file has changed.
+        """
         if self._instance is not None and self.state is State.READY:
             self._change(Trigger.REFUSE, why)
             self._instance.condemn("crashed", why)
 
     def _aim_at(self, target: Target) -> None:
+        """Set the target, end the present process, and wake `run`."""
         if self._target is not Target.CLOSED:
             self._target = target
-        if self.settled.is_set():  # else this target answers those that wait already, too
+        if self.settled.is_set():  # else the tasks that wait already wait for this target too
             self.settled = trio.Event()
         if self._instance is not None:
             if self.state in (State.READY, State.STARTING):
@@ -186,32 +196,36 @@ class Plugin:
 
     # -- supervision
 
+    # Ctrl+C is left to the agent's code: raised in here, it would end the supervision
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
-        """Keep it at its target until it is closed. Raises nothing but trio's Cancelled."""
+        """Keep the plugin at its target until that is CLOSED; raises only `trio.Cancelled`."""
         try:
             while not (self._target is Target.CLOSED and not self.state.waits):
                 self._wake = trio.Event()
                 try:
                     await self._step()
                 except Exception as error:
-                    self._have_failed(error)
+                    self._fail_by_bug(error)
         finally:
             self.gone.set()
             self.settled.set()
-            self.pending.fail(self._not_there())
+            self.pending.fail(self._why_unusable())
 
-    def _have_failed(self, error: Exception) -> None:
-        """A fault of the host: only this plugin fails, until it is started by hand."""
+    def _fail_by_bug(self, error: Exception) -> None:
+        """Mark the plugin failed because of a bug in the host; it stays so until started by hand.
+
+        The table of moves does not apply: the bug may have left any state.
+        """
         _log.exception("the supervision of the plugin %s failed", self.name)
         self._start_asked = False
         self.state, self.why = State.FAILED, f"a fault of the host: {error!r}"
-        self.pending.fail(self._not_there())
+        self.pending.fail(self._why_unusable())
         self._host.state_changed(self)
         self._host.problem(self, f"{self.name}: supervision failed, a fault of the host: {error!r}")
 
     async def _step(self) -> None:
-        """Do one thing that leads to the target, or wait for another target."""
+        """Make one move towards the target, or wait for another target if it is reached."""
         if self.state is State.RESTARTING and self._target is not Target.RUNNING:
             self._change(Trigger.STOP)
         elif self._target is Target.DISABLED and self.state is not State.DISABLED:
@@ -227,7 +241,7 @@ class Plugin:
             await self._wake.wait()
 
     async def _live(self) -> None:
-        """Run one process, and decide what follows from its end."""
+        """Run one process until it has ended, and decide what its end means."""
         try:
             process = await self._spawn()
         except CannotStart as error:
@@ -238,8 +252,10 @@ class Plugin:
         instance = Instance(process, self, deadlines, handlers, self._stderr, self._recorder)
         self._instance = instance
         if self._recorder is not None:
+            # only a manifest tells which settings are secret
             self._recorder.conceals_config = self.manifest is None
             self._recorder.life("spawn", note=f"pid {process.pid}: {self.spec.path}")
+        # the target may have changed while the process was being started
         if self._target is not Target.RUNNING or self._start_asked:
             self._change(Trigger.STOP)
             if self._kill_asked:
@@ -265,7 +281,7 @@ class Plugin:
     async def _died(self, instance: Instance) -> None:
         why = instance.why or "ended"
         if instance.ready_since is None and not self.has_worked:
-            # it has never worked, so a restart would only hide the reason
+            # it has never worked: a restart would fail in the same way and hide the reason
             self._fail(Trigger.CANNOT_START, why)
             return
         self._change(Trigger.DIED, why)
@@ -278,13 +294,13 @@ class Plugin:
         when = f" in {delay_s:.1f} s" if delay_s else ""
         self._host.problem(self, f"{self.name} {why}; it is started again{when}")
         with trio.move_on_after(delay_s):
-            await self._wake.wait()
+            await self._wake.wait()  # a new target ends the wait
         self._start_asked = True
 
     # -- what its process reports (see InstanceOwner)
 
     def accepts(self, manifest: msgspec.Raw) -> bool:
-        """Check the manifest; False if the plugin cannot be used, and its process has to end."""
+        """Check the manifest; False if the plugin cannot be used, so that its process must end."""
         try:
             read = read_declared(
                 bytes(manifest), self.spec, timeout_cap_s=self._services.timeout_cap_s
@@ -314,12 +330,12 @@ class Plugin:
         return True
 
     def file_changed(self, why: str) -> None:
-        """The running program may not be the approved one."""
+        """Refuse the plugin: the running program may not be the approved one."""
         self.refuse(with_advice(why, self.spec))
         self._host.problem(self, f"{self.name} is left out: {self.why}")
 
     def log_line(self, level: str, message: str) -> None:
-        """A line for the plugin's log."""
+        """Write a line to the plugin's log."""
         self._host.log_line(self, level, message)
 
     def _send(self, call: Call, params: msgspec.Raw) -> None:
@@ -327,25 +343,28 @@ class Plugin:
         if connection is not None:
             connection.call(call, params)
         else:
-            call.settle("failed_to_start", self._not_there())
+            call.settle("failed_to_start", self._why_unusable())
 
     def _fail(self, trigger: Trigger, why: str) -> Literal[False]:
+        """Report to the user that the plugin cannot be used; returns False for `accepts`."""
         self._change(trigger, why)
         self._host.problem(self, f"{self.name} is left out: {why}")
         return False
 
     def _change(self, trigger: Trigger, why: str | None = None) -> None:
+        """Move to the next state, and settle what depends on it."""
         self.state = move(self.state, trigger)
         self.since = trio.current_time()
         self.why = why
         if self._recorder is not None:
             self._recorder.life("lifecycle", verdict=self.state.value, note=why)
         if not self.state.waits and self.state is not State.STOPPING:
+            # a start that is asked for goes on from this state: nothing is known yet
             if not self._start_asked or self.state is State.READY:
                 self.settled.set()
             if self.state is not State.READY:
-                self.pending.fail(self._not_there())
+                self.pending.fail(self._why_unusable())
         self._host.state_changed(self)
 
-    def _not_there(self) -> str:
+    def _why_unusable(self) -> str:
         return f"{self.name} is {self.state.value}{f': {self.why}' if self.why else ''}"

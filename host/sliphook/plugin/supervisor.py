@@ -1,4 +1,4 @@
-"""What a plugin needs of the host that runs it."""
+"""What a plugin needs of its host."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ P = TypeVar("P", contravariant=True)
 
 @dataclass(frozen=True)
 class HostServices:
-    """What all plugins of one host share.
+    """The objects and settings that all plugins of one host share.
 
     Attributes:
         deadlines: the timeouts of all requests.
-        reaper: ends the process groups that outlive the host.
+        reaper: kills the plugins' process groups if the host dies.
         redactor: hides secrets in logs and on stderr.
-        trace: where messages are recorded, or None.
-        timeout_cap_s: the longest that an answer of any plugin may take, or None.
+        trace: takes the records of messages, or None.
+        timeout_cap_s: the most seconds that an answer of any plugin may take, or None.
     """
 
     deadlines: Deadlines
@@ -54,11 +54,11 @@ class Supervisor(Protocol[P]):
         ...
 
     def admit(self, plugin: P, manifest: ReadManifest) -> str | None:
-        """Take in the hooks, tools and commands of a valid manifest, or say why not."""
+        """Register the hooks, tools and commands of a manifest; returns why not, or None."""
         ...
 
     def data_dir(self, plugin: P) -> Path:
-        """The folder in which the plugin runs."""
+        """The plugin's working directory."""
         ...
 
     def state_changed(self, plugin: P) -> None:

@@ -1,4 +1,4 @@
-"""Pure: the tools and commands of plugins: how they are declared, and which plugin has which name."""
+"""Pure: the tools and commands of plugins: what each one is, and which plugin owns which name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .checks import ManifestError, check_name, check_timeout, refuse_doubles
 
 
 class PluginTool(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool of a plugin with every default filled in."""
+    """One tool of a plugin, with every default filled in; `timeout_s` is in seconds."""
 
     name: str
     description: str
@@ -23,7 +23,7 @@ class PluginTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolOffer(PluginTool, frozen=True, kw_only=True):
-    """One tool that the model may be offered, with the plugin that has it."""
+    """One tool that the agent can offer the model, with the plugin that owns it."""
 
     plugin: str
 
@@ -46,7 +46,7 @@ class ToolOffer(PluginTool, frozen=True, kw_only=True):
 
 
 class CommandOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """One slash command of a plugin."""
+    """One slash command, with the plugin that owns it."""
 
     name: str
     description: str
@@ -54,10 +54,11 @@ class CommandOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
-    """Check a set of tools, from the manifest or `host/tools`.
+    """Check a set of tools, from the manifest or `host/tools`, and fill in the defaults.
 
     Raises:
-        ManifestError: a name, a schema or a timeout is not acceptable, or a name stands twice.
+        ManifestError: there are too many tools; a name, a schema or a timeout is not allowed; or a
+            name is declared twice.
     """
     if len(specs) > MAX_TOOLS:
         raise ManifestError(f"it offers {len(specs):,} tools; at most {MAX_TOOLS} are allowed")
@@ -68,7 +69,8 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
         size = len(msgspec.json.encode(spec.input_schema))
         if size > MAX_SCHEMA_BYTES:
             raise ManifestError(
-                f"the input_schema of the tool {spec.name} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}"
+                f"the input_schema of the tool {spec.name} is {size:,} bytes,"
+                f" over {MAX_SCHEMA_BYTES:,}"
             )
     refuse_doubles("tool", (spec.name for spec in specs))
     return tuple(
@@ -85,33 +87,37 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
 
 
 class ToolTable:
-    """The tools of all plugins, by plugin and scope; the scope None is every session."""
+    """The tools of all plugins, by plugin and scope: a session's id, or None for every session.
+
+    Args:
+        reserved: the names of the agent's own tools.
+    """
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._reserved = frozenset(reserved)
         self._tools: dict[str, dict[str | None, tuple[ToolOffer, ...]]] = {}
 
     def is_reserved(self, name: str) -> bool:
-        """The name belongs to the agent."""
+        """True if the name belongs to a tool of the agent."""
         return name in self._reserved
 
     def replace(self, plugin: str, session_id: str | None, tools: Sequence[PluginTool]) -> None:
-        """Put `tools` in the place of the plugin's tools of that scope."""
+        """Replace the plugin's tools of one scope by `tools`."""
         self._tools.setdefault(plugin, {})[session_id] = tuple(
             ToolOffer(**msgspec.structs.asdict(tool), plugin=plugin) for tool in tools
         )
 
     def remove(self, plugin: str) -> None:
-        """Forget the plugin's tools of every scope."""
+        """Remove the plugin's tools of every scope."""
         self._tools.pop(plugin, None)
 
     def end_session(self, session_id: str) -> None:
-        """A session's tools go with it."""
+        """Remove the tools of a session that has ended."""
         for scopes in self._tools.values():
             scopes.pop(session_id, None)
 
     def holder(self, name: str, *, besides: str) -> str | None:
-        """The other owner of the name: a plugin, `the agent`, or None."""
+        """The owner of the name other than `besides`: a plugin, "the agent", or None."""
         if name in self._reserved:
             return "the agent"
         for plugin, scopes in self._tools.items():
