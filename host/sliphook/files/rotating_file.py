@@ -71,8 +71,8 @@ class RotatingFile:
     def append(self, lines: Sequence[bytes]) -> tuple[int, OSError | None]:
         """Write lines, each with its line break.
 
-        A line of which only the beginning could be written is ended by the next `append`, so that it
-        spoils no other.
+        If only the beginning of a line could be written, the next `append` ends that line first, so
+        that no other is spoiled.
 
         Returns:
             How many of them are whole in the file, and what kept the others from it.

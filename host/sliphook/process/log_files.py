@@ -1,4 +1,4 @@
-"""The log files of the plugins, one each, written by a thread, so that no disk can hold the host."""
+"""A log file for each plugin, written by a thread, so that no disk can hold the host."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def safe_name(plugin: str) -> str:
 class PluginLogs:
     """`NAME.log` for each plugin, mode 0600, rotated.
 
-    What cannot be written is lost and counted; nothing here waits or raises.
+    Lines that cannot be written are lost and counted; no method raises, and only `close` waits.
 
     Args:
-        folder: where the files are; it is made with the first line, for the user alone.
+        folder: the folder of the files; it is made with the first line, for the user alone.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the two sinks share: records go from the host's loop to a thread that may block, secrets stay here."""
+"""What both sinks share: a thread that writes the records, and the secrets that it replaces."""
 
 from __future__ import annotations
 

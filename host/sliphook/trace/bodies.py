@@ -1,4 +1,4 @@
-"""Pure: the bodies of those records that are no message of anybody's."""
+"""Pure: the bodies of the records that are no messages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,14 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
 
     format: Annotated[
         int,
-        doc(
-            "the version of the format; another number means that fields or kinds have changed their meaning",
-            1,
-        ),
+        doc("the version of the format; another number: fields or kinds have another meaning", 1),
     ]
     sliphook: Annotated[str, doc("the version of the host that wrote the file", "0.1.0")]
-    part: Annotated[int, doc("from 1; it rises where a trace goes on in another file", 1)]
+    part: Annotated[int, doc("from 1; it rises when a trace goes on in another file", 1)]
 
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of a `lost` record, which stands where others are missing."""
+    """The body of a `lost` record, which takes the place of records that are missing."""
 
     count: Annotated[int, doc("how many", 12)]
     why: Annotated[str, doc("what kept them from being written", "No space left on device")]
@@ -47,18 +44,18 @@ class PartBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ] = None
     elapsed_ms: Annotated[
         float | None,
-        doc("from the request's queueing to its end; absent where it was only told", 0.8),
+        doc("from the request's queueing to its end; absent if it was only told", 0.8),
     ] = None
     error: Annotated[str | None, doc("what went wrong")] = None
 
 
 class OutcomeBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The body of an `outcome`: what all answers to one hook came to, and who had what part in it."""
+    """The body of an `outcome`: the merged answers to one hook, and each plugin's part in it."""
 
     parts: Annotated[list[PartBody], doc("every plugin that was asked or told, in order", [])]
     decision: Annotated[
-        str | None, doc("deny, ask, allow or absent: nobody had an opinion", "deny")
+        str | None, doc("deny, ask, allow; absent if no plugin decided", "deny")
     ] = None
     cancelled: Annotated[bool, doc("the turn ended before all had answered", True)] = False
-    substituted_by: Annotated[str | None, doc("whose answer stands in for the call")] = None
+    substituted_by: Annotated[str | None, doc("the plugin whose answer replaces the call")] = None
     continue_with: Annotated[str | None, doc("in `stop`: the text to go on with")] = None

@@ -1,7 +1,4 @@
-"""Pure: which records of a trace belong together.
-
-A request and what ended it, and the names that one plugin had.
-"""
+"""Pure: which records of a trace belong together: a request and its end, a plugin's two names."""
 
 from __future__ import annotations
 
@@ -24,11 +21,11 @@ message.
 """
 
 _NAMED: Final = frozenset({"tool/call", "command/run"})
-"""Requests that a person knows by the name of the tool or command in them."""
+"""Requests that are labelled with the name of their tool or command."""
 
 
 class Params(msgspec.Struct, frozen=True):
-    """What the views need to know of what the host has sent; free-form values are passed over."""
+    """What the views need of the params that the host has sent; free-form values are skipped."""
 
     name: str | None = None
     tool_name: str | None = None
@@ -50,7 +47,7 @@ class Params(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What stands in a message's body, as far as the views need it; a body that does not fit has none of it."""
+    """What the views need of a message's body; all None if the body is no such message."""
 
     method: str | None = None
     params: Params = Params()
@@ -77,17 +74,17 @@ _T = TypeVar("_T")
 
 
 def facts_of(record: TraceRecord) -> Facts:
-    """What is known from the record's body. Never raises, whatever stands there."""
+    """What the record's body tells. Never raises."""
     return _decode(_FACTS, record.body, _NOTHING)
 
 
 def confirms_cancel(record: TraceRecord) -> bool:
-    """The plugin answers a cancel as it is asked to: that comes after the request has ended, and is not late."""
+    """True for the answer that should follow a cancel: it comes after the end, but is not late."""
     return record.kind == "late" and record.verdict == "cancelled"
 
 
 def lost_of(record: TraceRecord) -> int:
-    """How many records a `lost` one stands for."""
+    """How many records are missing in the place of a `lost` one."""
     return _decode(_LOST, record.body, _Count()).count
 
 
@@ -101,13 +98,13 @@ def _decode(decoder: msgspec.json.Decoder[_T], body: bytes | None, otherwise: _T
 
 
 class RecordRole(NamedTuple):
-    """What a record is in the conversation.
+    """A record's role in the conversation between host and plugin.
 
     Attributes:
         role: See `Role`.
-        label: The method, with the name of the tool or command where there is one.
-        request: On `answered`, `given_up` and `returned`: the request, where the trace has it.
-        facts: What stands in a message of the host's.
+        label: The method, followed by the name of the tool or command if there is one.
+        request: On `answered`, `given_up` and `returned`: the request, if the trace has it.
+        facts: What a message of the host says.
     """
 
     role: Role
@@ -117,14 +114,14 @@ class RecordRole(NamedTuple):
 
 
 class Exchanges:
-    """Pairs requests with what ended them, record by record. Keeps only what is under way."""
+    """Pairs requests with what ended them, record by record. Keeps only open requests."""
 
     def __init__(self) -> None:
         self._asked: dict[tuple[str, int | str], tuple[TraceRecord, str]] = {}
         self._called: dict[tuple[str, int | str], TraceRecord] = {}
 
     def take(self, record: TraceRecord) -> RecordRole:
-        """What the next record is."""
+        """The role of the next record."""
         if record.kind == "settled":
             return self._end("given_up", record)
         if record.kind == "spawn":
@@ -145,7 +142,7 @@ class Exchanges:
         method = record.method or ""
         if record.id is None:
             return RecordRole("told", method, facts=facts)
-        if facts.method is None:  # a reply has none, whatever the record says of its request's
+        if facts.method is None:  # the body of a reply has no method; the record has the request's
             return RecordRole(
                 "returned", method, self._called.pop((record.plugin, record.id), None)
             )
@@ -162,21 +159,21 @@ class Exchanges:
         return RecordRole(role, label, request)
 
     def _forget(self, plugin: str) -> None:
-        """A new process begins: its ids begin anew, and nobody waits for the old ones."""
+        """Drop open requests: a new process begins with new ids, and cannot answer old ones."""
         for waiting in (self._asked, self._called):
             for key in [key for key in waiting if key[0] == plugin]:
                 del waiting[key]
 
 
 class Names:
-    """A plugin that is only tried is known by its file's name until it says its own; this tells which of the two are one."""
+    """Tells which two names are one plugin: it has its file's name until it says its own."""
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
         self._known: set[str] = set()
 
     def take(self, record: TraceRecord) -> None:
-        """Look at the next record."""
+        """Learn from the next record."""
         if record.kind == "lifecycle" and record.verdict == "ready":
             self._known.add(record.plugin)
         if (
@@ -189,6 +186,6 @@ class Names:
                 self._said.setdefault(record.plugin, name)
 
     def __getitem__(self, plugin: str) -> str:
-        """The name by which the plugin goes in the end."""
+        """The last name of the plugin."""
         name = self._said.get(plugin, plugin)
         return name if plugin not in self._known and name in self._known else plugin

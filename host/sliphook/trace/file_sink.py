@@ -1,4 +1,4 @@
-"""`--trace-file FILE`: every record as a line of JSON, for good."""
+"""`--trace-file FILE`: every record as a line of JSON."""
 
 from __future__ import annotations
 
@@ -21,27 +21,25 @@ from .render import count
 __all__ = ["FileTrace"]
 
 FILE_BYTES: Final = 100_000_000
-"""Where the file has grown over this, it becomes `FILE.1`, and a new one begins."""
+"""A file that has grown over this becomes `FILE.1`, and a new one begins."""
 
 OLD_FILES: Final = 3
-"""So many old files are kept; `FILE.1` is the newest of them."""
+"""How many old files are kept; `FILE.1` is the newest of them."""
 
 
 class FileTrace(BackgroundSink):
     """A trace in a file, mode 0600.
 
-    A disk that is full or slow loses records, never the host's time.
-
-    A file that somebody moves or deletes meanwhile is begun anew under its name.
+    A full or slow disk costs records; the host never waits for it. If the file is moved or deleted
+    while the trace is written, a new one is begun under its name.
 
     Args:
-        path: The file; what it held before is gone, unless another trace is being written to it:
-            then it is left alone. Pipes and devices do, too; those are never moved.
-        max_bytes: Begin another file where it has grown over this; None: `FILE_BYTES`.
+        path: The file; it is emptied first. It may be a pipe or a device, which is never renamed.
+        max_bytes: A file that has grown over this is followed by another; None: `FILE_BYTES`.
 
     Raises:
-        OSError: the file cannot be opened for writing, or another trace is being written to it; its
-            `strerror` is for people.
+        OSError: the file cannot be opened for writing, or another trace is being written to it and
+            it is left as it is; `strerror` is for people.
     """
 
     def __init__(self, path: Path, *, max_bytes: int | None = None) -> None:
@@ -62,21 +60,20 @@ class FileTrace(BackgroundSink):
         """Write what is left, and close.
 
         Returns:
-            A line for people where records were lost: how many, and why. None where none was.
+            If records were lost, a line for people: how many, and why. Else None.
         """
         lost = self._writer.close(timeout_s)
         if not lost:
             self._file.close()
             return None
-        # The descriptor stays open here: the thread may still be writing to it. The name is free
-        # all the same.
+        # The descriptor stays open, since the thread may still be writing to it. Without the lock
+        # another trace can use the file.
         with contextlib.suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_UN)
         why = self._why or _TOO_FAST
         return f"the trace in {self.path} is not complete: {count(lost, 'record')} lost ({why})"
 
     # -- in the writer's thread
-    # --------------------------------------------------------------------------------------
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         self._attend()
@@ -101,11 +98,11 @@ class FileTrace(BackgroundSink):
 
     def _line(self, record: TraceRecord) -> bytes:
         redacted = self._redactor.record(record)
-        # what the host has read or written as a message is JSON, unless a secret was cut out of it
+        # The host has parsed or made these bodies: they are JSON, unless a secret was replaced.
         return encode_line(redacted, is_json=redacted is record and record.kind in _JSON)
 
     def _own_lines(self, first: TraceRecord) -> list[bytes]:
-        """What the file has to say of itself before the next record: what it is, and what is missing."""
+        """What comes before the next record: the header of a new file, and how many are missing."""
         lines: list[bytes] = []
         if not self._headed:
             lines.append(header_line(first, part=self._part))
@@ -124,8 +121,7 @@ def _reason(error: OSError) -> str:
 
 
 def _open_private(path: Path) -> int:
-    # O_NONBLOCK: opening a named pipe that nobody reads fails at once, where it would wait for
-    # ever.
+    # O_NONBLOCK: opening a named pipe that has no reader fails at once instead of waiting for one.
     try:
         fd = os.open(
             path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK, 0o600
@@ -137,7 +133,7 @@ def _open_private(path: Path) -> int:
     try:
         if stat.S_ISREG(os.fstat(fd).st_mode):
             _claim(fd)
-            os.fchmod(fd, 0o600)  # before the first byte, whoever made the file
+            os.fchmod(fd, 0o600)  # before the first byte, also if the file was there
             os.ftruncate(fd, 0)
         os.set_blocking(fd, True)
     except BaseException:
@@ -147,7 +143,7 @@ def _open_private(path: Path) -> int:
 
 
 def _claim(fd: int) -> None:
-    """Two traces in one file would be none, and the second would empty the first."""
+    """Lock the file: a second trace would empty it and mix its lines with the first one's."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -155,4 +151,4 @@ def _claim(fd: int) -> None:
             error.errno, "another trace is being written to it; give this one a name of its own"
         ) from None
     except OSError:
-        pass  # there are file systems without locks
+        pass  # the file system has no locks

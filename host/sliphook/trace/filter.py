@@ -23,7 +23,7 @@ _KEYS: Final = tuple(_EXAMPLES)
 
 
 class FilterError(SliphookError, ValueError):
-    """The text is no filter; str() is one line for people that says what is wrong with it."""
+    """The text is no filter; str() says in one line what is wrong with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +31,9 @@ class TraceFilter:
     """What a record must be to be shown; a condition that is None holds for all records.
 
     Attributes:
-        plugin: patterns of the plugin's name; of an outcome, one of its plugins must fit.
-        method: patterns of the method; a reply has that of its request.
-        event: patterns of the name of a hook or event, whether it was asked or told.
+        plugin: patterns of the plugin's name; an outcome fits if one of its plugins does.
+        method: patterns of the method; a reply has the method of its request.
+        event: patterns of the name of a hook or event, asked or told.
     """
 
     plugin: Globs | None = None
@@ -41,7 +41,7 @@ class TraceFilter:
     event: Globs | None = None
 
     def fits(self, record: TraceRecord) -> bool:
-        """True if every condition holds. The file's own records, `header` and `lost`, always fit."""
+        """True if every condition holds. A `header` and a `lost` record always fit."""
         return record.kind in ("header", "lost") or (
             (self.plugin is None or any(map(self.plugin.fits, _plugins_of(record))))
             and _fits(self.method, record.method)
@@ -55,7 +55,7 @@ def parse_filter(text: str) -> TraceFilter:
     `plugin`, `method` and `event` take patterns with `*` and `?`, several separated by `|`.
 
     Raises:
-        FilterError: it means nothing; the message names the nearest right word.
+        FilterError: the text is no filter; the message names the nearest right word.
     """
     values: dict[str, str] = {}
     for part in text.split(","):
@@ -106,6 +106,6 @@ def _plugins_of(record: TraceRecord) -> Sequence[str]:
 
 
 def _event_of(record: TraceRecord) -> str | None:
-    """The hook or event that the record is about, or None."""
+    """The name of the hook or event that the record is about, or None."""
     family, _, name = (record.method or "").partition("/")
     return name if family in ("hook", "event") else None

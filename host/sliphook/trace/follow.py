@@ -1,4 +1,4 @@
-"""A trace file that is still being written, as `tail -F` reads it: more is waited for, and rotation and truncation are survived."""
+"""Reads a trace file while it is written, as `tail -F` does: across rotation and truncation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .record import TraceRecord
 __all__ = ["POLL_S", "follow"]
 
 POLL_S: Final = 0.1
-"""How often the file is looked at: a person sees no delay, and the machine no work."""
+"""How often the file is checked: too short for a person to notice, too long to cost anything."""
 
 _PIECE_BYTES: Final = 256 * 1024
 
@@ -26,16 +26,16 @@ def _sleep() -> None:
 def follow(
     path: Path, trouble: Trouble, missing: Callable[[], None], pause: Callable[[], None] = _sleep
 ) -> Iterator[TraceRecord]:
-    """Every record of the file, from its beginning, and what is added later. Never ends by itself.
+    """Every record of the file, from its beginning, and what is added later. It never ends.
 
-    Another file under the same name (it was rotated) is read from its beginning, after the rest of
-    the old one; so is the same file where it has become shorter.
+    If another file takes its name (a rotation), that one is read from its beginning after the rest
+    of the old one. If the file becomes shorter, it is read again from its beginning.
 
     Args:
-        path: The file; where there is none, one is waited for.
-        trouble: Told of each line that is no record.
-        missing: Called once where the file is not there yet.
-        pause: Waits until it is worth while to look again.
+        path: The file; if there is none, `follow` waits for it.
+        trouble: Called for each line that is no record.
+        missing: Called once if the file does not exist yet.
+        pause: Waits before the file is checked again.
 
     Raises:
         OSError: the file is there and cannot be read.
@@ -64,9 +64,8 @@ def _read_one(
     reader = TraceReader(trouble)
     read = 0
     while True:
-        replaced = _is_replaced(
-            path, descriptor
-        )  # asked first: what the old file got before that is still read
+        # Checked before reading, so that the rest of a replaced file is read too.
+        replaced = _is_replaced(path, descriptor)
         while data := os.read(descriptor, _PIECE_BYTES):
             read += len(data)
             yield from reader.feed(data)
@@ -80,6 +79,6 @@ def _is_replaced(path: Path, descriptor: int) -> bool:
     try:
         now = path.stat()
     except FileNotFoundError:
-        return False  # between two files: the new one is not there yet
+        return False  # renamed, and the new one is not there yet
     mine = os.fstat(descriptor)
     return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)

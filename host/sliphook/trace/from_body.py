@@ -1,6 +1,6 @@
-"""Pure: what a record's body tells of it.
+"""Pure: the fields of a record that only its body tells.
 
-The host does not look into a body for the trace; whoever shows or keeps a record does.
+The host does not parse a body to record it; the sinks and the readers do that with this module.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _answered: Final = msgspec.json.Decoder(_Answered)
 
 
 def complete(record: TraceRecord) -> TraceRecord:
-    """`record` with the place in its session and the decision of a hook's answer, where its body says so and the record does not."""
+    """`record` with what only its body tells: its place in the session, a hook's decision."""
     found = told_by_body(record)
     return msgspec.structs.replace(record, **found) if found else record
 

@@ -1,8 +1,8 @@
 """The format of a trace file: one JSON object a line, its fields those of `TraceRecord`.
 
-`body` is the message itself where it is JSON, `text` a line of stderr, and `raw` (base64) the bytes
-of everything else. The first line of each file is a `header`, and where records were lost a `lost`
-line stands in their place.
+`body` is the message itself if it is JSON, `text` a line of stderr, and `raw` (base64) the bytes of
+everything else. The first line of each file is a `header`; a `lost` line takes the place of records
+that are missing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["FORMAT", "UnknownKind", "decode_line", "encode_line", "header_line",
 FORMAT: Final = 1
 """The version of the format.
 
-Fields and kinds may be added to it; another number means that old ones have changed.
+New fields and kinds do not change it; another number means that old ones have changed.
 """
 
 _KINDS: Final = frozenset(get_args(Kind))
@@ -35,7 +35,7 @@ _any_json = msgspec.json.Decoder(msgspec.Raw)
 
 
 class UnknownKind(SliphookError):
-    """A record of a kind that came later than this reader."""
+    """A record of a kind that a later version has added."""
 
 
 def header_line(first: TraceRecord, *, part: int) -> bytes:
@@ -62,7 +62,7 @@ def encode_line(record: TraceRecord, *, is_json: bool = False) -> bytes:
 
     Args:
         record: the record.
-        is_json: the body is known to be JSON in UTF-8, so it need not be looked at again.
+        is_json: the body is known to be JSON in UTF-8, so it is not checked again.
     """
     body = record.body
     if body is None:
@@ -73,13 +73,13 @@ def encode_line(record: TraceRecord, *, is_json: bool = False) -> bytes:
             head + b',"text":' + _encoder.encode(body.decode("utf-8", "backslashreplace")) + b"}\n"
         )
     if is_json or _is_json(body):
-        # A line break can only stand between tokens here, where a space means the same.
+        # Valid JSON has line breaks only between tokens, and a space means the same there.
         return head + b',"body":' + body.strip().replace(b"\n", b" ").replace(b"\r", b" ") + b"}\n"
     return head + b',"raw":"' + base64.b64encode(body) + b'"}\n'
 
 
 def decode_line(line: bytes) -> TraceRecord:
-    """The record of one line; the white space of a JSON body may differ from what was on the wire.
+    """The record of one line; white space in a JSON body may differ from what went over the wire.
 
     Raises:
         UnknownKind: it is a record, of a kind that is not known here.
@@ -109,7 +109,7 @@ def decode_line(line: bytes) -> TraceRecord:
 def _is_json(body: bytes) -> bool:
     try:
         if not body.isascii():
-            body.decode("utf-8")  # msgspec passes over strings without a look at their bytes
+            body.decode("utf-8")  # msgspec does not check the bytes of strings that it skips
         _any_json.decode(body)
     except DECODE_ERRORS:
         return False

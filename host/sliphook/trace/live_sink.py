@@ -1,4 +1,4 @@
-"""`--trace`: every message as it passes, for a person who watches."""
+"""`--trace`: every message as it passes, as text for people."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["LiveTrace", "style_of"]
 
 
 class LiveTrace(BackgroundSink):
-    """The live view. A terminal that is slow or gone loses records, never the host's time.
+    """The live view. A slow or closed terminal costs records; the host never waits for it.
 
     Args:
-        stream: Where the lines go, by its descriptor; colour where it is a terminal and `NO_COLOR`
-            is not set.
-        write: Takes the text instead, whole lines, in the trace's own thread; `stream` then only
-            tells what the terminal can show. For a program that draws on the terminal itself. It
-            may block and it may raise.
-        bodies: Show the messages' bodies, too, and what no plugin heard of.
-        wanted: Show these alone; None: all.
+        stream: Gets the lines, by its descriptor; with colour if it is a terminal and `NO_COLOR` is
+            not set.
+        write: Gets the text instead, whole lines, in the trace's thread; it may block and raise.
+            `stream` then only tells what the terminal can show. For a program that draws on the
+            terminal itself.
+        bodies: Show the messages' bodies, too, and the hooks and events that reached no plugin.
+        wanted: Show only these; None: all.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class LiveTrace(BackgroundSink):
         """Show what is left.
 
         Returns:
-            A line for people where records were not shown: how many. None where all were.
+            If records were not shown, a line for people that says how many. Else None.
         """
         lost = self._writer.close(timeout_s)
         return f"{count(lost, 'record')} of the trace could not be shown" if lost else None
@@ -77,7 +77,7 @@ class LiveTrace(BackgroundSink):
         return [render_line(record, style), *(render_body(record, style) if self._bodies else ())]
 
     def _width(self) -> int | None:
-        """What fits on a line of the terminal now; None where it is none."""
+        """How many characters fit on a line now; None for what is no terminal."""
         try:
             return os.get_terminal_size(self._fd).columns or None if self._is_terminal else None
         except OSError:
@@ -90,7 +90,7 @@ class LiveTrace(BackgroundSink):
 
 
 def style_of(stream: TextIO) -> Style:
-    """What can be shown there, but for the width: that may change."""
+    """What the stream can show; without the width, which may change."""
     return Style(
         colour=stream.isatty() and not os.environ.get("NO_COLOR"),
         unicode=_can_show_arrows(stream.encoding),

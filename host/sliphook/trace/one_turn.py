@@ -12,7 +12,7 @@ __all__ = ["TurnPlace", "only_turn", "turn_named"]
 
 
 class TurnPlace(NamedTuple):
-    """Where a turn is in a trace.
+    """The place of a turn in a trace.
 
     Attributes:
         turn_id: Its id.
@@ -44,7 +44,7 @@ def turn_named(wanted: str, records: Iterable[TraceRecord]) -> TurnPlace:
             known = turns.get(turn_id)
             if known is None:
                 turns[turn_id] = TurnPlace(turn_id, record.session_id, index, index)
-            elif record.kind != "late":  # that comes whenever the plugin likes
+            elif record.kind != "late":  # a late answer may come long after the turn
                 turns[turn_id] = known._replace(last=index)
     found = list(turns.values())
     if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(found):
@@ -59,14 +59,13 @@ def turn_named(wanted: str, records: Iterable[TraceRecord]) -> TurnPlace:
 
 
 def only_turn(records: Iterable[TraceRecord], turn: TurnPlace) -> Iterator[TraceRecord]:
-    """The records of the turn, and what happened meanwhile that is of no turn: a crash, a line on stderr.
+    """The records of the turn, and those between them of no turn: a crash, a line on stderr.
 
-    What came after its end is the withdrawal of its requests, and what the plugins answered to
-    that.
+    After the last one follow the cancels of its requests and the answers to them.
     """
     asked: set[tuple[str, int | str | None]] = set()
     for index, record in enumerate(records):
-        if record.kind == "spawn":  # a new process, whose ids begin anew
+        if record.kind == "spawn":  # a new process begins with new ids
             asked = {
                 (plugin, request_id) for plugin, request_id in asked if plugin != record.plugin
             }

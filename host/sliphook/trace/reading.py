@@ -1,4 +1,4 @@
-"""Pure: the bytes of a trace file to its records. What is no record is told of, and passed over."""
+"""Pure: from the bytes of a trace file to its records. Lines that are no records are reported."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .record import TraceRecord
 __all__ = ["MAX_LINE_BYTES", "NotATrace", "TraceReader", "Trouble", "records_of"]
 
 MAX_LINE_BYTES: Final = 16 * 1024 * 1024
-"""The longest line that can be one of a trace: the longest message, in base64, and some."""
+"""The longest line that a trace can have: the longest message in base64, with room to spare."""
 
 _PATIENCE: Final = 20
-"""So many lines without a single record, and the file is no trace at all."""
+"""A file that begins with so many lines without a record is no trace."""
 
 _LATEST_S: Final = 2e11
-"""Some thousand years: no clock shows more."""
+"""Some thousand years. No clock shows more, and the views can compute with less."""
 
 Trouble = Callable[[int, str], None]
-"""Told of a line that is no record: its number from 1, and why."""
+"""Called with a line that is no record: its number, from 1, and why it is none."""
 
 
 class NotATrace(SliphookError):
-    """Nothing in it is of a trace; str() is why, in words that follow the file's name."""
+    """The file is no trace; str() says why, in words that follow the file's name."""
 
 
 class TraceReader:
-    """Takes the bytes as they come, in pieces of any size.
+    """Takes the bytes of a file in pieces of any size.
 
     Args:
-        trouble: Told of each line that is no record.
+        trouble: Called for each line that is no record.
 
     Raises:
         NotATrace: (both methods) the file has a format that is not known here.
@@ -51,7 +51,7 @@ class TraceReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> Iterator[TraceRecord]:
-        """The records that are complete now. A line that has not ended yet waits for its rest."""
+        """The records that are complete now; the beginning of a line waits for its rest."""
         end = data.rfind(b"\n") + 1
         if not end:
             self._keep(data)
@@ -67,7 +67,7 @@ class TraceReader:
         self._keep(data[end:])
 
     def close(self) -> Iterator[TraceRecord]:
-        """The file ends here: its last line may lack the line break, or may have been torn off."""
+        """The record of the last line, if the file ends without a line break."""
         line, self._rest = bytes(self._rest), bytearray()
         if line:
             self._line += 1
@@ -107,7 +107,7 @@ def records_of(pieces: Iterable[bytes], trouble: Trouble) -> Iterator[TraceRecor
 
     Args:
         pieces: Its bytes, in order.
-        trouble: Told of each line that is no record, in a file that has at least one.
+        trouble: Called for each line that is no record, if the file has at least one record.
 
     Raises:
         NotATrace: nothing in it is a record.
@@ -135,7 +135,7 @@ def records_of(pieces: Iterable[bytes], trouble: Trouble) -> Iterator[TraceRecor
 
 
 def _is_sane(record: TraceRecord) -> bool:
-    """Whoever shows a record may reckon with its times."""
+    """True if the views can compute with the record's times."""
     return (
         0 <= record.wall_s < _LATEST_S
         and abs(record.mono_s) < _LATEST_S
@@ -151,7 +151,8 @@ def _check_format(header: TraceRecord) -> None:
     if known.format != FORMAT:
         written = quote(known.sliphook, 20)
         raise NotATrace(
-            f"has the format {known.format}, written by sliphook {written}; this sliphook reads the format {FORMAT}"
+            f"has the format {known.format}, written by sliphook {written};"
+            f" this sliphook reads the format {FORMAT}"
         )
 
 

@@ -1,4 +1,4 @@
-"""One record of the trace, and the seam through which the host hands it out."""
+"""One record of the trace, and the Protocol through which the host hands it out."""
 
 from __future__ import annotations
 
@@ -36,26 +36,29 @@ KINDS: Final[dict[Kind, str]] = {
     "lifecycle": "a plugin has another state, in `verdict`; `note` says what led to it",
     "exit": "a process has ended; `note` says how",
     "message": "a valid message went over the wire",
-    "settled": "the host ended a request without an answer: `verdict` is `timed_out`, `cancelled`, `crashed` …, `note` says why",
-    "late": "an answer to a request that had ended already; `verdict` is `cancelled` where it is the -32800 that is best after a cancel",
+    "settled": "the host ended a request without an answer; `verdict` is `timed_out`, `cancelled`,"
+    " `crashed` …, `note` says why",
+    "late": "an answer to a request that had ended already; `verdict` is `cancelled` if it is the"
+    " -32800 that should follow a cancel",
     "drop": "a message to the plugin was given up before it was written",
     "stray": "the plugin wrote what is no message to its stdout; `note` says why it is none",
     "refused": "the plugin wrote what breaks the protocol; `note` says which rule",
     "stderr": "a line of the plugin's stderr, control characters escaped",
-    "outcome": "what all answers to one hook came to: `verdict` is the decision, or `cancelled`",
-    "unheard": "a hook or an event that no plugin was asked or told of; `body` is the message that it would have been",
-    "lost": "records are missing here: the disk was full, or slower than they came",
+    "outcome": "the merged answers to one hook; `verdict` is the decision, or `cancelled`",
+    "unheard": "a hook or an event that no plugin was asked or told of; `body` is the message that"
+    " would have been sent",
+    "lost": "records are missing here: the disk was full or too slow",
 }
 
 
 class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened on a plugin's wire or to its process.
 
-    As the host makes it, a record says what costs nothing to know. `trace.complete` adds what the
-    body tells: where in its session a message belongs, and what a hook's answer decides.
+    The host fills only the fields that it knows without parsing. `from_body.complete` adds what the
+    body tells: a message's place in its session, and what a hook's answer decides.
 
-    `body` holds bytes as they passed, so that recording costs no parse: a message, what was
-    refused, a line of stderr, or the JSON of one of `trace.bodies`.
+    `body` holds the bytes as they passed: a message, what was refused, a line of stderr, or the
+    JSON of one of `trace.bodies`.
     """
 
     kind: Annotated[Kind, doc("what happened")]
@@ -63,14 +66,12 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     mono_s: Annotated[
         float, doc("seconds of the host's own clock, for durations: the wall clock may jump")
     ]
-    plugin: Annotated[str, doc("the plugin's name; empty where it is about none")]
-    direction: Annotated[Direction | None, doc("which way it went; absent where nothing went")] = (
-        None
-    )
+    plugin: Annotated[str, doc("the plugin's name; empty if it is about none")]
+    direction: Annotated[Direction | None, doc("which way it went; absent if nothing went")] = None
     method: Annotated[str | None, doc("the method; on answers that of the request")] = None
     id: Annotated[
         int | str | None,
-        doc("the request's id, on requests and answers; each side has ids of its own"),
+        doc("the request's id, on requests and answers; each side counts its own"),
     ] = None
     size: Annotated[int | None, doc("bytes of the body as it went over the wire")] = None
     elapsed_ms: Annotated[
@@ -81,7 +82,7 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     ] = None
     verdict: Annotated[
         str | None,
-        doc("in a word or two what came of it: `deny`, `timed_out`, `error -32601`, `ready`"),
+        doc("the result in a word or two: `deny`, `timed_out`, `error -32601`, `ready`"),
     ] = None
     body: Annotated[bytes | None, doc("the message")] = None
     note: Annotated[str | None, doc("a sentence for people")] = None
@@ -91,7 +92,7 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TraceSink(Protocol):
-    """Where the host puts its records."""
+    """Takes the host's records."""
 
     def record(self, record: TraceRecord) -> None:
         """Take one record.
@@ -101,7 +102,7 @@ class TraceSink(Protocol):
         ...
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """From now on keep these texts out of whatever leaves the process.
+        """From now on keep these texts out of everything that leaves the process.
 
         Called from the host's own loop, before they are sent.
         """

@@ -1,4 +1,4 @@
-"""Keeps secrets out of the trace, wherever in a message they stand."""
+"""Replaces secrets in records, at any place in a message."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["REDACTED", "Redactor"]
 REDACTED: Final = "[redacted]"
 
 _SHORT: Final = 4
-"""Below this many characters (`1`, `yes`) a secret is hidden only where it is a whole JSON string: anywhere else it would eat the trace."""
+"""A shorter secret (`1`, `yes`) is replaced only as a whole JSON string, not inside other text."""
 
 _CUT: Final = "…".encode()
 _CUTS: Final = 4
-"""So many places where a text was cut are looked at, from its end."""
+"""How many cuts of a text are checked for the beginning of a secret, from its end."""
 
 _LINE: Final = 8
-"""Shorter lines of a secret say little of it, and often stand elsewhere."""
+"""Shorter lines of a secret tell little of it, and often occur in other text."""
 
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
 _ESCAPES: Final = {"\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t"}
@@ -31,9 +31,9 @@ _ESCAPES: Final = {"\b": b"b", "\f": b"f", "\n": b"n", "\r": b"r", "\t": b"t"}
 class Redactor:
     """Replaces secrets in records.
 
-    A secret is found as plain text, in any string of a message however deep, and inside JSON that
-    is itself a JSON string, in every way that JSON can escape it. It is not found where it was
-    encoded otherwise: base64, a URL, split over two strings.
+    A secret is found as plain text, in any string of a message at any depth, and inside JSON that
+    is itself a JSON string, in every way that JSON can escape it. It is not found if it was encoded
+    in another way: base64, a URL, split over two strings.
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
@@ -44,18 +44,17 @@ class Redactor:
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Hide these from now on, too.
+        """Replace these from now on, too.
 
-        Empty ones are ignored; of one with several lines each long line is hidden for itself, too.
+        Empty ones are ignored. Of one with several lines each long line is a secret, too.
         """
         given = [secret for secret in secrets if secret]
         lines = (line for secret in given for line in secret.splitlines() if len(line) >= _LINE)
         known = {*self._secrets, *given, *lines}
         if len(known) == len(self._secrets):
             return
-        ordered = tuple(
-            sorted(known, key=len, reverse=True)
-        )  # the longest first: one secret may be the beginning of another
+        # The longest first, since one secret may be the beginning of another.
+        ordered = tuple(sorted(known, key=len, reverse=True))
         self._literals = tuple(_literal(secret) for secret in ordered)
         self._escaped = (
             re.compile(b"|".join(_any_spelling(secret) for secret in ordered)) if ordered else None
@@ -71,7 +70,7 @@ class Redactor:
     def data(self, data: bytes) -> bytes:
         """`data` with every secret replaced.
 
-        JSON stays JSON, unless a secret stood where no string is.
+        JSON stays JSON, unless a secret was outside of all strings.
         """
         if self._escaped is None:
             return data
@@ -81,12 +80,12 @@ class Redactor:
             data = _without_numbers(data, self._bare)
         if b"\\" in data or self._bare is not None:
             return self._escaped.sub(REDACTED.encode(), data)
-        for secret, replacement in self._literals:  # nothing is escaped: the quick way
+        for secret, replacement in self._literals:  # nothing is escaped: replace is faster
             data = data.replace(secret, replacement)
         return data
 
     def _without_beginnings(self, data: bytes) -> bytes:
-        """Where a text was cut to a length, the cut may have gone through a secret; what is left of it goes, too."""
+        """Replace the beginning of a secret before a `…`, at which a text was cut."""
         end = len(data)
         for _ in range(_CUTS):
             end = data.rfind(_CUT, 0, end)
@@ -128,7 +127,7 @@ class Redactor:
 
 
 def _left_of(secret: str, data: bytes) -> int:
-    """How many bytes of the secret's beginning `data` ends with; 0 where it is all of it."""
+    """How many bytes of the secret's beginning `data` ends with; 0 if it is the whole secret."""
     whole = secret.encode("utf-8", "surrogateescape")
     return next(
         (
@@ -141,7 +140,7 @@ def _left_of(secret: str, data: bytes) -> int:
 
 
 def _without_numbers(data: bytes, numbers: re.Pattern[bytes]) -> bytes:
-    """A number as it stands in JSON: what takes its place is a string, in quotes such as its neighbours have inside of a string."""
+    """Replace secret numbers in JSON by strings, with quotes escaped like their neighbours."""
 
     def hidden(found: re.Match[bytes]) -> bytes:
         before = data[: max(0, data.rfind(b'"', 0, found.start()))]
@@ -151,7 +150,7 @@ def _without_numbers(data: bytes, numbers: re.Pattern[bytes]) -> bytes:
     changed = numbers.sub(hidden, data)
     if changed == data or not _is_json(data) or _is_json(changed):
         return changed
-    return numbers.sub(b"null", data)  # in a list inside of a string no quote tells how deep it is
+    return numbers.sub(b"null", data)  # a list inside a string: no quote tells the depth
 
 
 def _is_json(data: bytes) -> bool:
@@ -170,12 +169,11 @@ def _literal(secret: str) -> tuple[bytes, bytes]:
 
 
 def _any_spelling(secret: str) -> bytes:
-    r"""A pattern of `secret`, plain and escaped; as each level of JSON inside JSON doubles the backslashes, it takes any number."""
+    r"""A pattern of `secret`, plain and escaped; JSON in JSON doubles `\`, so any number fits."""
     pattern = b"".join(_any_spelling_of_char(char) for char in secret)
     if _NUMBER.fullmatch(secret) and len(secret) >= _SHORT:
-        return (
-            rb"(?<![0-9])(?<![0-9]\.)" + pattern + rb"(?!\.?[0-9])"
-        )  # in the middle of a longer number it stands by chance
+        # In a longer number the digits are there by chance.
+        return rb"(?<![0-9])(?<![0-9]\.)" + pattern + rb"(?!\.?[0-9])"
     return rb'(?<=")' + pattern + rb'(?=\\*")' if len(secret) < _SHORT else pattern
 
 

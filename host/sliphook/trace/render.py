@@ -1,6 +1,6 @@
-"""What a person sees of a record: one line.
+"""A record as text for people: one line, and its body below.
 
-Pure; shared by the live view and whatever shows a file.
+Shared by the live view and the commands that show a file. It reads the time zone, nothing else.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_PLUGIN: Final = {"outcome": "(all)", "unheard": "(nobody)"}
 _NAME_COLUMN: Final = 12
 _METHOD_COLUMN: Final = 26
 _ROOMY: Final = 100
-"""A terminal with fewer columns has no room for everything."""
+"""On a terminal with fewer columns, id and size are left out."""
 
 _INDENT: Final = " " * 15
 _BODY_LINES: Final = 40
@@ -51,7 +51,10 @@ _DOUBTFUL: Final = frozenset(
 
 
 class Style(NamedTuple):
-    """What the terminal can show; `width` is how many characters fit on a line, None where it is no terminal."""
+    """What the terminal can show.
+
+    `width` is how many characters fit on a line; None for what is no terminal.
+    """
 
     colour: bool = False
     unicode: bool = True
@@ -59,11 +62,12 @@ class Style(NamedTuple):
 
 
 def render_line(record: TraceRecord, style: Style) -> str:
-    """One line without its line break: clock, arrow, plugin, method, id, size, duration on answers, verdict, and what there is to say.
+    """One line without its line break.
 
-    Everything that a plugin can choose is quoted: no text of its own can break the line or move the
-    cursor. On a terminal the line is cut to its width, and on a narrow one id and size are left out
-    before the verdict is.
+    It has the clock, an arrow, the plugin, the method, the id, the size, on answers the duration,
+    the verdict and the note. Everything that a plugin can choose is quoted, so that no text can
+    break the line or move the cursor. On a terminal the line is cut to its width; on a narrow one
+    id and size are left out, so that the verdict has room.
     """
     what = quote(record.method, _METHOD_CHARS) if record.method is not None else record.kind
     line = _Line(style)
@@ -84,22 +88,21 @@ def render_line(record: TraceRecord, style: Style) -> str:
 
 
 def render_body(record: TraceRecord, style: Style) -> list[str]:
-    """The body under the record's line, pretty where it is JSON, each line indented; cut to a size that can be read."""
-    if record.body is None or record.kind in ("stderr", "stray"):  # the line itself shows those
+    """The lines of the body, indented; JSON is pretty-printed, and a long body is cut."""
+    if record.body is None or record.kind in ("stderr", "stray"):  # shown in the line itself
         return []
     lines = _pretty(record.body)
     shown = lines if len(lines) <= _BODY_LINES else lines[: _BODY_LINES - 1]
     width = max(_LEAST_CHARS, (style.width or _BODY_CHARS) - len(_INDENT))
     rendered = [f"{_INDENT}{_paint(quote(line, width), _DIM, style)}" for line in shown]
     if len(shown) < len(lines):
-        rendered.append(
-            f"{_INDENT}{_paint(f'… and {len(lines) - len(shown)} more lines'[:width], _DIM, style)}"
-        )
+        more = f"… and {len(lines) - len(shown)} more lines"
+        rendered.append(f"{_INDENT}{_paint(more[:width], _DIM, style)}")
     return rendered
 
 
 def duration(elapsed_ms: float) -> str:
-    """A duration with three digits that matter: `0.42 ms`, `12.5 ms`, `1.20 s`."""
+    """A duration with three significant digits: `0.42 ms`, `12.5 ms`, `1.20 s`."""
     if elapsed_ms < 9.995:
         return f"{elapsed_ms:.2f} ms"
     if elapsed_ms < 99.95:
@@ -108,7 +111,7 @@ def duration(elapsed_ms: float) -> str:
 
 
 def size(length: int | None) -> str:
-    """A number of bytes: `412 B`, `1.5 KiB`, `2.0 MiB`; empty where it is not known."""
+    """A number of bytes: `412 B`, `1.5 KiB`, `2.0 MiB`; empty for None."""
     if length is None:
         return ""
     if length < 1024:
@@ -119,7 +122,10 @@ def size(length: int | None) -> str:
 
 
 def count(number: int, one: str, many: str | None = None) -> str:
-    """How many there are: `1 turn`, `1,200 turns`; `many` where it is not `one` with an s."""
+    """How many there are: `1 turn`, `1,200 turns`.
+
+    `many` is the plural, if it is not `one` with an s.
+    """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
@@ -128,7 +134,7 @@ def _clock(wall_s: float) -> str:
 
 
 class _Line:
-    """Words with their colours, until the line is full."""
+    """Words with their colours; what comes after the line is full is ignored."""
 
     def __init__(self, style: Style) -> None:
         self._style = style
@@ -170,7 +176,7 @@ def _id(request_id: int | str | None) -> str:
 
 def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
     by_verdict = record.kind in ("message", "outcome", "settled") or confirms_cancel(record)
-    if not by_verdict and record.method is not None:  # those say it by their verdict
+    if not by_verdict and record.method is not None:  # the verdict of those says as much
         yield record.kind, _YELLOW
     if record.kind == "outcome":
         yield (
@@ -189,7 +195,7 @@ def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
 
 
 def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
-    """What the trace says of itself."""
+    """What a `header` or a `lost` record says."""
     try:
         if record.kind == "header":
             header = msgspec.json.decode(record.body or b"", type=Header)
@@ -206,7 +212,7 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
 
 
 def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
-    """Who had what part in an outcome."""
+    """Each plugin's part in an outcome."""
     try:
         parts = msgspec.json.decode(body or b"", type=OutcomeBody).parts
     except DECODE_ERRORS:

@@ -1,4 +1,4 @@
-"""The file of the transcripts: an SQLite database with a version, for the user's eyes alone, shared by all agents of the user."""
+"""The file of the transcripts: an SQLite database, private to the user, shared by all agents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT: Final = 1
 """The `user_version` of files that this code reads and writes."""
 
 BUSY_TIMEOUT_S: Final = 5.0
-"""How long a write waits for another agent's; a thread of its own waits."""
+"""How long a write waits for another agent's; only the writer's thread waits."""
 OPEN_TIMEOUT_S: Final = 0.5
 """How long opening and reading wait: the agent waits with them."""
 
@@ -56,11 +56,11 @@ _ADVICE: Final = {
 
 
 class TranscriptError(SliphookError):
-    """The transcripts cannot be used; `str()` is one line that names the file and says what to do."""
+    """The transcripts cannot be used; `str()` names the file and says what to do, in one line."""
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to the file at `path`, which is made where there is none.
+    """A connection to the file at `path`, which is made if there is none.
 
     It may be used in another thread, by one at a time.
 
@@ -119,7 +119,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     version = _pragma(connection, "user_version")
     if version != FORMAT:
         raise TranscriptError(
-            f"{path} has format {version}, and this Sliphook knows format {FORMAT}; it is left alone: update Sliphook"
+            f"{path} has format {version}, and this Sliphook knows format {FORMAT};"
+            " it is left alone: update Sliphook"
         )
     connection.execute(
         "PRAGMA synchronous = NORMAL"

@@ -14,7 +14,7 @@ from .writer_thread import TranscriptWriter
 
 
 class SessionRecorder:
-    """Writes down what is said in one session. Nothing here raises, whatever the file is like."""
+    """Records what is said in one session. No method raises for the sake of the file."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class SessionRecorder:
         ] = []  # the numbers of the rows that hold it; only the writer's thread looks at them
 
     def message(self, message: Message, state: MessageState = "whole") -> None:
-        """A message of the conversation; an assistant's takes the place of the text that came before."""
+        """Record a message; an assistant's replaces the pieces of text that came before it."""
         at = now()
         if message.role == "assistant":
             self._said.clear()
@@ -57,7 +57,7 @@ class SessionRecorder:
         await self._writer.settled()
 
     def abandoned(self) -> None:
-        """The attempt failed, and what it had said so far does not count: the model is asked again, or not at all."""
+        """Mark what the answer under way has said so far as not counting: the attempt failed."""
         if self._said:
             self.message(Message(role="assistant", content="".join(self._said)), "abandoned")
 
@@ -75,14 +75,16 @@ class SessionRecorder:
         body = msgspec.json.encode(message).decode()
         if not self._begun:
             db.execute(
-                """INSERT INTO session (id, session_key, platform, cwd, model, began_at) VALUES (?, ?, ?, ?, ?, ?)
-                ON CONFLICT (id) DO UPDATE SET ended_at = NULL, end_reason = NULL, model = excluded.model""",
+                """INSERT INTO session (id, session_key, platform, cwd, model, began_at)
+                VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id)
+                DO UPDATE SET ended_at = NULL, end_reason = NULL, model = excluded.model""",
                 self._session,
             )
             self._begun = True
         # a session that the user has removed meanwhile is not made again
         done = db.execute(
-            "INSERT INTO message (session_id, at, state, role, body) SELECT id, ?, ?, ?, ? FROM session WHERE id = ?",
+            """INSERT INTO message (session_id, at, state, role, body)
+            SELECT id, ?, ?, ?, ? FROM session WHERE id = ?""",
             (at, state, message.role, body, self._session[0]),
         )
         return [done.lastrowid] if done.rowcount and done.lastrowid is not None else []

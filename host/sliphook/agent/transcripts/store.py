@@ -1,4 +1,4 @@
-"""The transcripts of all sessions: written as things are said, read to list them, to show one, and to go on with one."""
+"""The transcripts of all sessions: written as things are said, read to list, show and resume."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class SessionRow(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         session_id: as the host knows it.
-        session_key: the agent's own name for it.
-        platform: where the user was.
+        session_key: the agent's name for it.
+        platform: the platform that the user was on.
         cwd: the project's folder.
         model: the model it was begun with, or last gone on with.
         began_at: when the first message was said, as payloads give a time.
         last_at: when the last one was.
-        ended_at: when it ended; None where it goes on, or its agent was killed.
+        ended_at: when it ended; None if it goes on, or its agent was killed.
         end_reason: in the words of `session_end.reason`.
         prompt: the user's first message, whole.
         messages: how many messages there are.
@@ -71,8 +71,8 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         at: when.
-        state: `whole`, `interrupted`, or `abandoned` where the attempt failed and the model was
-            asked again.
+        state: `whole`, `interrupted`, or `abandoned` if the attempt failed and the model was asked
+            again.
         message: the message.
     """
 
@@ -83,10 +83,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 _SESSIONS: Final = """
     SELECT session.id, session_key, platform, cwd, model, began_at, last.at, ended_at, end_reason,
-        (SELECT body FROM message WHERE session_id = session.id AND role = 'user' ORDER BY number LIMIT 1),
-        (SELECT count(*) FROM message WHERE session_id = session.id AND state IN ('whole', 'interrupted'))
+        (SELECT body FROM message
+            WHERE session_id = session.id AND role = 'user' ORDER BY number LIMIT 1),
+        (SELECT count(*) FROM message
+            WHERE session_id = session.id AND state IN ('whole', 'interrupted'))
         + EXISTS (SELECT 1 FROM message WHERE session_id = session.id AND state = 'piece')
-    FROM session JOIN message AS last ON last.number = (SELECT max(number) FROM message WHERE session_id = session.id)
+    FROM session JOIN message AS last
+        ON last.number = (SELECT max(number) FROM message WHERE session_id = session.id)
     ORDER BY last.number DESC"""
 
 
@@ -108,7 +111,7 @@ class Transcripts:
     def open(
         cls, path: Path, on_problem: Callable[[str], object] = lambda line: None
     ) -> Transcripts:
-        """Open the file, and make it where there is none: mode 0600, its folder 0700.
+        """Open the file, and make it if there is none: mode 0600, its folder 0700.
 
         Args:
             path: the file.
@@ -197,8 +200,9 @@ class Transcripts:
         if len(fits) == 1:
             return fits[0]
         if fits:
+            names = ", ".join(row.session_id for row in fits[:8])
             raise TranscriptError(
-                f"{len(fits)} sessions begin with {prefix!r}: {', '.join(row.session_id for row in fits[:8])}; give more of it"
+                f"{len(fits)} sessions begin with {prefix!r}: {names}; give more of it"
             )
         which = (
             f"session that begins with {prefix!r}"
@@ -243,7 +247,7 @@ class Transcripts:
         return lines
 
     def load(self, session_id: str) -> list[Message]:
-        """What a model is to read in order to go on with the session; empty where there is none.
+        """What a model reads to go on with the session; empty if there is no such session.
 
         See `restored`.
 
@@ -255,7 +259,7 @@ class Transcripts:
         )
 
     def remove(self, session_id: str) -> None:
-        """Forget a session: nothing of what was said stays in the file, unless another agent is just reading it.
+        """Remove a session and its text from the file, unless another agent is reading it.
 
         Raises:
             TranscriptError: the file cannot be written.

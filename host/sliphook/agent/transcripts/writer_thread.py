@@ -1,4 +1,4 @@
-"""What is said is written as it is said, by a thread of its own: no lock and no disk can hold the agent."""
+"""Writes transcripts in a thread, as things are said: no lock and no disk can hold the agent."""
 
 from __future__ import annotations
 
@@ -86,7 +86,8 @@ class TranscriptWriter:
         if self._writer.is_running:
             self._problem = (
                 self._problem
-                or f"the end of the conversation may be missing in {self._path}: it could not be written in time"
+                or f"the end of the conversation may be missing in {self._path}:"
+                " it could not be written in time"
             )
         self._tell()
         self._told = True  # what is put from now on is ignored
@@ -95,7 +96,8 @@ class TranscriptWriter:
         if not self._writer.put(item):
             self._problem = (
                 self._problem
-                or f"{self._path} cannot be written as fast as things are said; the rest goes unrecorded"
+                or f"{self._path} cannot be written as fast as things are said;"
+                " the rest goes unrecorded"
             )
 
     def _tell(self) -> None:
@@ -125,12 +127,13 @@ class TranscriptWriter:
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             self._problem = f"{broken(self._path, error)}; the conversation goes on unrecorded"
-        except Exception as error:  # a message that cannot be written as JSON; the agent must not hear of it as an exception
-            self._problem = f"a message cannot be recorded in {self._path}: {error}; the conversation goes on unrecorded"
+        except Exception as error:  # a message that cannot be written as JSON
+            self._problem = (
+                f"a message cannot be recorded in {self._path}: {error};"
+                " the conversation goes on unrecorded"
+            )
         if self._connection.in_transaction:
-            with contextlib.suppress(
-                sqlite3.Error
-            ):  # the first failure has been told, and ends the record
+            with contextlib.suppress(sqlite3.Error):  # the first failure ends the record
                 self._connection.execute("ROLLBACK")
 
     def _caught_up(self, written: list[trio.Event]) -> None:
@@ -140,5 +143,7 @@ class TranscriptWriter:
                 event.set()
 
         if written and self._loop is not None:
-            with contextlib.suppress(trio.RunFinishedError):  # nobody waits any more
+            with contextlib.suppress(
+                trio.RunFinishedError
+            ):  # the loop has ended, and with it all that waited
                 self._loop.run_sync_soon(wake)

@@ -1,4 +1,4 @@
-"""What a chat's screen has still to show above the prompt: whole lines, and the line that is begun."""
+"""What a chat's screen has still to show above the prompt: whole lines, and a begun one."""
 
 from __future__ import annotations
 
@@ -46,9 +46,8 @@ class PendingLines:
     def take(self, columns: int, max_begun_rows: int) -> list[StyleAndTextTuples]:
         """Take the whole lines, with a warning behind them if some were lost.
 
-        A begun line that takes more than `max_begun_rows` on a terminal with `columns` is cut where
-        the terminal would cut it, so that it does not push the prompt from the screen: all rows but
-        the last one count as whole lines.
+        If the begun line takes more than `max_begun_rows` on a terminal with `columns`, all rows of
+        it but the last are taken as whole lines, so that the prompt stays on the screen.
         """
         with self._lock:
             lines = list(self._whole)

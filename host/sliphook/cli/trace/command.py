@@ -1,4 +1,4 @@
-"""`sliphook trace`: a trace file, shown as lines, as a summary, as a picture, or replayed against a plugin."""
+"""`sliphook trace`: a trace file as lines, as a summary, as a picture, or replayed to a plugin."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Trace(click.Command):
-    """`sliphook trace FILE`, but for `sliphook trace replay FILE`, which is a command of its own."""
+    """`sliphook trace FILE`; if the first word is `replay`, the command in `replay` instead."""
 
     def make_context(
         self,
@@ -45,7 +45,8 @@ class _Trace(click.Command):
 @click.command(
     "trace",
     cls=_Trace,
-    epilog="`sliphook trace replay FILE --plugin PATH` plays the host's side of a trace against a plugin (see its own --help).",
+    epilog="`sliphook trace replay FILE --plugin PATH` plays the host's side of a trace against a"
+    " plugin (see its own --help).",
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("-v", "--verbose", is_flag=True, help="Show the messages' bodies, too.")
@@ -91,9 +92,9 @@ def command(
     perfetto: Path | None,
     as_json: bool,
 ) -> int:
-    """Look at FILE, which `--trace-file` has written: one line a message, as `--trace` shows them.
+    """Show FILE, which `--trace-file` has written: one line a message, as `--trace` shows them.
 
-    A line of FILE that is no record is named and passed over.
+    A line of FILE that is no record is named and skipped.
     """
     views = {
         "--follow": follow,
@@ -173,7 +174,7 @@ def _draw(source: TraceFile, out: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """All of it or nothing: a picture that was there stays until the new one is whole.
+    """Write all of it or nothing: an old picture stays until the new one is complete.
 
     Raises:
         Failed: it cannot be written.

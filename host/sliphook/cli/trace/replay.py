@@ -1,4 +1,4 @@
-"""`sliphook trace replay`: the host's side of a trace against a plugin, so that a trace from a user is a test case."""
+"""`sliphook trace replay`: sends a plugin what the host sent in a trace, compares the answers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _VALUE_CHARS: Final = 200
 _SHOWN: Final = 40
-"""So many requests are shown; of those beyond only what differs."""
+"""Up to so many requests are all shown; of more, only those that differ."""
 
 
 @click.command("replay")
@@ -47,7 +47,7 @@ _SHOWN: Final = 40
     "--as",
     "name",
     metavar="NAME",
-    help="Which plugin of the trace; may be left out where there is one alone.",
+    help="Which plugin of the trace; may be left out if there is only one.",
 )
 @timeout_option
 @json_option
@@ -60,13 +60,13 @@ def command(
     as_json: bool,
     tracing: Tracing,
 ) -> int:
-    """Send the plugin at PATH what the host had sent to one plugin of the trace FILE, and compare what it answers.
+    """Send the plugin at PATH what the host sent to one plugin of FILE, and compare the answers.
 
-    In the recorded order, but as fast as the plugin is: where the trace has an answer, the answer
-    is waited for; what the host had withdrawn is withdrawn; what the plugin asks the host is
-    answered as it was. Times are shown and not compared. What the trace had redacted counts as
-    unchanged. The process gets an empty folder, and of the environment that its manifest asks for
-    what is set here.
+    The order is the recorded one, the speed is the plugin's: an answer is waited for if the trace
+    has one, what the host had withdrawn is withdrawn, and what the plugin asks the host is answered
+    as it was. Times are shown and not compared. What is redacted in the trace counts as unchanged.
+    The process gets an empty folder and, of the environment that its manifest asks for, what is set
+    here.
 
     Exit status: 0 everything is as it was, 3 something differs or the plugin did not start.
     """
@@ -93,7 +93,7 @@ def _choose(file: Path, name: str | None) -> tuple[str, list[Life]]:
     """The plugin that is meant, and its script.
 
     Raises:
-        click.UsageError: it is not said which of several, or there is none of that name.
+        click.UsageError: `name` is missing and there are several, or no plugin has it.
         Failed: the file is no trace, or the host had sent that plugin nothing.
     """
     from sliphook.check.replay.script import plugins_of, script_of
@@ -108,9 +108,8 @@ def _choose(file: Path, name: str | None) -> tuple[str, list[Life]]:
     chosen = next(iter(plugins)) if name is None else name
     if chosen not in plugins:
         near = nearest(chosen, list(plugins))
-        raise click.UsageError(
-            f"--as: {file} has no plugin {chosen!r}; {f'did you mean {near!r}?' if near else f'there is {names}'}"
-        )
+        hint = f"did you mean {near!r}?" if near else f"there is {names}"
+        raise click.UsageError(f"--as: {file} has no plugin {chosen!r}; {hint}")
     lives = script_of(plugins[chosen])
     if not lives:
         raise Failed(
@@ -129,7 +128,8 @@ def _for_people(report: ReplayReport) -> Iterator[str]:
     shown = report.requests if len(report.requests) <= _SHOWN else different
     width = max((len(says(one.what)) for one in shown), default=0)
     for one in shown:
-        yield f"  {one.number:>5}  {says(one.what):<{width}}  {_time(one.recorded_ms):>8} → {_time(one.now_ms):>8}  {_verdict(one)}"
+        times = f"{_time(one.recorded_ms):>8} → {_time(one.now_ms):>8}"
+        yield f"  {one.number:>5}  {says(one.what):<{width}}  {times}  {_verdict(one)}"
         yield from (f"         {line}" for line in _fields(report, one.number))
     for line in _fields(report, None):
         yield f"  {line}"

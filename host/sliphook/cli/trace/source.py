@@ -1,4 +1,4 @@
-"""The trace file of a command: which of its records are wanted, and how people are told of what is no record."""
+"""The trace file of a command: the records that are wanted, and a word about other lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["TraceFile"]
 
 _NAMED: Final = 10
-"""So many lines that are no records are named; of the rest only the number is told."""
+"""How many lines that are no records are named; the others are only counted."""
 
 _PIECE_BYTES: Final = 256 * 1024
 
@@ -28,8 +28,8 @@ class TraceFile:
     """A trace file.
 
     Args:
-        path: Where it is.
-        wanted: What of it is wanted; None: all.
+        path: The file.
+        wanted: Only these records; None: all.
         turn: The number of a turn, from 1, or the beginning of its id; None: all of them.
     """
 
@@ -42,7 +42,7 @@ class TraceFile:
         self._strange = 0
 
     def records(self) -> Iterator[TraceRecord]:
-        """The records that are wanted, in their order. Read as they are asked for.
+        """The records that are wanted, in order; the file is read as they are taken.
 
         Raises:
             Failed: the file cannot be read, is no trace, or has no such turn.
@@ -65,7 +65,7 @@ class TraceFile:
             )
 
     def follow(self) -> Iterator[TraceRecord]:
-        """The same, and what is added later; never ends by itself.
+        """The same, and what is added later; it never ends.
 
         Raises:
             Failed: the file is there and cannot be read.

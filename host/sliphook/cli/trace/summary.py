@@ -1,4 +1,4 @@
-"""A summary of a trace as a table, with a bar for how long the answers took."""
+"""A summary of a trace as tables, with a bar for the time that answers took."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["show_summary"]
 
 _BAR_CHARS: Final = 18
 _WIDE: Final = 100
-"""A terminal with so many columns has room for them."""
+"""A terminal with so many columns has room for the bars."""
 
 _LEAST_MS: Final = 0.1
-"""Where the bars begin: nothing that a process answers is faster by much."""
+"""The left end of the bars; a process hardly answers faster."""
 
 _NAME_CHARS: Final = 64
 
 
 def show_summary(summary: TraceSummary) -> None:
-    """Print it on stdout: a table a plugin."""
+    """Print it on stdout, a table for each plugin."""
     console = Console(
         highlight=False, width=max(80, min(140, shutil.get_terminal_size((120, 24)).columns))
     )
@@ -56,7 +56,8 @@ def show_summary(summary: TraceSummary) -> None:
         scale = f"{duration(_LEAST_MS)} to {duration(max(longest_ms, _LEAST_MS))}"
         console.print(
             Text(
-                f"The bars: ━ to the p50, ─ to the p99, · to the longest; their scale is logarithmic, {scale}.",
+                "The bars: ━ to the p50, ─ to the p99, · to the longest;"
+                f" their scale is logarithmic, {scale}.",
                 style="dim",
             )
         )
@@ -76,7 +77,7 @@ def _heading(summary: TraceSummary) -> str:
 
 
 def _life(plugin: PluginSummary) -> Text:
-    """What is worth a word: nothing that did not happen."""
+    """What happened to its processes; what did not happen is left out."""
     said = [
         (count(plugin.starts, "start"), plugin.starts > 1, ""),
         (count(plugin.deaths, "death"), plugin.deaths, "red"),

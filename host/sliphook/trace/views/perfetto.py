@@ -1,6 +1,6 @@
-"""Pure: a trace in the Trace Event Format, which https://ui.perfetto.dev and chrome://tracing open.
+"""Pure: a trace in the Trace Event Format, for https://ui.perfetto.dev and chrome://tracing.
 
-A process a plugin, a thread a row.
+Each plugin is a process there, and each row of spans a thread.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAME_CHARS: Final = 100
 
 
 def to_perfetto(records: Iterable[TraceRecord]) -> str:
-    """The text of a `.json` file. Its zero is the first record."""
+    """The text of a `.json` file. Times count from the first record."""
     events = list(_Writer(spans_of(records)).events())
     return msgspec.json.encode({"traceEvents": events, "displayTimeUnit": "ms"}).decode()
 
@@ -150,7 +150,7 @@ def _thread(number: int, thread: int, name: str) -> dict[str, Any]:
 
 
 def _rows(spans: Sequence[Span]) -> list[list[Span]]:
-    """Slices of one thread must not overlap."""
+    """As few rows as possible: the slices of one thread must not overlap."""
     rows: list[list[Span]] = []
     free: list[tuple[float, int]] = []  # when each row is free again, the earliest first
     for span in sorted(spans, key=lambda span: span.begin_s):

@@ -1,4 +1,4 @@
-"""Pure: reads out of a trace's records what began and what ended."""
+"""Pure: from the records of a trace to its spans, marks and processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRONG: Final = frozenset({"stray", "refused", "late"})
 
 
 def spans_of(records: Iterable[TraceRecord]) -> TraceSpans:
-    """What the records tell, all of them held in memory."""
+    """What the records tell; all of them stay in memory."""
     builder = _Builder()
     for record in records:
         builder.take(record)
@@ -90,7 +90,7 @@ class _Builder:
         if record.kind == "lifecycle":
             self._changed(lane, record)
         elif record.kind == "spawn":
-            pass  # `starting` was there before
+            pass  # the lifecycle record `starting` came before
         elif record.kind == "exit":
             process = lane.processes[-1] if lane.processes else None
             if process is not None:
@@ -175,7 +175,7 @@ class _Builder:
         self, lane: Lane, entry: RecordRole, record: TraceRecord, state: State, verdict: str | None
     ) -> None:
         span = self._open.pop(id(entry.request), None)
-        if span is None:  # it was never written, or the trace begins in the middle of it
+        if span is None:  # the request was never written, or before the trace began
             begin_s = record.mono_s - (record.elapsed_ms or 0.0) / 1000
             span = Span(
                 kind=_kind_of(record.method or ""),
@@ -204,7 +204,7 @@ def _kind_of(method: str) -> SpanKind:
 
 
 class _Agent:
-    """What the agent did, read from what the plugins were asked and told of it."""
+    """What the agent did, as far as hooks and events tell it."""
 
     def __init__(self, trace: TraceSpans) -> None:
         self._trace = trace
@@ -215,7 +215,7 @@ class _Agent:
         self._interrupted: set[str] = set()
 
     def take(self, record: TraceRecord) -> None:
-        if record.kind == "late":  # it belongs to what has ended already
+        if record.kind == "late":  # its turn may have ended long ago
             return
         if record.session_id is not None:
             session = _known(
@@ -249,9 +249,7 @@ class _Agent:
         for spans in (self._trace.models, self._trace.tools):
             for span in spans:
                 turn = self._turns.get(span.records[0].turn_id or "")
-                if (
-                    span.state == "open"
-                ):  # the trace does not tell of its end; it did not outlive its turn
+                if span.state == "open":  # the trace has no end of it; it ended with its turn
                     span.end_s = (
                         self._trace.ended_s if turn is None else max(span.begin_s, turn.end_s)
                     )
@@ -312,7 +310,7 @@ def _known(
     what: str,
     record: TraceRecord,
 ) -> Span:
-    """The span with this key; where there is none, it begins with the record."""
+    """The span with this key; if there is none, it begins with the record."""
     span = known.get(key)
     if span is None:
         span = known[key] = Span(
@@ -323,7 +321,7 @@ def _known(
 
 
 def _finish(span: Span, record: TraceRecord, state: State, verdict: str | None) -> None:
-    """The span ends with the record; of several plugins that hear it, the first counts."""
+    """End the span with the record; if several plugins are told, the first record counts."""
     if span.state == "open":
         span.end_s, span.state, span.verdict = record.mono_s, state, verdict
         span.records.append(record)

@@ -1,6 +1,6 @@
-"""Pure: what a trace tells, as things that begin and end: sessions, turns, requests, processes.
+"""Pure: what a trace tells as things that begin and end: sessions, turns, requests, processes.
 
-Times are of the host's own clock.
+Times are seconds of the host's own clock.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ __all__ = [
 ]
 
 State = Literal["good", "deny", "ask", "failed", "cancelled", "open"]
-"""How something ended, as far as its colour goes; `open` where the trace does not tell."""
+"""How something ended, which gives its colour; `open` if the trace does not tell."""
 
 SpanKind = Literal["session", "turn", "model", "tool", "hook", "call", "protocol"]
-"""`hook` and `tool` also for what a plugin is asked; `call` is a plugin's own request, `protocol` what holds the conversation together."""
+"""`hook` and `tool` are also a plugin's requests.
+
+`call` is a request of the plugin to the host, `protocol` a handshake, ping or shutdown.
+"""
 
 MarkKind = Literal["event", "cancel", "said", "stderr", "wrong", "lost"]
 
@@ -37,11 +40,11 @@ class Span(msgspec.Struct, kw_only=True):
 
     Attributes:
         kind: what it is.
-        what: what it is called.
+        what: its name.
         begin_s, end_s: when; an open one ends with the trace.
         state: how it ended.
         verdict: the same in a word or two.
-        records: the records that it is made of, in order.
+        records: its records, in order.
     """
 
     kind: SpanKind
@@ -54,7 +57,7 @@ class Span(msgspec.Struct, kw_only=True):
 
     @property
     def took_ms(self) -> float:
-        """How long it took: as the host measured it, or else between the records."""
+        """How long it took: as the host measured it, else between the records."""
         measured = (
             self.records[-1].elapsed_ms
             if self.records and self.kind not in ("session", "turn", "model")
@@ -77,11 +80,11 @@ class ProcessSpan(msgspec.Struct, kw_only=True):
 
     Attributes:
         begin_s, end_s: from its start to its end, or to the end of the trace.
-        ready_s: when its manifest was accepted; None where it was not.
+        ready_s: when its manifest was accepted; None if it never was.
         again: it was started after a death.
-        ended: the trace tells of its end.
-        died: nobody had asked it to end.
-        why: what the host said of its end.
+        ended: the trace has its end.
+        died: it ended without being asked to.
+        why: what the host said about its end.
     """
 
     begin_s: float
@@ -94,7 +97,7 @@ class ProcessSpan(msgspec.Struct, kw_only=True):
 
 
 class Interrupt(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn was abandoned at this moment."""
+    """A turn was interrupted at this moment."""
 
     at_s: float
     reason: str
@@ -113,12 +116,12 @@ class TraceSpans(msgspec.Struct, kw_only=True):
     """A whole trace.
 
     Attributes:
-        began_s, ended_s: its first and its last record.
+        began_s, ended_s: the times of its first and its last record.
         wall_s: the wall clock at its beginning.
         records: how many there are.
-        sessions, turns, models, tools: of the agent, in the order of their beginning.
+        sessions, turns, models, tools: the agent's, in the order of their beginning.
         interrupts: in order.
-        lanes: the plugins, in the order of their appearance.
+        lanes: one for each plugin, in the order of their first records.
     """
 
     began_s: float = 0.0

@@ -1,4 +1,4 @@
-"""Pure: how often, how long and how well, for each plugin and each thing that it was asked or told."""
+"""Pure: count, durations and failures, for each plugin and each thing that it was asked or told."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ class MethodSummary(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         what: the method, with the name of the tool or command.
         count: how often.
-        p50_ms, p99_ms, max_ms: of the answers, from the request's queueing; None where nothing was
-            answered.
+        p50_ms, p99_ms, max_ms: of the answers, from the request's queueing; None if there are none.
         timeouts: requests without an answer in time.
         cancelled: requests that were withdrawn.
-        failures: errors that were answered, and requests that a crash or a full queue ended.
+        failures: answers that were errors, and requests that a crash or a full queue ended.
         bytes: of the bodies, in both directions.
     """
 
@@ -51,9 +50,9 @@ class PluginSummary(msgspec.Struct, frozen=True, kw_only=True):
         starts: processes that were started.
         restarts: those that were started after a death.
         deaths: processes that ended without being asked to.
-        dropped: messages that were given up, its queue was full.
-        late: answers to requests that had ended already, but for those to a cancel.
-        refused: messages that broke a rule, and output that was none.
+        dropped: messages that were given up because its queue was full.
+        late: answers to requests that had ended already, without those to a cancel.
+        refused: messages that broke a rule, and output that was no message.
         stderr_lines: lines on its standard error.
         rows: what it was asked and told, in the order of first use.
     """
@@ -159,7 +158,7 @@ class Summary:
             self._tally(entry, record)
 
     def result(self) -> TraceSummary:
-        """What all of it came to."""
+        """The summary of all records so far."""
         merged: dict[str, dict[str, _Tally]] = {}
         for plugin, rows in self._rows.items():
             mine = merged.setdefault(self._names[plugin], {})
@@ -195,9 +194,8 @@ class Summary:
         if record.kind == "lifecycle":
             before, now = self._state.get(plugin), record.verdict or ""
             self._state[plugin] = now
-            self._counts[plugin, "death"] += (
-                now == "restarting"
-            )  # every death leads there, also the last one
+            # Every death leads to `restarting`, also the last one.
+            self._counts[plugin, "death"] += now == "restarting"
             self._counts[plugin, "restart"] += now == "starting" and before == "restarting"
         elif not confirms_cancel(record):
             self._rows.setdefault(plugin, {})

@@ -1,4 +1,7 @@
-"""A trace as a picture: `picture` says what is shown, on the axis of `scale`; `svg` and `page` draw it."""
+"""A trace as a picture: `picture` says what is shown, on the axis of `scale`.
+
+`svg` and `page` draw it.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,10 @@ __all__ = ["draw_page", "draw_svg"]
 
 
 def draw_svg(records: Iterable[TraceRecord], title: str) -> str:
-    """One SVG file of a trace, of a fixed width: what is too close to be told apart is drawn as one, with a count."""
+    """One SVG file of a trace, of a fixed width; bars too close to each other are drawn as one."""
     return svg_of(picture_of(spans_of(records), title))
 
 
 def draw_page(records: Iterable[TraceRecord], title: str) -> str:
-    """One HTML file of a trace, to zoom into; it needs no network, and runs no script but its own."""
+    """One HTML file of a trace, to zoom into; it needs no network and runs only its own script."""
     return page_of(picture_of(spans_of(records), title))

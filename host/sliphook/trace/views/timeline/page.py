@@ -1,6 +1,6 @@
 """Pure: a picture as one HTML file to zoom into.
 
-It runs no script but its own, and may not reach the network.
+It runs only its own script, and its policy forbids the network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _PAGE: Final = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>{title}</title>
 <style>
 {style}</style>
@@ -43,7 +44,7 @@ _PAGE: Final = """<!doctype html>
 
 
 def page_of(picture: Picture) -> str:
-    """The file's text. Without JavaScript it shows the picture as it stands."""
+    """The file's text. Without JavaScript it shows the picture as `svg` draws it."""
     return _PAGE.format(
         title=escape(picture.title),
         subtitle=escape(picture.subtitle),
@@ -61,5 +62,8 @@ def _asset(name: str) -> str:
 
 
 def _in_script(data: bytes) -> str:
-    """JSON that no `</script>` or `<!--` inside a string can end: they are only ever inside strings, where an escape means the same."""
+    """JSON without `<`, `>` and `&`, so that no `</script>` or `<!--` in a string ends the script.
+
+    JSON has these characters only in strings, where an escape means the same.
+    """
     return data.decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,6 +1,6 @@
-"""Pure: what a timeline shows, in tracks, rows and items; how it is drawn is another matter.
+"""Pure: what a timeline shows, in tracks, rows and items. `svg` and `page` draw it.
 
-Everything of a plugin's is quoted here.
+All text that a plugin can choose is quoted here.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from .scale import Scale, scale_of
 __all__ = ["Band", "Flag", "Picture", "Track", "TrackItem", "TrackRow", "picture_of"]
 
 _ROWS: Final = 8
-"""So many requests at the same time have a row each; those beyond share the last one."""
+"""How many requests at the same time have a row each; further ones share the last one."""
 
 _NAME_CHARS: Final = 64
 _NOTE_CHARS: Final = 200
 _ALL_BODIES: Final = 8_000_000
-"""Characters that all messages may have together; each is cut accordingly, to between the next two."""
+"""Characters of all messages together; each is cut accordingly, within the next two bounds."""
 _LONGEST_BODY: Final = 4_000
 _SHORTEST_BODY: Final = 160
 
 
 class TrackItem(msgspec.Struct, frozen=True, array_like=True):
-    """A bar, or where it begins and ends at the same place, a mark.
+    """A bar; or a mark, if it begins and ends at the same place.
 
     Attributes:
         begin, end: in milliseconds that are shown.
         style: its kind and its state, `hook deny`.
-        label: what is written on it or beside it.
-        lines: what is shown of it when it is pointed at.
-        took_ms: how long it took in truth; None for a mark.
+        label: the text on it or beside it.
+        lines: the text that is shown while the pointer is on it.
+        took_ms: how long it took, pauses included; None for a mark.
     """
 
     begin: float
@@ -61,9 +61,9 @@ class Band(msgspec.Struct, frozen=True):
     """A process of a plugin, behind the rows.
 
     Attributes:
-        begin, ready, end: in milliseconds that are shown; it was starting until it was ready.
-        state: `lived`, `died`, or `open` where the trace ends before it.
-        lines: what is shown of it when it is pointed at.
+        begin, ready, end: in milliseconds that are shown; until `ready` it was starting.
+        state: `lived`, `died`, or `open` if the trace ends before it.
+        lines: the text that is shown while the pointer is on it.
     """
 
     begin: float
@@ -93,11 +93,11 @@ class Picture(msgspec.Struct, frozen=True):
     """All of it.
 
     Attributes:
-        title, subtitle: what stands above.
+        title, subtitle: the text above.
         scale: the time axis.
         tracks: the agent first.
-        turns: where turns are open, in milliseconds that are shown; turns at the same time are one
-            stretch.
+        turns: from when to when turns are open, in milliseconds that are shown; turns that overlap
+            are one.
         flags: the interrupts.
     """
 
@@ -145,7 +145,6 @@ class _Painter:
         )
 
     # -- time
-    # ------------------------------------------------------------------------------------------------------
 
     def _ms(self, at_s: float) -> float:
         return (at_s - self._trace.began_s) * 1000
@@ -154,7 +153,7 @@ class _Painter:
         return round(self._scale.shown(self._ms(at_s)), 4)
 
     def _busy(self) -> Iterable[tuple[float, float]]:
-        """When something happens; a process that merely lives or a session that waits for its user is nothing."""
+        """From when to when something happens; an idle process or session does not count."""
         trace = self._trace
         spans = [*trace.turns, *trace.models, *trace.tools]
         for lane in trace.lanes:
@@ -185,7 +184,6 @@ class _Painter:
         return " · ".join(words)
 
     # -- tracks
-    # ----------------------------------------------------------------------------------------------------
 
     def _agent(self) -> Track:
         trace = self._trace
@@ -202,9 +200,8 @@ class _Painter:
         asked = sum(span.kind in ("hook", "tool") for span in lane.spans)
         words = [count(asked, "request"), *([count(deaths, "death")] if deaths else [])]
         rows = list(self._rows(lane.spans, "bars"))
-        marks = [
-            self._mark(mark) for mark in lane.marks if mark.what != "exit"
-        ]  # the band's end shows that
+        # The end of a band shows the exit.
+        marks = [self._mark(mark) for mark in lane.marks if mark.what != "exit"]
         for index, process in enumerate(lane.processes):
             if process.died:
                 marks.append(self._death(process, lane.processes[index + 1 :][:1]))
@@ -218,7 +215,7 @@ class _Painter:
         )
 
     def _rows(self, spans: Sequence[Span], shape: str) -> Iterable[TrackRow]:
-        """As few rows as it takes for nothing to overlap."""
+        """As few rows as possible without overlap, at most `_ROWS`."""
         rows: list[list[Span]] = []
         ends: list[float] = []
         for span in sorted(spans, key=lambda span: span.begin_s):
@@ -233,7 +230,6 @@ class _Painter:
         return [TrackRow(shape, [self._bar(span) for span in row]) for row in rows]
 
     # -- items
-    # -----------------------------------------------------------------------------------------------------
 
     def _bar(self, span: Span) -> TrackItem:
         what = quote(span.what.removeprefix("hook/").removeprefix("tool/call "), _NAME_CHARS)
@@ -318,7 +314,7 @@ class _Painter:
 
 
 def _together(stretches: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Those that overlap as one, in order."""
+    """In order, with those that overlap merged."""
     open_one: tuple[float, float] | None = None
     for begin, end in sorted(stretches):
         if open_one is not None and begin < open_one[1]:

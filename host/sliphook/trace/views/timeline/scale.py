@@ -1,7 +1,4 @@
-"""Pure: from moments to places on the time axis.
-
-Long stretches in which nothing happens are cut short.
-"""
+"""Pure: from moments to places on the time axis, on which long pauses are cut short."""
 
 from __future__ import annotations
 
@@ -18,19 +15,19 @@ _LEAST_GAP_MS: Final = 800.0
 """Shorter pauses are shown as long as they are."""
 
 _GAP_PART: Final = 0.1
-"""So are pauses that are a smaller part than this of the time in which something happens."""
+"""So are pauses shorter than this part of the busy time, in which something happens."""
 
 _CUT_PART: Final = 0.025
-"""How wide a pause is shown that is cut short, as a part of that time."""
+"""The width of a pause that is cut short, as a part of the busy time."""
 
 _ALL_CUTS_PART: Final = 0.25
-"""The same for all such pauses together: however many there are, what happens has most of the room."""
+"""The same for all such pauses together, so that busy time has most of the room."""
 
 _STEPS: Final = (1.0, 2.0, 5.0)
 
 
 class BusyStretch(msgspec.Struct, frozen=True):
-    """A stretch of time that is shown at its true length: from `begin_ms` to `end_ms`, beginning at `shown_ms`."""
+    """Time from `begin_ms` to `end_ms` that is shown at its true length, from `shown_ms` on."""
 
     begin_ms: float
     end_ms: float
@@ -38,14 +35,14 @@ class BusyStretch(msgspec.Struct, frozen=True):
 
 
 class Tick(NamedTuple):
-    """A place on the axis, and what stands there."""
+    """A place on the axis, and its label."""
 
     shown_ms: float
     label: str
 
 
 class Scale(msgspec.Struct, frozen=True):
-    """The whole axis, in milliseconds that are shown; between two stretches there is a pause."""
+    """The whole axis, in milliseconds that are shown; between two stretches is a pause."""
 
     stretches: Sequence[BusyStretch]
 
@@ -56,7 +53,7 @@ class Scale(msgspec.Struct, frozen=True):
         return max(last.shown_ms + last.end_ms - last.begin_ms, 1e-3)
 
     def shown(self, at_ms: float) -> float:
-        """Where a moment is shown; in a pause, between its two ends."""
+        """The place of a moment; in a pause, between its two ends."""
         index = max(
             0, bisect.bisect_right(self.stretches, at_ms, key=lambda stretch: stretch.begin_ms) - 1
         )
@@ -69,7 +66,7 @@ class Scale(msgspec.Struct, frozen=True):
 
     @property
     def pauses(self) -> list[tuple[float, float, float]]:
-        """Each pause: where it is shown from and to, and how many milliseconds it lasted."""
+        """Each pause: from where to where it is shown, and how many milliseconds it lasted."""
         return [
             (
                 before.shown_ms + before.end_ms - before.begin_ms,
@@ -81,7 +78,7 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 def scale_of(busy: Iterable[tuple[float, float]], length_ms: float) -> Scale:
-    """The axis for a trace of `length_ms`, in which something happens from each first to each second moment of `busy`."""
+    """The axis for a trace of `length_ms`; `busy` has from when to when something happens."""
     merged: list[list[float]] = []
     for begin, end in sorted([(0.0, 0.0), *busy, (length_ms, length_ms)]):
         if merged and begin <= merged[-1][1]:
@@ -107,12 +104,12 @@ def scale_of(busy: Iterable[tuple[float, float]], length_ms: float) -> Scale:
 
 
 def ticks(scale: Scale, at_most: int) -> list[Tick]:
-    """Round moments along the axis, about as many as `at_most` at the most."""
+    """Round moments along the axis, about `at_most`."""
     step = _step(scale.length_ms / max(1, at_most))
     found: list[Tick] = []
     for stretch in scale.stretches:
         first = math.ceil(stretch.begin_ms / step) * step
-        for number in range(2 * at_most):  # far from zero a step may be too small to get anywhere
+        for number in range(2 * at_most):  # bounded: a float far from zero may not grow by a step
             at_ms = first + number * step
             if at_ms > stretch.end_ms:
                 break

@@ -1,4 +1,7 @@
-"""Pure: a picture as one SVG file that needs nothing else: it follows light and dark, and shows a message where it is pointed at."""
+"""Pure: a picture as one SVG file that needs no other.
+
+It follows the reader's light or dark theme, and shows the messages of what the pointer is on.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _WIDTH: Final = 1280
 _LEFT: Final = 168
 _RIGHT: Final = 28
 _TOP: Final = 96
-"""Where the tracks begin; each row of labels of interrupts but the first pushes them down."""
+"""The top of the tracks; each row of interrupt labels after the first moves them down."""
 
 _FLAGS_TOP: Final = 52
 _FLAG_ROW: Final = 19
@@ -33,13 +36,13 @@ _CHAR: Final = 6.0
 """About the width of a character, in pixels."""
 
 _BOLD: Final = 6.7
-"""The same where it is bold."""
+"""The same for bold text."""
 
 _LEAST: Final = 3.0
-"""No bar is narrower; those that would touch are drawn as one."""
+"""No bar is narrower; bars that would touch are drawn as one."""
 
 _CROWD: Final = 12.0
-"""So wide at most is a crowd of narrow ones, so that a failure among thousands is seen where it is."""
+"""The widest group of narrow bars drawn as one, so that a failure among thousands has its place."""
 
 _TITLE_CHARS: Final = 700
 _HEIGHTS: Final = {"bars": 20, "thin": 12, "marks": 14}
@@ -58,7 +61,7 @@ _KEYS: Final = (
 
 
 class Drawn(NamedTuple):
-    """One bar as it is drawn: several items where they are too close to be told apart."""
+    """One bar as it is drawn; it stands for several items if they are too close."""
 
     x: float
     width: float
@@ -68,7 +71,11 @@ class Drawn(NamedTuple):
 
 
 class _Flag(NamedTuple):
-    """An interrupt as it is drawn: its label in the first row where it meets no other, or, `row` None, only where it is pointed at."""
+    """An interrupt as it is drawn.
+
+    Its label is in the first row in which it meets no other. If there is none, `row` is None, and
+    the label is shown while the pointer is on the line.
+    """
 
     x: float
     label: str
@@ -94,7 +101,10 @@ class _Drawing:
         heights = [_height(track) for track in picture.tracks]
         bottom = self._top + sum(heights)
         height = bottom + 46
-        yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">\n'
+        yield (
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}"'
+            f' viewBox="0 0 {_WIDTH} {height}">\n'
+        )
         yield f"<style>\n{LOOK}</style>\n"
         yield f'<rect class="page" width="{_WIDTH}" height="{height}"/>\n'
         yield _text(20, 30, "title", picture.title) + _text(20, 50, "subtitle", picture.subtitle)
@@ -125,12 +135,12 @@ class _Drawing:
             x, x2 = self._x(begin), self._x(end)
             yield f"<g>{_rect(x, self._top, x2 - x, bottom - self._top, 'pause')}"
             for edge in (x, x2):
-                yield f'<line class="pause-edge" x1="{edge:.1f}" y1="{self._top}" x2="{edge:.1f}" y2="{bottom}"/>'
+                yield _upright("pause-edge", edge, self._top, bottom)
             yield f"<title>{escape(f'nothing happens for {duration(lasted_ms)}')}</title></g>\n"
         free_from = 0.0
         for tick in ticks(self._picture.scale, 12):
             x = self._x(tick.shown_ms)
-            yield f'<line class="grid" x1="{x:.1f}" y1="{self._top - 6}" x2="{x:.1f}" y2="{bottom}"/>'
+            yield _upright("grid", x, self._top - 6, bottom)
             if x >= free_from:
                 yield _text(x, self._top - 11, "tick", tick.label, anchor="middle")
                 free_from = x + _CHAR * (len(tick.label) + 2)
@@ -169,7 +179,7 @@ class _Drawing:
             yield _label(one, y, room, inside=row.shape == "bars") + "</g>\n"
 
     def _merged(self, items: Sequence[TrackItem]) -> Iterator[Drawn]:
-        """What overlaps, and narrow ones that would touch, become one: however many there are, the eye can tell no more apart."""
+        """Merge items that overlap, and narrow ones that would touch."""
         near: list[TrackItem] = []
         drawn_to = ends = 0.0
         narrow = True
@@ -199,7 +209,7 @@ class _Drawing:
     def _flags(self, bottom: int) -> Iterator[str]:
         for flag in self._flag_places:
             top = _FLAGS_TOP + (flag.row or 0) * _FLAG_ROW
-            yield f'<g><line class="flag" x1="{flag.x:.1f}" y1="{top + 16}" x2="{flag.x:.1f}" y2="{bottom}"/>'
+            yield "<g>" + _upright("flag", flag.x, top + 16, bottom)
             yield f"<title>{escape(flag.label)}</title></g>\n"
         for flag in self._flag_places:  # no line goes through a label
             if flag.row is not None:
@@ -300,7 +310,14 @@ def _legend(y: float) -> Iterator[str]:
 
 def _rect(x: float, y: float, width: float, height: float, style: str, radius: float = 0.0) -> str:
     rounded = f' rx="{radius:.1f}"' if radius else ""
-    return f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"{rounded}/>'
+    return (
+        f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}"'
+        f' height="{height:.1f}"{rounded}/>'
+    )
+
+
+def _upright(style: str, x: float, top: int, bottom: int) -> str:
+    return f'<line class="{style}" x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{bottom}"/>'
 
 
 def _text(x: float, y: float, style: str, text: str, *, anchor: str | None = None) -> str:
