@@ -1,6 +1,6 @@
 """Spans for OpenTelemetry: `PluginHost(..., spans=OtelSpans())`.
 
-Needs the extra `sliphook[otel]`, and is not imported by anything else.
+Needs the extra `sliphook[otel]`; no other module imports this one.
 
 ```
 session ─ turn ─┬─ hook user_prompt_submit ─ plugin guard
@@ -9,9 +9,8 @@ session ─ turn ─┬─ hook user_prompt_submit ─ plugin guard
                                       └─ hook post_tool_call ─ plugin guard
 ```
 
-Spans carry names, numbers and verdicts, never what a message says. What the plugins are sent has
-the span that it belongs to in its envelope (`traceparent`), so that a plugin in any language can
-continue it.
+Spans carry names, numbers and decisions, never the text of a message. Each message to a plugin has
+its span in the envelope (`traceparent`), so that a plugin in any language can continue it.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ _BAD_TURNS: Final = frozenset({"failed", "max_iterations", "loop_detected", "bud
 
 
 class OtelSpans:
-    """Makes the spans of one host (see `recorder.Spans`).
+    """Makes the spans of one host (see `hook_recorder.Spans`).
 
-    A tracer, processor or exporter that fails is logged once and harms nobody.
+    A tracer, processor or exporter that fails is logged once, and the host goes on.
 
     Args:
-        tracer_provider: whose spans they are; by default the global one. Its processor should be
-            one that exports in a thread of its own, such as `BatchSpanProcessor`: another one would
-            make the agent wait for the exporter.
+        tracer_provider: makes the spans; by default the global one. Its processor should export in
+            another thread, as `BatchSpanProcessor` does: any other makes the agent wait for the
+            exporter.
     """
 
     def __init__(self, tracer_provider: api.TracerProvider | None = None) -> None:
@@ -61,8 +60,7 @@ class OtelSpans:
         self._open: dict[tuple[str, str], Span] = {}
         self._has_failed = False
 
-    # -- what the host tells (see `recorder.Spans`)
-    # ------------------------------------------------------------------
+    # -- what the host tells (see `hook_recorder.Spans`)
 
     def hook(self, name: str, payload: Payload) -> OtelHook:
         """A hook is about to be put to the plugins."""
@@ -97,7 +95,7 @@ class OtelSpans:
         return hook
 
     def told(self, name: str, payload: Payload) -> str | None:
-        """An event, or a hook that nobody may answer any more, is about to be told; returns the span that it belongs to."""
+        """An event is about to be told, or a hook too late to be answered; returns its span."""
         try:
             if isinstance(payload, TurnStart) and payload.turn_id is not None:
                 self._begin_turn(payload, payload.turn_id)
@@ -117,25 +115,24 @@ class OtelSpans:
             return None
 
     # -- the open spans
-    # ----------------------------------------------------------------------------------------------
 
     def start(
         self, name: str, parent: Span | None, attributes: dict[str, str], kind: SpanKind
     ) -> Span:
-        """A span that begins now; without a parent it belongs to what the agent itself is in."""
+        """A span that begins now; without a parent it belongs to the agent's current span."""
         context = api.set_span_in_context(parent) if parent is not None else None
         return self._tracer.start_span(name, context, kind, attributes)
 
     def begin(
         self, what: str, key: str, name: str, parent: Span | None, attributes: dict[str, str]
     ) -> None:
-        """Open a span that is found again by what it is of."""
+        """Open a span that is found again by kind and id."""
         self._open[what, key] = self.start(name, parent, attributes, SpanKind.INTERNAL)
 
     def end(
         self, what: str, key: str | None, attributes: dict[str, str | int], error: str | None = None
     ) -> None:
-        """End an open span; does nothing where there is none."""
+        """End an open span; does nothing if there is none."""
         span = self._open.pop((what, key), None) if key is not None else None
         if span is not None:
             span.set_attributes(attributes)
@@ -144,18 +141,18 @@ class OtelSpans:
             span.end()
 
     def failed(self) -> None:
-        """Something of OpenTelemetry raised, or what was given to it does not fit."""
+        """OpenTelemetry raised, or a value does not fit it."""
         if not self._has_failed:
             self._has_failed = True
             _log.exception("spans could not be made; this is said once")
 
     def end_tool(self, payload: PostToolCall) -> None:
-        """A tool call has been said to be over."""
+        """`post_tool_call` ends a tool call's span."""
         error = payload.status if payload.status in ("error", "timed_out") else None
         self.end("tool", payload.call_id, {"sliphook.tool.status": payload.status}, error)
 
     def turn_span(self, turn_id: str) -> Span | None:
-        """The turn's span, where it is open."""
+        """The turn's span if it is open, or None."""
         return self._open.get(("turn", turn_id))
 
     def _begin_turn(self, payload: TurnStart, turn_id: str) -> None:
@@ -190,7 +187,7 @@ class OtelSpans:
         )
 
     def _end_with(self, payload: Payload) -> None:
-        """End what the event says is over."""
+        """End the spans of what the event says is over."""
         match payload:
             case PostLlmCall():
                 self.end("model", payload.turn_id, _usage_of(payload))
@@ -227,10 +224,10 @@ class OtelSpans:
 
 
 class OtelHook:
-    """The spans of one hook (see `recorder.HookSpans`).
+    """The spans of one hook (see `hook_recorder.HookSpans`).
 
     Attributes:
-        span: the hook's own; None where it could not be made.
+        span: the hook's span; None if it could not be made.
     """
 
     def __init__(self, spans: OtelSpans, name: str, payload: Payload) -> None:
@@ -259,7 +256,7 @@ class OtelHook:
             return None
 
     def over(self, outcome: Outcome) -> None:
-        """All answers are there, or nobody waits for them any more."""
+        """All answers are there, or they are not wanted any more."""
         try:
             self._end(outcome)
             if (
@@ -309,7 +306,7 @@ class OtelHook:
 
 
 def traceparent(span: Span | None) -> str | None:
-    """The span as W3C Trace Context writes it; None where there is none that could be continued."""
+    """The span as W3C Trace Context writes it; None if there is none to continue."""
     if span is None or not span.get_span_context().is_valid:
         return None
     context = span.get_span_context()

@@ -1,8 +1,8 @@
-"""Ctrl+C and its kin, for programs that want it: our command line does.
+"""Ctrl+C, SIGTERM and SIGHUP, for programs that want them handled; `sliphook`, the command, does.
 
 The rest of the library installs no signal handlers.
 
-The first signal is a wish (interrupt the turn, leave), every further one is an order (leave at
+The first signal asks (interrupt the turn, or leave in order); every further one forces (leave at
 once).
 """
 
@@ -28,13 +28,13 @@ ENDING: Final = {signal.SIGINT: "sigint", signal.SIGTERM: "sigterm", signal.SIGH
 class SignalWatch:
     """Catches the signals that end a program while its block is open.
 
-    Not reentrant: one block a program.
+    Not reentrant: a program has one such block.
 
     Args:
         first: called in the loop for the first signal, with the signal's `invalidation_reason`;
-            must not wait. Where it returns True, the program goes on: the signal ended a turn, say,
-            and the next one is a first one again.
-        again: called for every further one; must not wait. `PluginHost.kill` is meant for it.
+            must not wait. If it returns True, the program goes on (the signal ended a turn, for
+            example), and the next signal counts as a first one.
+        again: called for every further signal; must not wait. `PluginHost.kill` is meant for it.
 
     Attributes:
         caught: the signal that ends the program, or None.
@@ -49,13 +49,13 @@ class SignalWatch:
 
     @property
     def exit_status(self) -> int | None:
-        """What a program that was ended by the signal exits with by custom: 128 and its number."""
+        """The usual exit status of a program that the signal ended: 128 and the signal's number."""
         return 128 + self.caught if self.caught is not None else None
 
     async def __aenter__(self) -> SignalWatch:
         self._receiver = trio.open_signal_receiver(*ENDING)
         signals = self._receiver.__enter__()
-        # a system task: what the block raises is not wrapped in a group, as a nursery would
+        # a system task: a nursery would wrap what the block raises in a group
         trio.lowlevel.spawn_system_task(self._watch, signals)
         return self
 

@@ -99,8 +99,8 @@ class HostState:
 
     # -- for sessions (see SessionHost)
 
-    def everybody(self) -> Sequence[Plugin]:
-        """All plugins with which calls may be open."""
+    def all_plugins(self) -> Sequence[Plugin]:
+        """All plugins with which calls may be open: removed ones too, until they are gone."""
         return [
             *self._by_name.values(),
             *(plugin for plugin in self._parted if not plugin.gone.is_set()),

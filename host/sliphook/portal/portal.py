@@ -83,7 +83,7 @@ class LoopCall(Generic[R]):
             self._settle(None, error)
 
     async def run(self) -> None:
-        """Run an async function, in a task of its own."""
+        """Run an async function; the only work of its task."""
         _under_way.set(self)
         try:
             with self._scope:
@@ -198,7 +198,7 @@ class Portal:
             raise HostClosed("the host is not open") from None
 
     def at_once(self, function: Callable[[], R]) -> R:
-        """Call a plain function in the loop's thread and wait until it is done, even if signals come.
+        """Call a plain function in the loop's thread and wait for it, even if signals come.
 
         Raises:
             HostClosed: there is no loop.

@@ -53,7 +53,7 @@ class SessionHost(Protocol):
     plugins_by_name: Mapping[str, Plugin]
     plugin_calls: PluginCalls
 
-    def everybody(self) -> Sequence[Plugin]:
+    def all_plugins(self) -> Sequence[Plugin]:
         """Those plugins, and removed ones that are still being ended: calls may be open there."""
         ...
 

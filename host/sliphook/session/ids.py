@@ -1,4 +1,4 @@
-"""Ids that nobody else has, and the time as payloads give it."""
+"""Unique ids, and the time as payloads give it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 
 def new_id() -> str:
-    """An id that nobody else has."""
+    """A random id, unique enough to name a session, a turn or a call."""
     return uuid.uuid4().hex[:16]
 
 

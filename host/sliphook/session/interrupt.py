@@ -64,7 +64,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
     # each plugin is told which of its own requests are cancelled; equal messages are encoded once
     by_requests: dict[tuple[int, ...], Broadcast] = {}
     try:
-        for plugin in host.everybody():
+        for plugin in host.all_plugins():
             written = withdraw(plugin, turn_ids)
             connection = plugin.open_connection
             if connection is not None:
@@ -89,7 +89,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
             _tell_end(hooks, turn, urgent=True)
     finally:
         # the turn is over even if the agent's own reason cannot be encoded
-        for plugin in host.everybody():
+        for plugin in host.all_plugins():
             connection = plugin.open_connection
             if connection is not None:
                 connection.flush()
@@ -108,7 +108,7 @@ def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
         one.mark_ended(outcome if one is turn else "interrupted")
     fires = _abandon_fires(turns)
     turn_ids = {one.turn_id for one in turns}
-    for plugin in hooks.host.everybody():
+    for plugin in hooks.host.all_plugins():
         connection = plugin.open_connection
         for call in withdraw(plugin, turn_ids):
             if connection is not None:

@@ -26,7 +26,7 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         status: `answered`, `refused_answer`, `timed_out`, `crashed` and so on, as in a fire.
-        result: what the model reads; also where the call failed.
+        result: what the model reads, also if the call failed.
         error: what went wrong, one line, or None.
     """
 

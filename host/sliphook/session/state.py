@@ -94,7 +94,7 @@ class TurnState:
     """The state of one turn (see `Turn`).
 
     Args:
-        agent_id: the session's agent; a child has an agent of its own.
+        agent_id: the session's agent; a child has another one.
         parent: the turn whose agent started this one's, or None.
 
     Attributes:
