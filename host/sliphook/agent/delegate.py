@@ -44,8 +44,8 @@ def delegate_tool(run: Callable[[dict[str, Any]], Awaitable[ToolResult]]) -> Age
     """
     return AgentTool(
         name=DELEGATE,
-        description="Have another agent with the same tools work towards a goal, and get its report."
-        " Several may work at the same time.",
+        description="Have another agent with the same tools work towards a goal, and get its"
+        " report. Several may work at the same time.",
         input_schema=_SCHEMA,
         run=run,
     )

@@ -58,7 +58,7 @@ class _Group(click.Group):
         return list(_COMMANDS)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """End the line on stderr after an interrupt, if it is a terminal, which has written `^C`."""
+        """End stderr's line after an interrupt, but only on a terminal, which has written `^C`."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

@@ -47,7 +47,7 @@ _END: Final[dict[str, EndReason]] = {
 class Gateway:
     """Conversations by `(platform, session_key)`.
 
-    Each is a session with an agent of its own, opened by its first message.
+    Each is a session with a separate agent, opened by the first message.
 
     Args:
         agent_for: makes the agent of a channel, when its session begins and again after every

@@ -253,5 +253,5 @@ async def _crashed(agent: Agent, story: DemoTimeline, narrator: Narrator, wire: 
         after=before,
     )
     if again is not None:
-        story.tell("fragile is running again, with nobody's help", at=again.mono_s)
+        story.tell("the host has started fragile again", at=again.mono_s)
     story.check("fragile was started again", again is not None)
