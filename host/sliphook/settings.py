@@ -1,7 +1,7 @@
-"""The user's settings for all of Sliphook, `$XDG_CONFIG_HOME/sliphook/config.toml`: THE table of its keys, and what they do to a plugin.
+"""The user's settings, `$XDG_CONFIG_HOME/sliphook/config.toml`: its keys, and what they change.
 
-`docs/settings.md` is made from the table. The library reads nothing of it by itself: an agent that
-wants it calls `read_settings`.
+The table in `docs/settings.md` is made from the keys. The library does not read the file by itself:
+an agent that wants it calls `read_settings`.
 """
 
 from __future__ import annotations
@@ -35,15 +35,18 @@ __all__ = [
 ]
 
 MOST_MODEL_CALLS: Final = 10_000
-"""The most that `max_model_calls` may be: beyond it is a slip of the keyboard."""
+"""The largest `max_model_calls`; a larger number is taken for a typo."""
 
 
 class SettingsError(TomlError):
-    """`config.toml` breaks a rule, cannot be read, or could be changed by others. The user's."""
+    """`config.toml` breaks a rule, cannot be read, or could be changed by others.
+
+    The user is at fault. str() is one line.
+    """
 
 
 class PluginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the user has decided about one plugin, over what stands in the plugin's own file."""
+    """What the user has decided about one plugin. It beats the plugin's own file."""
 
     timeout_cap_s: Annotated[
         float | None, doc("seconds that an answer of this plugin may take at most", 1.0)
@@ -56,14 +59,12 @@ class PluginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file.
 
-    A key that is not there leaves the default, or what an option of the command line says.
+    A key that is left out leaves the default, or the option of the command line.
     """
 
-    model: Annotated[str | None, doc("what `--model` is where it is not given", "gpt-5-mini")] = (
-        None
-    )
+    model: Annotated[str | None, doc("what `--model` is if it is not given", "gpt-5-mini")] = None
     base_url: Annotated[
-        str | None, doc("what `--base-url` is where it is not given", "http://127.0.0.1:8080/v1")
+        str | None, doc("what `--base-url` is if it is not given", "http://127.0.0.1:8080/v1")
     ] = None
     max_model_calls: Annotated[
         int | None, doc("model calls in one turn, before you are asked whether to go on", 50)
@@ -82,19 +83,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def settings_file() -> Path:
-    """Where the settings are, be the file there or not."""
+    """The path of the settings, whether or not the file exists."""
     return paths.config_home() / "config.toml"
 
 
 def read_settings(file: Path | None = None) -> Settings:
-    """The user's settings; where there is no file, the defaults.
+    """The user's settings; the defaults, if there is no file.
 
     Args:
-        file: another one than `settings_file()`.
+        file: a file other than `settings_file()`.
 
     Raises:
-        SettingsError: the file breaks a rule, or cannot be read: one line with the file, the line,
-            the key, and what would be right. Or others than the user could change it.
+        SettingsError: the file breaks a rule, cannot be read, or could be changed by other users.
+            str() is one line: the file, the line in it, the key, and what would be right.
     """
     file = file or settings_file()
     if (why := why_unsafe(file)) is not None:
@@ -110,11 +111,13 @@ def read_settings(file: Path | None = None) -> Settings:
 
 
 def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
-    """The plugin, with the user's settings over what stands in its own file: key by key, and of two caps the smaller.
+    """The spec with the user's settings over those of the plugin's own file.
+
+    They replace key by key; of two caps the smaller counts.
 
     Args:
-        spec: an installed plugin; one that is only tried has no name, and no settings.
-        settings: the user's.
+        spec: an installed plugin. A plugin that is only tried has no name, and so no settings.
+        settings: the user's settings.
     """
     own = settings.plugins.get(spec.name or "")
     if own is None:
@@ -131,11 +134,11 @@ def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
 
 
 def for_nobody(settings: Settings, installed: list[str]) -> dict[str, str | None]:
-    """What stands under `plugins` and does nothing: names that no installed plugin has, each with the nearest that one has.
+    """Names under `plugins` that match no installed plugin, each with the closest one or None.
 
     Args:
-        settings: the user's.
-        installed: the names of all installed plugins, also of those that cannot be read.
+        settings: the user's settings.
+        installed: the names of all installed plugins, also of broken ones.
     """
     return {name: nearest(name, installed) for name in settings.plugins if name not in installed}
 
@@ -149,7 +152,7 @@ def _over(below: Override, above: Override) -> Override:
 
 
 def _check(settings: Settings) -> None:
-    """What the types cannot say."""
+    """Check what the types cannot say."""
     if settings.model is not None and not settings.model.strip():
         raise BadKey(("model",), "it is empty; leave the key out, or name a model")
     if settings.base_url is not None and not settings.base_url.startswith(("http://", "https://")):

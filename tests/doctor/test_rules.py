@@ -217,7 +217,7 @@ def test_settings_for_what_is_not_there() -> None:
         {"event": "stop"},
         overrides={"turn_start": Override(off=True), "pre_tool_call": Override(priority=1)},
     )
-    assert told(rules.settings_for_nobody, guard, settings=settings) == [
+    assert told(rules.settings_without_effect, guard, settings=settings) == [
         "problem config.toml: plugins.gaurd: no plugin of that name is installed -> did you mean guard?",
         "note guard: guard does not subscribe to turn_start, so what you have set for it does nothing",
         "note guard: guard does not subscribe to turn_end, so what you have set for it does nothing",

@@ -1,4 +1,4 @@
-"""What is wrong with the installed plugins, the settings and this machine, and what to do about it."""
+"""What is wrong with the installed plugins, the settings and this machine, and what to do."""
 
 from .examine import examine
 from .finding import Finding

@@ -1,4 +1,4 @@
-"""The examination: read everything, start every plugin, and put each question of the tables."""
+"""The examination: read the files, start every enabled plugin, and apply every rule."""
 
 from __future__ import annotations
 
@@ -28,16 +28,14 @@ async def examine(
     agent_tools: Collection[str] = (),
     opened: Callable[[PluginHost], None] = lambda host: None,
 ) -> list[Finding]:
-    """Look at everything that `sliphook doctor` looks at.
-
-    Starts each enabled plugin once; changes nothing.
+    """Apply every rule. Starts each enabled plugin once; changes nothing.
 
     Args:
-        agent_tools: names of the tools that the agent itself has.
-        opened: is given the host that runs the plugins, for who is in a hurry.
+        agent_tools: the names of the agent's own tools.
+        opened: called with the host of the plugins, so that the caller can kill them early.
 
     Returns:
-        What was found, good news too. Never raises for what is wrong.
+        The findings, also of what is right. What is wrong raises nothing.
     """
     settings, findings = _settings()
     try:
@@ -93,6 +91,6 @@ def _settings() -> tuple[Settings, list[Finding]]:
     what = (
         f"{where} has no unknown key and no wrong value"
         if where.exists()
-        else f"there is none, which is fine; it would be {where}"
+        else f"there is none, which is fine; its path would be {where}"
     )
     return settings, [Finding(area="settings", level="ok", about=about, what=what)]

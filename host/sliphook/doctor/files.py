@@ -1,4 +1,4 @@
-"""What lies on the disk: executables that nobody starts now, and data that nobody needs any more."""
+"""Rules about the disk: executables that are not started now, and data of removed plugins."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .finding import Finding, Rule, Scene
 
 
 def executables(scene: Scene) -> Iterator[Finding]:
-    """Files that would be refused, of plugins that are not started now; the others have been told of by their start."""
+    """Changed or unsafe executables of disabled plugins; for the others, their start shows it."""
     for plugin in scene.plugins:
         if (what := _runs_in_another(plugin)) is not None:
             yield Finding(area="files", level="note", about=plugin.name, what=what)
@@ -36,7 +36,10 @@ def executables(scene: Scene) -> Iterator[Finding]:
             )
             continue
         if changed:
-            what = f"{quote(str(plugin.path))} has changed since it was approved; enabled, it would be refused"
+            what = (
+                f"{quote(str(plugin.path))} has changed since it was approved;"
+                " enabled, it would be refused"
+            )
             yield Finding(
                 area="files",
                 level="note",
@@ -48,10 +51,10 @@ def executables(scene: Scene) -> Iterator[Finding]:
             yield Finding(area="files", level="problem", about=plugin.name, what=why)
 
 
-def data_of_nobody(scene: Scene) -> Iterator[Finding]:
-    """Data directories of plugins that are not installed.
+def left_data(scene: Scene) -> Iterator[Finding]:
+    """Data folders of plugins that are not installed.
 
-    An empty one, as a plugin leaves that was only tried, is nothing to speak of.
+    Empty folders do not count: a plugin that was only tried leaves one.
     """
     known = {plugin.name for plugin in scene.plugins} | {broken.name for broken in scene.broken}
     home = paths.plugin_data()
@@ -70,12 +73,12 @@ def data_of_nobody(scene: Scene) -> Iterator[Finding]:
             level="note",
             about=quote(path.name, 64),
             what=what,
-            do=f"where you do not need it: rm -r {shlex.quote(str(path))}",
+            do=f"if you do not need it: rm -r {shlex.quote(str(path))}",
         )
 
 
 def _runs_in_another(plugin: Registered) -> str | None:
-    """A script's interpreter is not the one it was approved with, in words."""
+    """A line if the interpreter of a script is another one than at its approval, or None."""
     before = plugin.recorded.interpreter
     if before is None:
         return None
@@ -89,10 +92,10 @@ def _runs_in_another(plugin: Registered) -> str | None:
 
 
 def _without_links_above(program: str) -> str:
-    """A path to compare.
+    """The path with the links of its folder resolved, for a comparison.
 
-    Its own link stays: those of virtual environments lead to one program, which finds other modules
-    by each.
+    The link of the program itself stays. The interpreters of virtual environments are links to one
+    program, but each of these links finds other modules.
     """
     return os.path.join(os.path.realpath(os.path.dirname(program)), os.path.basename(program))
 
@@ -101,7 +104,7 @@ def _holds_something(folder: Path) -> bool:
     try:
         return any(folder.iterdir())
     except OSError:
-        return True  # as far as can be told
+        return True  # it cannot be read, so it may hold something
 
 
-RULES: Final[tuple[Rule, ...]] = (executables, data_of_nobody)
+RULES: Final[tuple[Rule, ...]] = (executables, left_data)

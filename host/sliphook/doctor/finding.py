@@ -1,4 +1,4 @@
-"""Pure: what was found, and what there is to look at."""
+"""Pure: a finding, and the scene that the rules look at."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from sliphook.settings import Settings
 
 Area = Literal["plugins", "files", "settings", "system"]
 Level = Literal["ok", "note", "problem"]
-"""`note`: it works, and may not be what you wished for."""
+"""`note`: it works, but may not be what the user wants."""
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at.
+    """The result of one rule for one thing.
 
     Attributes:
-        area: what it belongs to.
-        level: how it is.
-        about: a plugin, a file, or what was tried.
-        what: what was found, one line.
-        do: what to do about it, one line.
+        area: the part of the report that it belongs to.
+        level: how bad it is.
+        about: the plugin, the file, or what was tried.
+        what: what was found, in one line.
+        do: what to do about it, in one line, or None.
     """
 
     area: Area
@@ -39,11 +39,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Started:
-    """How the start of one plugin went.
+    """The start of one plugin.
 
     Attributes:
-        status: as the host gave it before the plugin was ended.
-        start_ms: from its process to its manifest; None where there was none.
+        status: its status before the host ended it.
+        start_ms: the time from its process to its manifest; None if there was no manifest.
     """
 
     status: PluginStatus
@@ -52,15 +52,15 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """All that the pure rules look at.
+    """Everything that the pure rules look at.
 
     Attributes:
-        plugins: the installed plugins that can be read, in order.
-        broken: the others.
-        settings: the user's.
-        started: how the start of each enabled plugin went, by name.
-        agent_tools: names of the tools that the agent itself has.
-        environ: where granted variables are taken from.
+        plugins: the installed plugins whose files can be read, in their order.
+        broken: the other installed plugins.
+        settings: the user's settings.
+        started: the start of each enabled plugin, by its name.
+        agent_tools: the names of the agent's own tools.
+        environ: has the values of granted variables.
     """
 
     plugins: tuple[Registered, ...] = ()
@@ -71,7 +71,7 @@ class Scene:
     environ: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def enabled(self) -> Iterable[tuple[Registered, ReadManifest]]:
-        """The enabled plugins with what they declare now, or declared when they were approved."""
+        """The enabled plugins, each with its manifest: declared now, or else as approved."""
         for plugin in self.plugins:
             if plugin.enabled:
                 started = self.started.get(plugin.name)
@@ -83,7 +83,7 @@ class Scene:
                 try:
                     yield plugin, read_manifest(msgspec.json.encode(declared))
                 except ManifestError:
-                    continue  # it has not started, and that is told
+                    continue  # the plugin has not started, and another rule reports that
 
 
 Rule: TypeAlias = Callable[[Scene], Iterable[Finding]]

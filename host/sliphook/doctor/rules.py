@@ -1,4 +1,4 @@
-"""Pure: what can be told of the installed plugins from what they declare and how they have started."""
+"""Pure: rules about the installed plugins, from their manifests and their starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def broken_files(scene: Scene) -> Iterator[Finding]:
 
 
 def starts(scene: Scene) -> Iterator[Finding]:
-    """How each plugin has started. Clashes of names are among the reasons why one has not."""
+    """The start of each plugin. One reason why it fails is a name that another plugin has."""
     for plugin in scene.plugins:
         started = scene.started.get(plugin.name)
         if not plugin.enabled:
@@ -45,7 +45,10 @@ def starts(scene: Scene) -> Iterator[Finding]:
         elif started is None or started.status.state != "ready":
             yield _not_started(plugin, scene)
         elif started.start_ms is not None and started.start_ms > SLOW_START_MS:
-            what = f"ready after {started.start_ms / 1000:.1f} s; every agent waits for it when it opens"
+            what = (
+                f"ready after {started.start_ms / 1000:.1f} s;"
+                " every agent waits for it when it opens"
+            )
             yield Finding(
                 area="plugins",
                 level="note",
@@ -77,7 +80,8 @@ def _not_started(plugin: Registered, scene: Scene) -> Finding:
     do = (
         None
         if "sliphook " in why
-        else f"once it is put right: sliphook check {shlex.quote(str(plugin.path))}; or: sliphook disable {plugin.name}"
+        else f"once it is put right: sliphook check {shlex.quote(str(plugin.path))};"
+        f" or: sliphook disable {plugin.name}"
     )
     return Finding(
         area="plugins", level="problem", about=plugin.name, what=f"{state}: {why}{guards}", do=do
@@ -85,7 +89,7 @@ def _not_started(plugin: Registered, scene: Scene) -> Finding:
 
 
 def environment(scene: Scene) -> Iterator[Finding]:
-    """Variables that a plugin cannot do without, or was granted in vain."""
+    """Variables that a plugin needs and lacks, or was granted but are not set."""
     for plugin, manifest in scene.enabled():
         required = {want.name for want in manifest.env if want.required}
         for name in plugin.env:
@@ -119,13 +123,14 @@ def matches(scene: Scene) -> Iterator[Finding]:
         "origin": {"agent", *(plugin.name for plugin, _ in scene.enabled())},
     }
     if any("tools" in manifest.uses for manifest in plugins):
-        del known["tool_name"]  # they may come while it runs
+        del known["tool_name"]  # such a plugin may add tools later
     for plugin, manifest in scene.enabled():
         for routes in manifest.routes.values():
             for route in routes:
                 why = _why_never(route, known) or _why_covered(route, routes)
                 if why is not None:
-                    what = f"its subscription {route.index + 1} ({route.entry.name}) never matches: {why}"
+                    number, event = route.index + 1, route.entry.name
+                    what = f"its subscription {number} ({event}) never matches: {why}"
                     yield Finding(area="plugins", level="note", about=plugin.name, what=what)
 
 
@@ -145,7 +150,10 @@ def _only_values(route: Route, field: str) -> tuple[str, ...] | None:
 
 
 def _why_covered(route: Route, routes: tuple[Route, ...]) -> str | None:
-    """A fire reaches a plugin once, by the first of its subscriptions that matches."""
+    """A line if an earlier subscription matches every fire that this one could match, or None.
+
+    A plugin is asked once per fire, by its first matching subscription.
+    """
     for earlier in routes:
         if (
             earlier.index < route.index
@@ -157,7 +165,7 @@ def _why_covered(route: Route, routes: tuple[Route, ...]) -> str | None:
 
 
 def unknown_events(scene: Scene) -> Iterator[Finding]:
-    """Hooks and events that this agent never fires; all others than optional ones have kept the plugin from starting."""
+    """Optional subscriptions to unknown events. One that is not optional prevents the start."""
     for plugin, manifest in scene.enabled():
         for subscription in manifest.wire.subscriptions or ():
             if subscription.event not in CATALOGUE:
@@ -166,7 +174,7 @@ def unknown_events(scene: Scene) -> Iterator[Finding]:
 
 
 def timeouts(scene: Scene) -> Iterator[Finding]:
-    """Answers that are given less time than the plugin asks for."""
+    """Hooks for which the user's cap is shorter than the time that the plugin asks for."""
     for plugin, manifest in scene.enabled():
         caps = [
             with_settings(plugin.spec({}), scene.settings).timeout_cap_s,
@@ -180,17 +188,20 @@ def timeouts(scene: Scene) -> Iterator[Finding]:
                 (route.timeout_s for route in routes if route.mode == "hook"), default=0.0
             )
             if longest_s > cap_s:
-                what = f"it asks for {longest_s:g} s to answer {name}, and gets {cap_s:g} s, the cap in your settings"
+                what = (
+                    f"it asks for {longest_s:g} s to answer {name}, and gets {cap_s:g} s,"
+                    " the cap in your settings"
+                )
                 yield Finding(area="plugins", level="note", about=plugin.name, what=what)
 
 
-def settings_for_nobody(scene: Scene) -> Iterator[Finding]:
-    """Settings that do nothing, as what they are about is not there."""
+def settings_without_effect(scene: Scene) -> Iterator[Finding]:
+    """Settings for plugins that are not installed, or for events that a plugin does not hear."""
     names = [plugin.name for plugin in scene.plugins] + [broken.name for broken in scene.broken]
     for name, close in for_nobody(scene.settings, names).items():
         hint = f"did you mean {close}?" if close else "sliphook list shows what is installed"
         what = f"plugins.{quote(name, 64)}: no plugin of that name is installed"
-        # one letter off, it may be about a guard that now is not as the user wants it
+        # a typo may mean a guard that now runs without its settings
         yield Finding(
             area="settings",
             level="problem" if close else "note",
@@ -202,7 +213,10 @@ def settings_for_nobody(scene: Scene) -> Iterator[Finding]:
         own = scene.settings.plugins.get(plugin.name)
         for event in dict.fromkeys([*plugin.overrides, *(own.hooks if own is not None else ())]):
             if event not in _heard(manifest):
-                what = f"{plugin.name} does not subscribe to {event}, so what you have set for it does nothing"
+                what = (
+                    f"{plugin.name} does not subscribe to {event},"
+                    " so what you have set for it does nothing"
+                )
                 yield Finding(area="settings", level="note", about=plugin.name, what=what)
 
 
@@ -217,5 +231,5 @@ RULES: Final[tuple[Rule, ...]] = (
     matches,
     unknown_events,
     timeouts,
-    settings_for_nobody,
+    settings_without_effect,
 )

@@ -1,4 +1,4 @@
-"""What this machine can do for plugins, found by trying."""
+"""Rules about the machine, which try out what it can do for plugins."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sliphook.process.sandbox import why_no_sandbox
 
 from .finding import Finding, Scene
 
-KEEPER_S: Final = 5.0
-"""How long the trial of the reaper may take; it takes one second."""
+REAPER_S: Final = 5.0
+"""The longest trial of the reaper, which usually takes one second."""
 
 
 def reaper(_: Scene) -> Iterator[Finding]:
-    """A group of two processes, whose host is gone: the reaper must end both."""
+    """Whether the reaper ends a process group whose host is gone."""
     try:
-        why = _why_nothing_is_kept()
+        why = _why_nothing_is_reaped()
     except (OSError, subprocess.TimeoutExpired) as error:
         why = str(error)
     if why is None:
@@ -45,10 +45,10 @@ def reaper(_: Scene) -> Iterator[Finding]:
         )
 
 
-def _why_nothing_is_kept() -> str | None:
-    """Runs the reaper on a group of our own."""
+def _why_nothing_is_reaped() -> str | None:
+    """Run the reaper on a group of two processes; why it did not end both, or None."""
     reads, writes = os.pipe()
-    # both hold the pipe's end: it is read to its end when both are gone
+    # both processes hold the write end, so the pipe ends when both are gone
     victim = subprocess.Popen(
         ["/bin/sh", "-c", "sleep 60 & wait"],
         stdout=writes,
@@ -62,15 +62,15 @@ def _why_nothing_is_kept() -> str | None:
             command,
             input=b"+%d\n" % victim.pid,
             capture_output=True,
-            timeout=KEEPER_S,
+            timeout=REAPER_S,
             check=False,
             start_new_session=True,
         )
         if said.returncode != 0:
             return f"the reaper ended with status {said.returncode}"
-        victim.wait(KEEPER_S)
-        # nobody writes to the pipe: what can be read is its end, when the last of the group is gone
-        ended = select.select([reads], [], [], KEEPER_S)[0]
+        victim.wait(REAPER_S)
+        # no process writes to the pipe, so it becomes readable only at its end
+        ended = select.select([reads], [], [], REAPER_S)[0]
         return None if ended else "the reaper left a process of the group"
     finally:
         if victim.poll() is None:
@@ -80,7 +80,7 @@ def _why_nothing_is_kept() -> str | None:
 
 
 def sandbox(scene: Scene) -> Iterator[Finding]:
-    """Whether a plugin can be put in a sandbox; a problem only where one is to be."""
+    """Whether a plugin can run in a sandbox; a problem only if an enabled plugin must."""
     with tempfile.TemporaryDirectory(prefix="sliphook-doctor-") as folder:
         why = why_no_sandbox(Path(folder))
     wanted = [plugin.name for plugin in scene.plugins if plugin.sandbox and plugin.enabled]

@@ -1,4 +1,4 @@
-"""Every enabled plugin started, introduced and ended, side by side, as a host does it when it opens."""
+"""One start and end of every enabled plugin, side by side, as in a host that opens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _StartTimes:
-    """A trace of which only one thing is kept: how long each plugin took to say its manifest."""
+    """A trace sink that keeps only the time of each plugin's manifest."""
 
     def __init__(self) -> None:
         self.by_plugin: dict[str, float] = {}
@@ -31,7 +31,7 @@ class _StartTimes:
             self.by_plugin[record.plugin] = record.elapsed_ms
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """See `TraceSink`; nothing of the messages is kept."""
+        """See `TraceSink`; no text of a message is kept."""
 
 
 async def start_all(
@@ -40,17 +40,17 @@ async def start_all(
     timeout_cap_s: float | None,
     opened: Callable[[PluginHost], None],
 ) -> dict[str, Started]:
-    """Start all of them and end them again.
+    """Start the plugins and end them again.
 
-    Takes at most the ten seconds of a start and the six of an end.
+    Takes at most ten seconds for the starts and six for the ends.
 
     Args:
-        specs: the installed plugins, in order.
-        timeout_cap_s: the user's cap for all plugins.
-        opened: is given the host, for who is in a hurry.
+        specs: the enabled plugins, in their order.
+        timeout_cap_s: the user's cap for all plugins, in seconds.
+        opened: called with the host, so that the caller can kill the plugins early.
 
     Returns:
-        How it went, by the plugin's name.
+        The start of each plugin, by its name.
     """
     times = _StartTimes()
     host = PluginHost(
@@ -69,8 +69,8 @@ async def start_all(
 
 
 def _quiet(*_: str) -> None:
-    """The findings tell it."""
+    """Drop what the host reports: the findings show it."""
 
 
 def _no_progress(_: Progress) -> None:
-    """Nothing is under way."""
+    """Drop progress: no request is open."""

@@ -1,4 +1,4 @@
-"""Pure: what the user's configuration makes of a plugin's subscriptions, and what is known of a plugin that has not started yet."""
+"""Pure: the user's settings applied to a plugin's manifest, declared or recorded."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class AsksForMore(ManifestError):
 def read_declared(
     raw: bytes, spec: PluginSpec, *, timeout_cap_s: float | None = None
 ) -> ReadManifest:
-    """Read what a plugin declares, hold it against what was approved, and apply the user's word to it.
+    """Read a manifest, compare it with the approved one, and apply the user's settings.
 
     Args:
         raw: the result of `initialize`.
-        spec: what the user's configuration says of the plugin.
-        timeout_cap_s: the cap for all plugins of the host.
+        spec: the plugin, with the user's settings.
+        timeout_cap_s: the cap for all plugins of the host, in seconds.
 
     Raises:
-        AsksForMore: it declares more than is recorded; str() lists exactly what is new.
-        ManifestError: it is no manifest, or the configuration cannot be applied to it.
+        AsksForMore: it declares more than is recorded; str() lists what is new.
+        ManifestError: it is no manifest, or the settings cannot be applied to it.
     """
     declared = read_manifest(raw)
     applied = apply_overrides(declared, spec, timeout_cap_s=timeout_cap_s)
@@ -47,15 +47,17 @@ def read_declared(
 def apply_overrides(
     manifest: ReadManifest, spec: PluginSpec, *, timeout_cap_s: float | None = None
 ) -> ReadManifest:
-    """The manifest with the user's word over the plugin's.
+    """The manifest with the user's settings applied.
 
     Args:
         manifest: what the plugin declared.
-        spec: what the user's configuration says of the plugin.
-        timeout_cap_s: the cap for all plugins of the host; the smaller of the two counts.
+        spec: the plugin, with the user's settings.
+        timeout_cap_s: the cap for all plugins of the host, in seconds. The smaller of this and the
+            plugin's cap counts.
 
     Raises:
-        ManifestError: the configuration names what is not there or cannot be; the user is at fault.
+        ManifestError: a setting names an unknown hook or has a value that is not possible. The user
+            is at fault.
     """
     try:
         check_overrides(spec.overrides, ())
@@ -81,13 +83,13 @@ def apply_overrides(
 def recorded_manifest(
     spec: PluginSpec, *, timeout_cap_s: float | None = None
 ) -> tuple[ReadManifest | None, str | None]:
-    """The manifest that counts before the plugin has declared itself, with the user's word over it; None: nothing is recorded.
+    """The recorded manifest with the user's settings applied. It counts before the plugin is ready.
 
-    A fault in the user's configuration leaves the recorded guards as they were approved: it is told
-    when the plugin starts.
+    If the user's settings are wrong, the recorded manifest counts as it was approved; the start of
+    the plugin reports the mistake.
 
     Returns:
-        The manifest, and why the record cannot be used, one line, or None.
+        The manifest, or None if there is none; and one line if the record cannot be used.
     """
     if spec.recorded is None:
         return None, None

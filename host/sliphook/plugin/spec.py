@@ -36,26 +36,25 @@ class PluginSpec:
     """A plugin to start.
 
     Attributes:
-        path: the executable.
-        name: the name it is installed under; None for one that is only tried: its own name counts
-            then.
+        path: its executable.
+        name: the name that it is installed under; None for a plugin that is only tried, which is
+            called by the name in its manifest.
         config: the user's settings for it.
-        env: environment variables that the user granted, with their values.
-        grants: what it may ask of the host; None: all that its manifest lists.
-        timeout_cap_s: the longest that an answer of its may take, whatever its subscriptions ask
-            for; None: no cap.
-        overrides: by the name of a hook or event, what the user has decided about it.
-        recorded: the manifest that was approved when it was installed. Whenever the plugin is not
-            there (starting, failed, refused, self-disabled), the closed subscriptions in it count
-            and fail, and its names are taken; None: nothing is known of the plugin before it has
-            started.
-        sandbox: no network, and a file system that it can only read but for its data directory;
-            where that cannot be had it is refused.
-        sha256: of the executable that was approved: another file under its path is refused at every
-            start, and one that others than the user could change; None: whatever is there is
-            started.
-        start: starts it otherwise than as an executable; tests put an in-memory plugin there (see
-            `sliphook.testing`).
+        env: the environment variables that the user granted, with their values.
+        grants: what it may ask of the host; None: everything that its manifest lists.
+        timeout_cap_s: the most seconds that one of its answers may take, whatever its subscriptions
+            ask for; None: no cap.
+        overrides: what the user has decided about a hook or event, by its name.
+        recorded: the manifest that the user approved. While the plugin is not ready (starting,
+            failed, refused, self-disabled), the closed subscriptions in it are asked and fail, and
+            its names are taken. None: nothing is known of the plugin before it has started.
+        sandbox: run it without network, and with a file system that it can only read, except for
+            its data folder. If that is not possible, it is refused.
+        sha256: the hash of the executable that the user approved. At every start, another file
+            under its path is refused, and so is one that another user could change. None: any file
+            is started.
+        start: starts the plugin in another way than as an executable, for tests: see
+            `sliphook.testing`.
     """
 
     path: Path
@@ -73,19 +72,19 @@ class PluginSpec:
 
 @dataclass(frozen=True)
 class PluginStatus:
-    """What there is to know of a plugin now.
+    """The state of a plugin at one moment.
 
     Attributes:
         name: its name.
         path: its executable.
         state: stopped, starting, ready, stopping, restarting, failed, refused, self_disabled or
             disabled.
-        why: what led to the state, for people; None where nothing did.
-        pid: the living process, or None.
+        why: what led to the state, in one line, or None.
+        pid: the id of its living process, or None.
         restarts: how often it was started again.
         since: `trio.current_time()` of the last change of state.
-        stderr_tail: its last lines, escaped.
-        manifest: what it declared, or before that what was recorded; None where neither is.
+        stderr_tail: the last lines of its stderr, escaped.
+        manifest: what it declared; before that, what was recorded; None if there is neither.
     """
 
     name: str

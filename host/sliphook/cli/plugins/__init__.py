@@ -1,1 +1,1 @@
-"""Commands that manage installed plugins: install, uninstall, list, enable, disable, trust, config."""
+"""Commands for installed plugins: install, uninstall, list, enable, disable, trust, config."""

@@ -1,4 +1,4 @@
-"""`sliphook config`: see and change what is set for an installed plugin."""
+"""`sliphook config`: show and change the settings of an installed plugin."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _SHOWN = ("config", "grants", "env", "timeout_cap_s", "sandbox", "overrides")
 )
 @json_option
 def command(name: str, as_json: bool, **options: Any) -> int:
-    """See what is set for the plugin NAME, or change it. Takes effect with the next session."""
+    """Show the settings of the plugin NAME, or change them. Takes effect with the next session."""
     from sliphook.registry import Registry
 
     registry = Registry()
@@ -111,9 +111,8 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
     ):
         for one in options[taken]:
             if one not in had:
-                raise Failed(
-                    f"{plugin.name} has no {kind} {one!r}; it has {', '.join(sorted(had)) or 'none'}"
-                )
+                all_of_them = ", ".join(sorted(had)) or "none"
+                raise Failed(f"{plugin.name} has no {kind} {one!r}; it has {all_of_them}")
     return msgspec.structs.replace(
         _overridden(plugin, options),
         config=config,

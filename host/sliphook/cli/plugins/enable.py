@@ -1,4 +1,4 @@
-"""`sliphook uninstall`, `enable` and `disable`: what is done to an installed plugin by its name alone."""
+"""`sliphook uninstall`, `enable` and `disable`, which need only the name of a plugin."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .options import name_argument, registry_errors
 def uninstall(name: str, as_json: bool) -> int:
     """Forget the plugin NAME: its approval, grants and settings.
 
-    Its executable and its own data stay where they are.
+    Its executable and its data stay where they are.
     """
     from sliphook.files import paths
     from sliphook.registry import Registry
@@ -34,7 +34,7 @@ def uninstall(name: str, as_json: bool) -> int:
 @name_argument
 @json_option
 def enable(name: str, as_json: bool) -> int:
-    """Start the plugin NAME from the next session on."""
+    """Start the plugin NAME again, from the next session on."""
     return _switch(name, as_json, to=True)
 
 
@@ -42,7 +42,7 @@ def enable(name: str, as_json: bool) -> int:
 @name_argument
 @json_option
 def disable(name: str, as_json: bool) -> int:
-    """Do not start the plugin NAME any more; what it guards is not guarded then.
+    """Do not start the plugin NAME any more. A disabled guard guards nothing.
 
     Takes effect with the next session.
     """

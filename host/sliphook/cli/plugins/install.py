@@ -152,7 +152,7 @@ def _tell_of_clashes(plugin: Registered, registry: Registry) -> None:
 
 
 def _shared_names(plugin: Registered, other: Registered) -> list[str]:
-    """The names of tools and commands that both declare, in words; only one of them can have each."""
+    """The tools and commands that both plugins declare; only one plugin can have each."""
     ours, theirs = plugin.manifest, other.manifest
     tools = {tool.name for tool in ours.tools or ()} & {tool.name for tool in theirs.tools or ()}
     commands = {one.name for one in ours.commands or ()} & {

@@ -1,4 +1,4 @@
-"""`sliphook list`: the installed plugins, and those that could be."""
+"""`sliphook list`: the installed plugins, and those on PATH."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(show_available: bool, as_json: bool) -> int:
-    """List the installed plugins in their order: state, hooks, tools, grants. Runs nothing."""
+    """List the installed plugins in their order: state, hooks, tools, grants. Starts nothing."""
     if show_available:
         return _available(as_json)
     from sliphook.registry import Registered, Registry
@@ -37,7 +37,8 @@ def command(show_available: bool, as_json: bool) -> int:
         print_json({"plugins": rows})
     elif not rows:
         click.echo(
-            "no plugin is installed; `sliphook install PATH` does that, `sliphook list --available` shows some"
+            "no plugin is installed; `sliphook install PATH` does that,"
+            " `sliphook list --available` shows some"
         )
     else:
         click.echo("\n".join(line for row in rows for line in _lines(row)))
@@ -45,7 +46,7 @@ def command(show_available: bool, as_json: bool) -> int:
 
 
 def describe(plugin: Registered) -> dict[str, Any]:
-    """One installed plugin for programs; secrets are hidden."""
+    """One installed plugin as a row of JSON, without its secrets."""
     from sliphook.plugin.overrides import recorded_manifest
     from sliphook.plugin.secrets import secret_values
     from sliphook.registry.executables import state_of
@@ -147,7 +148,6 @@ def _available(as_json: bool) -> int:
     else:
         width = max(len(str(row["name"])) for row in rows)
         for row in rows:
-            click.echo(
-                f"{row['name']:<{width}}  {says(str(row['path']))}{'  (installed)' if row['installed'] else ''}"
-            )
+            note = "  (installed)" if row["installed"] else ""
+            click.echo(f"{row['name']:<{width}}  {says(str(row['path']))}{note}")
     return EXIT_OK
