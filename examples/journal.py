@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A journal: it writes one line about every turn to its log, and one about every session to a file of its own."""
+"""A journal: writes a line about each turn to its log, and one about each session to a file."""
 
 import json
 from dataclasses import dataclass
