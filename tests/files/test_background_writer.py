@@ -1,4 +1,4 @@
-"""A bounded queue and its thread: nothing that `write` does reaches the producer, and every loss is counted."""
+"""A bounded queue and its thread: no fault of `write` reaches the producer; losses are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that rotates: by its size, after others have moved it, and never in the middle of a line."""
+"""A file that rotates: by its size, after it was moved, and never in the middle of a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thread of an agent's callbacks: in order, and neither a slow nor a failing one holds the loop."""
+"""The thread of an agent's callbacks: in order; no slow or failing callback holds the loop."""
 
 from __future__ import annotations
 

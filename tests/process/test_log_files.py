@@ -53,7 +53,8 @@ def test_files_are_rotated_and_stay_private(tmp_path: Path) -> None:
     for _ in range(6):
         for number in range(900):
             logs.write("guard", "info", f"{number} " + "x" * 1_000)
-        while logs._writer._queue:  # pyright: ignore[reportPrivateUsage] # wait for the thread, as the queue is bounded
+        # The queue is bounded: wait for the thread.
+        while logs._writer._queue:  # pyright: ignore[reportPrivateUsage]
             os.sched_yield()
     assert logs.close() == 0
     names = sorted(path.name for path in tmp_path.iterdir())
@@ -210,7 +211,10 @@ def test_the_folder_is_the_users_state(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_death_is_logged_with_the_last_lines_on_stderr(shop: Workshop) -> None:
     program = shop.program(
         hears=["stop"],
-        main="reply(receive()['id'], MANIFEST)\nos.write(2, b'line\\n' * 300 + b'last words\\n')\ntime.sleep(.1)\nsys.exit(3)",
+        main="reply(receive()['id'], MANIFEST)\n"
+        "os.write(2, b'line\\n' * 300 + b'last words\\n')\n"
+        "time.sleep(.1)\n"
+        "sys.exit(3)",
     )
     problems: list[str] = []
     folder = shop.folder / "logs"

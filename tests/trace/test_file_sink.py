@@ -106,9 +106,9 @@ def test_a_pipe_that_is_not_drained_loses_records(tmp_path: Path) -> None:
         for number in range(5):
             trace.record(record(number, b'"' + b"x" * 100_000 + b'"'))
         said = trace.close(0.2)
-        assert (
-            said
-            == f"the trace in {path} is not complete: 5 records lost (it could not be written as fast as it came)"
+        assert said == (
+            f"the trace in {path} is not complete: 5 records lost"
+            " (it could not be written as fast as it came)"
         )
     finally:
         os.close(reader)  # the thread's write fails, and it ends

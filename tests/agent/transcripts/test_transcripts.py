@@ -1,4 +1,4 @@
-"""Transcripts: what is said is in the file, whatever becomes of the agent; and whatever becomes of the file, the agent goes on."""
+"""Transcripts: a killed agent loses nothing of the file, and a broken file stops no agent."""
 
 from __future__ import annotations
 
@@ -352,7 +352,8 @@ async def test_a_file_that_stays_locked_is_told_once(
         await recorder.text("a")
     transcripts.close()
     assert problems == [
-        f"cannot use the transcripts in {path}: database is locked; another program holds it; the conversation goes on unrecorded"
+        f"cannot use the transcripts in {path}: database is locked; another program holds it;"
+        " the conversation goes on unrecorded"
     ]
     holder.close()
 
@@ -373,7 +374,8 @@ async def test_a_full_disk_is_told_once(path: Path, monkeypatch: pytest.MonkeyPa
         await recorder.text("b")
         recorder.message(user("two"))
     assert problems == [
-        f"cannot use the transcripts in {path}: database or disk is full; free some space; the conversation goes on unrecorded"
+        f"cannot use the transcripts in {path}: database or disk is full; free some space;"
+        " the conversation goes on unrecorded"
     ]
     assert load(path, "s-1") == [user("one"), assistant("a")]
 

@@ -37,7 +37,7 @@ class Person:
 
 
 class Unread:
-    """A terminal; whoever waits for it is let go after ten seconds, so that a fault is a failed test and no hang."""
+    """A terminal that ends every wait after ten seconds, so that a fault fails and does not hang."""
 
     def __init__(self, slave: io.TextIOWrapper, master: int) -> None:
         self.slave = slave

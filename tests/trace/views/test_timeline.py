@@ -1,4 +1,4 @@
-"""The picture of a trace: what is on it, that nothing of a plugin's gets into it as markup, and that it stays small."""
+"""The picture of a trace: what it shows, that it escapes a plugin's text, and that it stays small."""
 
 from __future__ import annotations
 
