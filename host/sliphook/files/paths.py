@@ -1,4 +1,8 @@
-"""Where Sliphook keeps its files: the folders of the XDG base directory specification, with `sliphook` below each."""
+"""The folders of Sliphook's files: those of the XDG base directory specification.
+
+They are the same on macOS as on Linux. The library platformdirs is not used: its import takes as
+long as that of click, and it takes a relative `HOME` for unset, where an error is wanted.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from pathlib import Path
 
 
 def data_home() -> Path:
-    """`$XDG_DATA_HOME/sliphook`: transcripts, and the two that follow."""
+    """`$XDG_DATA_HOME/sliphook`: transcripts, and the two folders below."""
     return _home("XDG_DATA_HOME", ".local/share")
 
 
@@ -18,7 +22,7 @@ def plugin_files() -> Path:
 
 
 def plugin_data() -> Path:
-    """`$XDG_DATA_HOME/sliphook/data`: a folder for each plugin, its own."""
+    """`$XDG_DATA_HOME/sliphook/data`: a folder for each plugin's own data."""
     return data_home() / "data"
 
 
@@ -34,8 +38,7 @@ def config_home() -> Path:
 
 def _home(variable: str, default: str) -> Path:
     set_to = os.environ.get(variable, "")
-    # a relative path is to be ignored, says the specification: the files would move with the
-    # current folder
+    # the specification ignores a relative path: the files would move with the current folder
     return (Path(set_to) if os.path.isabs(set_to) else _user_home() / default) / "sliphook"
 
 
@@ -43,7 +46,7 @@ def _user_home() -> Path:
     """The user's home.
 
     Raises:
-        OSError: none is known.
+        OSError: it is not known.
     """
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
