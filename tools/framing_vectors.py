@@ -1,6 +1,6 @@
 """Test vectors of the framing: streams, and the messages in them.
 
-A table by hand; only the lengths and the spelling in JSON are made.
+The tables are written by hand; lengths and JSON escapes are generated.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from typing import Any, Final
 
 _A: Final = '{"jsonrpc":"2.0","method":"exit","params":{}}'
 _B: Final = '{"jsonrpc":"2.0","id":9007199254740991,"method":"ping","params":{}}'
-_MANY: Final = '{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{"arguments":{"text":"é \u2028 \u0085 😀 \\u0000 \\\\ \\n"}}}'
-_SLY: Final = '{"jsonrpc":"2.0","id":1,"method":"tool/call","params":{"arguments":{"text":"Content-Length: 5\\r\\n\\r\\n{\\"id\\":2}"}}}'
+_MANY: Final = (
+    '{"jsonrpc":"2.0","id":1,"method":"tool/call",'
+    '"params":{"arguments":{"text":"é \u2028 \u0085 😀 \\u0000 \\\\ \\n"}}}'
+)
+_SLY: Final = (
+    '{"jsonrpc":"2.0","id":1,"method":"tool/call",'
+    '"params":{"arguments":{"text":"Content-Length: 5\\r\\n\\r\\n{\\"id\\":2}"}}}'
+)
 _LINES: Final = '{"jsonrpc":"2.0",\n"method":"exit",\n"params":{}}'
 _BAD_ID: Final = '{"jsonrpc":"2.0","id":1.5,"method":"host/notify","params":{}}'
 _LARGE: Final = (
@@ -36,7 +42,7 @@ _HOST: Final[tuple[tuple[str, str, list[str]], ...]] = (
     ("a header inside a text is no header", _framed(_SLY, _A), [_SLY, _A]),
     ("more than one read", _framed(_LARGE, _A), [_LARGE, _A]),
 )
-"""What a host writes: a name, the stream, its messages."""
+"""Streams of a host: a name, the stream, its messages."""
 
 _PLUGIN: Final[tuple[tuple[str, str, list[str], list[str]], ...]] = (
     ("a line", f"{_A}\n", [_A], []),
@@ -60,7 +66,10 @@ _PLUGIN: Final[tuple[tuple[str, str, list[str], list[str]], ...]] = (
     ("JSON that is no object, as a line", f"42\n{_A}\n", [_A], ["42"]),
     ("JSON that is no valid message", f"{_BAD_ID}\n{_A}\n", [_BAD_ID, _A], []),
 )
-"""What a plugin may write, and the host reads on: a name, the stream, its messages (valid or not), its stray output."""
+"""Streams of a plugin that end no connection: a name, the stream, its messages, stray output.
+
+A message may be invalid.
+"""
 
 _ENDING: Final[tuple[tuple[str, bytes], ...]] = (
     ("a framed body that is no JSON", b"Content-Length: 4\r\n\r\noops"),
@@ -87,11 +96,11 @@ _ENDING: Final[tuple[tuple[str, bytes], ...]] = (
     ),
     ("over 64 KiB of stray output in a row", (b"." * 1023 + b"\n") * 65),
 )
-"""What ends the connection."""
+"""Streams of a plugin that end the connection: a name, the stream."""
 
 
 def framing() -> str:
-    """How streams are cut into messages: `tests/vectors/framing.json`."""
+    """Streams and their messages: `tests/vectors/framing.json`."""
     host = [
         {"name": name, "stream": stream, "messages": messages} for name, stream, messages in _HOST
     ]

@@ -1,9 +1,9 @@
-"""Writes protocol.schema.json, the tables in documents between their markers, what the Node SDK knows of the protocol, and the vectors.
+"""Writes the generated files: the schema, tables in documents, the Node SDK's modules, vectors.
 
-`--check` writes nothing and fails on drift.
+`--check` writes nothing, and fails if a file is stale.
 
-A table stands between `<!-- generated: NAME -->` and `<!-- end -->`; everything else there is
-written by hand.
+In a document, a table is between `<!-- generated: NAME -->` and `<!-- end -->`; all else is written
+by hand.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _MARKED: Final = re.compile(
 def rewrite(
     text: str, tables_by_name: Mapping[str, Callable[[], str]], document: str = "protocol.md"
 ) -> str:
-    """The text with every marked part made anew.
+    """The text with every generated part replaced.
 
     Args:
         text: the whole document.
-        tables_by_name: what makes each part; each must stand in the document once.
-        document: its name, for problems.
+        tables_by_name: a function for each part; the document must have each marker once.
+        document: the document's name, for errors.
 
     Raises:
         ValueError: a marker names no table, a table has no marker or two, or a marker has no end.
@@ -61,7 +61,7 @@ def rewrite(
 
 
 def fresh(root: Path = ROOT) -> dict[Path, str]:
-    """What the generated files must hold, by their paths."""
+    """The right content of every generated file, by its path."""
     document = root / "protocol.md"
     settings = root / "docs" / "settings.md"
     installing = root / "docs" / "installing.md"
@@ -90,7 +90,7 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files, or with `--check` only compare them. Returns the exit code."""
+    """Write the files, or only compare them with `--check`. Returns the exit status."""
     if arguments not in ([], ["--check"]):
         print("usage: python -m tools.generate [--check]", file=sys.stderr)
         return 2

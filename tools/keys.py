@@ -1,4 +1,4 @@
-"""The tables of keys for the files that users edit, each made from the Struct that the file is read with."""
+"""The tables of keys of the files that users edit, made from the Structs of these files."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sliphook_sdk.protocol.describe import field_docs
 from .tables import plain_type, table
 
 _NAMES: Final = {"plugins": "NAME", "hooks": "EVENT"}
-"""What stands for the names in a table of tables."""
+"""The placeholder for the names in a table, by its key."""
 
 
 def key_table(struct: type[msgspec.Struct]) -> str:
-    """Every key of the file, in order, with an example as TOML has it."""
+    """Every key of the file, in order, with an example in TOML."""
     return table(("key", "what it takes", "what it does", "for example"), _rows(struct, ""))
 
 
@@ -39,13 +39,13 @@ def _rows(struct: type[msgspec.Struct], prefix: str) -> Iterator[tuple[str, ...]
 
 
 def _without_none(hint: Any) -> Any:
-    """TOML has no null: a key that may be None may be left out."""
+    """The type without None: TOML has no null, so such a key may be left out."""
     kinds = [kind for kind in get_args(hint) if kind is not type(None)]
     return kinds[0] if type(None) in get_args(hint) else hint
 
 
 def _example(meta: msgspec.Meta) -> str:
-    """A value as TOML has it, which for these is as JSON has it; tables are told by their inner keys."""
+    """A value in TOML, which is the same in JSON. A table has none: its inner keys have rows."""
     (example,) = meta.examples or [None]
     return (
         ""

@@ -1,4 +1,7 @@
-"""What the Node SDK knows of the protocol: a table for its code and types for its authors, made from `sliphook_sdk.protocol`."""
+"""The protocol for the Node SDK: tables for its code and types for authors of plugins.
+
+They are made from `sliphook_sdk.protocol`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     protocol.ToolCallParams,
     protocol.CommandRunParams,
 )
-"""Every shape that an author meets, what others use first."""
+"""Every struct that an author of plugins uses; a struct follows those that it is made of."""
 
 
 def code() -> str:
@@ -61,10 +64,14 @@ def code() -> str:
 
 
 def samples() -> str:
-    """The module `src/samples.js`: one sample of the params of every hook and event, of a tool call and of a command, for the harness."""
+    """The module `src/samples.js`, for the harness.
+
+    It has sample params of every hook and event, of a tool call and of a command.
+    """
     structs = {entry.name: entry.payload for entry in protocol.CATALOGUE.values()}
     structs |= {"tool/call": protocol.ToolCallParams, "command/run": protocol.CommandRunParams}
-    return f"{_MADE}\n\nexport const SAMPLES = {_rows({name: example_of(struct) for name, struct in structs.items()})};\n"
+    rows = _rows({name: example_of(struct) for name, struct in structs.items()})
+    return f"{_MADE}\n\nexport const SAMPLES = {rows};\n"
 
 
 def declarations() -> str:
@@ -100,7 +107,7 @@ def declarations() -> str:
 
 
 def _rows(value: Any) -> str:
-    """JSON with a line for each entry of an object, and none inside them."""
+    """JSON with one line for each entry of the outermost object."""
     if not isinstance(value, dict):
         return json.dumps(value)
     rows = (
@@ -144,7 +151,7 @@ def _answer(entry: protocol.Entry) -> str:
 
 
 def _interface(struct: type[msgspec.Struct]) -> str:
-    """One interface with a comment on each field; what every payload has is inherited."""
+    """One interface, with a comment on each field. The common fields of payloads are inherited."""
     inherits = issubclass(struct, protocol.Payload) and struct is not protocol.Payload
     common = (
         {field.name for field in msgspec.structs.fields(protocol.Payload)}

@@ -1,4 +1,4 @@
-"""The JSON Schema of the whole protocol, made from the definition in `sliphook_sdk.protocol`."""
+"""The JSON Schema of the protocol, made from the definition in `sliphook_sdk.protocol`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _REF: Final = "#/$defs/{name}"
 _ID: Final = {"oneOf": [{"type": "integer"}, {"type": "string"}]}
 
 _TRACEPARENT: Final = {
-    "description": "The agent's span that this is part of, as W3C Trace Context writes it; absent where the agent makes none.",
+    "description": "The agent's span that this is part of, as W3C Trace Context writes it;"
+    " absent if the agent makes none.",
     "type": "string",
 }
 
@@ -52,7 +53,8 @@ _ENVELOPE: Final[dict[str, Any]] = {
         "not": {"anyOf": [{"required": ["error"]}, {"required": ["method"]}]},
     },
     "EnvelopeError": {
-        "description": "The reply to a request that failed; `id` is null where the request's own could not be read.",
+        "description": "The reply to a request that failed; `id` is null if the id of the request"
+        " could not be read.",
         "type": "object",
         "properties": {
             "jsonrpc": {"const": "2.0"},
@@ -74,7 +76,7 @@ _ENVELOPE: Final[dict[str, Any]] = {
 
 
 def _structs() -> list[type[msgspec.Struct]]:
-    """Every struct that is the params, the payload or the result of something, once."""
+    """Every struct that is the params, the payload or the result of a message, once."""
     found: dict[type[msgspec.Struct], None] = {protocol.Answer: None, protocol.Payload: None}
     for entry in protocol.CATALOGUE.values():
         found[entry.payload] = None
@@ -86,7 +88,7 @@ def _structs() -> list[type[msgspec.Struct]]:
 
 
 def _without_null_examples(definitions: dict[str, Any]) -> dict[str, Any]:
-    """The same definitions less `"examples": [null]`, which says nothing."""
+    """The same definitions without `"examples": [null]`, which tells a reader nothing."""
     text = json.dumps(definitions)
     cleaned: dict[str, Any] = json.loads(
         text,
@@ -100,7 +102,7 @@ def _ref(struct: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _methods() -> dict[str, Any]:
-    """What goes over the wire under each method: who sends it, its params, its result."""
+    """Each method: its sender, its params, its result."""
     table: dict[str, Any] = {}
     for method in protocol.METHODS:
         row: dict[str, Any] = {
@@ -137,7 +139,7 @@ def _methods() -> dict[str, Any]:
 
 
 def build() -> dict[str, Any]:
-    """The schema as builtins.
+    """The schema as dicts, lists and scalars.
 
     Definitions and methods are sorted by name; the properties of each keep the order of the wire.
     """
@@ -147,8 +149,9 @@ def build() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"The Sliphook protocol, version {limits.PROTOCOL_VERSIONS[-1]}",
         "description": (
-            "Generated from sliphook_sdk.protocol. `methods` says what each method carries, `errors` which codes there are, `$defs` what "
-            "everything looks like; properties stand in the order of the wire. protocol.md explains it."
+            "Generated from sliphook_sdk.protocol. `methods` says what each method carries,"
+            " `errors` which codes there are, `$defs` what everything looks like; properties are in"
+            " the order of the wire. protocol.md explains it."
         ),
         "oneOf": [{"$ref": _REF.format(name=name)} for name in _ENVELOPE],
         "methods": _methods(),

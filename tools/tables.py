@@ -1,4 +1,7 @@
-"""The tables of protocol.md, each made from the definition in `sliphook_sdk.protocol`; the states of a plugin are the host's."""
+"""The tables of protocol.md, made from the definition in `sliphook_sdk.protocol`.
+
+The states of a plugin and the trace records come from the host.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +43,11 @@ _SHARED_STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     protocol.SessionInfo,
     protocol.Answer,
 )
-"""Structs that no method has for itself, but that the document explains in a table of their own."""
+"""Structs that are no params and no result, and yet have a table in the document."""
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """A table in Markdown; a bar inside a cell would end it, and is escaped."""
+    """A table in Markdown. Bars inside a cell are escaped."""
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
@@ -69,7 +72,7 @@ _WORDS: Final[dict[object, str]] = {
 
 
 def plain_type(hint: Any) -> str:
-    """The type in the words of JSON: `string or null`, `list of Message`, or the values it can have."""
+    """The type in the words of JSON: `string or null`, `list of Message`, or its values."""
     if hint in _WORDS:
         return _WORDS[hint]
     arguments = get_args(hint)
@@ -102,7 +105,7 @@ def _one_of(hint: Any) -> str:
 
 
 def _fields(struct: type[msgspec.Struct], without: Iterable[str] = ()) -> str:
-    """Every field of a struct in wire order; a question mark behind the name says that it may be absent."""
+    """Every field of a struct in wire order. A `?` after the name: the field may be absent."""
     hints, docs = get_type_hints(struct, include_extras=True), field_docs(struct)
     return table(
         ("field", "type", "what"),
@@ -146,7 +149,10 @@ def _answer(method: protocol.Method) -> str:
 
 
 def _linked(name: str) -> str:
-    """The name in code, linked to its heading, whose anchor drops all but letters, digits, `_` and `-`."""
+    """The name as code, with a link to its heading.
+
+    An anchor keeps only letters, digits, `_` and `-`.
+    """
     return f"[`{name}`](#{re.sub(r'[^a-z0-9_-]', '', name.lower())})"
 
 
@@ -177,7 +183,7 @@ def _catalogue() -> str:
 
 
 def own_fields(entry: protocol.Entry) -> list[str]:
-    """The payload's fields beside the common ones and those that only the wire adds."""
+    """The payload's fields, without the common ones and those that only the wire adds."""
     return [
         field.encode_name
         for field in msgspec.structs.fields(entry.payload)
@@ -230,7 +236,7 @@ def _names() -> str:
 
 
 def _lifecycle() -> str:
-    """The states of a plugin, as a diagram that can be read as text too."""
+    """The states of a plugin, as a diagram that can also be read as text."""
     moves = "\n".join(
         f"    {state.value} --> {after.value}: {happening.value}"
         for (state, happening), after in lifecycle.TABLE.items()
@@ -243,7 +249,7 @@ def _trace_kinds() -> str:
 
 
 def all_tables() -> dict[str, Callable[[], str]]:
-    """Every table by the name of its marker; each must stand in protocol.md once."""
+    """Every table by the name of its marker. protocol.md must have each marker once."""
     tables: dict[str, Callable[[], str]] = {
         "methods host": partial(_methods, "host"),
         "methods plugin": partial(_methods, "plugin"),

@@ -1,4 +1,7 @@
-"""Test vectors for SDKs in other languages: for every message what is valid and what is not, made from `sliphook_sdk.protocol`."""
+"""Test vectors for SDKs in other languages: valid and invalid forms of every message.
+
+They are made from `sliphook_sdk.protocol`.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from sliphook_sdk.protocol.describe import example_of
 _ID: Final = 7
 _COMMON: Final = frozenset(info.encode_name for info in msgspec.structs.fields(protocol.Payload))
 _OTHERS: Final[tuple[Any, ...]] = ("text", 1.5, [1], {"a": 1}, True)
-"""Values of which the first that does not fit stands for a wrong type."""
+"""The first of these values that does not fit a field is its example of a wrong type."""
 
 
 def params() -> str:
-    """Every message that is no reply: `tests/vectors/params.json`."""
+    """Every message but replies: `tests/vectors/params.json`."""
     rows: dict[str, Any] = {}
     for method in protocol.METHODS:
         rows[method.name] = _row(method.by, method.name, method.kind, method.params)
@@ -85,7 +88,7 @@ def _row(by: str, method: str, kind: str, struct: type[msgspec.Struct]) -> dict[
         absent.discard("timeout_s")
     example = {name: value for name, value in example_of(struct).items() if name not in absent}
     with_unknown = {**example, "of_tomorrow": {"a": [1]}}
-    # what is wrong with a common field is shown once, in the shortest payload
+    # mistakes in the common fields are in one payload only, the shortest
     known = (
         _COMMON
         if issubclass(struct, protocol.Payload) and method != "event/turn_start"
@@ -105,7 +108,7 @@ def _row(by: str, method: str, kind: str, struct: type[msgspec.Struct]) -> dict[
 def _invalid(
     struct: type[msgspec.Struct], without: frozenset[str] = frozenset()
 ) -> Iterator[dict[str, Any]]:
-    """Each field that must be there left out, and each field with a value of the wrong type."""
+    """Invalid examples: a required field left out, or a value of a wrong type."""
     example = example_of(struct)
     for info in msgspec.structs.fields(struct):
         name = info.encode_name
@@ -136,7 +139,7 @@ def _manifest(subscription: dict[str, Any]) -> dict[str, Any]:
 
 
 def _text(rows: dict[str, Any]) -> str:
-    """One line a case, so that a difference can be read."""
+    """JSON with one line for each case, so that a diff can be read."""
     parts: list[str] = []
     for name, row in rows.items():
         cases = {

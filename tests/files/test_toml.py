@@ -27,7 +27,8 @@ def read(text: str) -> PluginKeys:
 
 def test_a_whole_file_is_read() -> None:
     keys = read(
-        f'grants = ["inject"]\ntimeout_cap_s = 2\n[config]\na = {{b = [1, 2.5, true, "x"]}}\n[hooks.stop]\noff = true\n{RECORDED}'
+        'grants = ["inject"]\ntimeout_cap_s = 2\n[config]\na = {b = [1, 2.5, true, "x"]}\n'
+        "[hooks.stop]\noff = true\n" + RECORDED
     )
     assert keys.grants == {"inject"}
     assert keys.timeout_cap_s == 2.0

@@ -1,4 +1,4 @@
-"""TOML that a program changes: what stays keeps its comments, and a failed change leaves the old file."""
+"""TOML that a program changes: comments stay, and a failed change leaves the old file."""
 
 from __future__ import annotations
 

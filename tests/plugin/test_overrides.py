@@ -1,4 +1,4 @@
-"""What the user's configuration makes of a plugin's subscriptions: transcripts of fires, with the user's word and without."""
+"""The user's settings applied to subscriptions: transcripts of fires with them and without."""
 
 from __future__ import annotations
 
@@ -180,8 +180,7 @@ def test_what_cannot_deny_cannot_be_closed() -> None:
         apply_overrides(manifest("a"), spec(overrides={"stop": Override(on_failure="closed")}))
 
 
-# -- the record
-# ----------------------------------------------------------------------------------------------------
+# -- the recorded manifest
 
 RECORD = Manifest(
     protocol_version=1,

@@ -1,4 +1,4 @@
-"""Granted environment values and secret settings stay out of traces and logs, wherever a plugin repeats them."""
+"""Granted variables and secret settings stay out of traces and logs, if a plugin repeats them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The administration's commands, run inside of this process, and plugins for them that need nothing but sh."""
+"""The commands for installed plugins, run inside this process, and plugins that need only sh."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs `sliphook ARGS...`; `answers` are what a person at a terminal says, one for each question."""
+    """Runs `sliphook ARGS...`; `answers` are those of a user at a terminal, one per question."""
 
     def sliphook(*args: str | Path, answers: list[bool] | None = None) -> Ran:
         if answers is not None:
@@ -51,7 +51,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def make(tmp_path: Path) -> MakePlugin:
-    """Writes a plugin that declares what is given; it notes in the file `ran` beside it that it was started."""
+    """Writes a plugin with this manifest. When it starts, it writes to the file `ran` beside it."""
 
     def plugin(name: str = "guard", file: str | None = None, **manifest: Any) -> Path:
         path = tmp_path / (file or name)

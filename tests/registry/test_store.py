@@ -1,4 +1,7 @@
-"""The folder of the installed plugins: what is written is read again, one broken file loses one plugin, one program writes at a time."""
+"""The folder of installed plugins: what is written is read again, and one program writes at a time.
+
+A broken file affects only its plugin.
+"""
 
 from __future__ import annotations
 
@@ -194,7 +197,7 @@ def test_what_python_takes_for_the_same_is_changed_all_the_same(
 
 
 def test_a_manifest_stands_in_the_file_without_escapes_of_toml(registry: Registry) -> None:
-    """tomlkit reads a text with many of them in quadratic time, and a plugin's author can put in as many as he likes."""
+    """tomlkit reads a text with many escapes in quadratic time, and a plugin may send very many."""
     registry.add(
         plugin(
             manifest=Manifest(
