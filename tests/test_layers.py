@@ -267,8 +267,9 @@ def _docstring_of(path: Path) -> str | None:
     return ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
-def test_every_package_says_what_it_knows() -> None:
-    folder = folder_of("sliphook")
+@pytest.mark.parametrize("package", ORDER)
+def test_every_package_says_what_it_knows(package: str) -> None:
+    folder = folder_of(package)
     silent: Iterator[Path] = (
         path.parent
         for path in folder.rglob("*.py")

@@ -14,7 +14,9 @@ Start = Callable[[str], Child]
 
 ENGINES = {
     "epoll": "",
-    "lock": "import sliphook_sdk.engine.threads as engine\nengine.EpollPoller = engine.LockPoller\n",
+    "lock": (
+        "import sliphook_sdk.engine.threads as engine\nengine.EpollPoller = engine.LockPoller\n"
+    ),
     "asyncio": "@plugin.tool\nasync def makes_it_async() -> None: ...\n",
 }
 

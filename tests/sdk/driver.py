@@ -24,7 +24,7 @@ Message = dict[str, Any]
 class Child:
     """A plugin process.
 
-    Replies are kept until they are asked for, and so is what it says unasked.
+    Replies and unasked messages are kept until the test asks for them.
     """
 
     def __init__(self, argv: list[str], cwd: Path) -> None:
@@ -90,7 +90,7 @@ class Child:
         return self.result(self.request(method, params))
 
     def said(self, method: str) -> Message:
-        """The params of the first message with that method that the plugin sent unasked; the id of a request is under `_id`."""
+        """The params of the first unasked message with that method; `_id` is a request's id."""
 
         def find() -> bool:
             return any(message["method"] == method for message in self.unasked)
@@ -112,7 +112,7 @@ class Child:
         self._process.send_signal(signal.SIGTERM)
 
     def ended(self) -> int:
-        """The exit status; what it still wrote goes to `replies` and `unasked`."""
+        """The exit status; the last messages are added to `replies` and `unasked`."""
         self._pump(lambda: False, until_eof=True)
         return self._process.wait(PATIENCE_S)
 

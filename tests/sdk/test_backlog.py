@@ -88,9 +88,9 @@ def test_behind_slow_calls_every_call_gets_a_thread_and_then_one_is_enough_again
 
 
 def test_a_call_of_the_next_read_waits_for_no_judgement(child: Child) -> None:
-    """Whoever reads takes the oldest; and the call it read itself, where nothing is left behind the slow one."""
+    """The thread that reads takes the oldest call, here the one that it has read."""
     slow = child.request("tool/call", tool_call("stuck"))
-    child.said("$/progress")  # so that it is a read of its own
+    child.said("$/progress")  # so that it comes in its own read
     quick = hooks(child, 1)
     child.write(*quick)
     threads(child, quick)

@@ -55,8 +55,8 @@ def test_what_began_before_the_watch_does_not_count() -> None:
     assert backlog.spread
 
 
-def test_who_is_woken_early_leaves_the_judgement_to_the_next_who_watches() -> None:
-    """Else a message every millisecond would put it off for ever."""
+def test_a_watch_that_ends_early_is_continued_by_the_next() -> None:
+    """Otherwise a message every millisecond would put the judgement off for ever."""
     backlog = backlog_of(2)
     assert backlog.begin_watch(100.0)
     backlog.end_watch(100.001)
@@ -96,7 +96,7 @@ def test_nothing_is_spread_that_has_become_empty_meanwhile() -> None:
     assert not backlog.spread
 
 
-def test_one_watches() -> None:
+def test_one_thread_watches() -> None:
     backlog = backlog_of(2)
     assert backlog.needs_thread()
     assert backlog.begin_watch(100.0)
@@ -107,11 +107,11 @@ def test_one_watches() -> None:
     assert backlog.begin_watch(100.001)
 
 
-def test_nobody_watches_what_is_empty_or_spread() -> None:
+def test_an_empty_or_spread_backlog_is_not_watched() -> None:
     backlog = backlog_of(0)
     assert not backlog.begin_watch(100.0)
     assert not backlog.needs_thread()
     backlog.extend([1, 2])
     backlog.spread = True
     assert not backlog.begin_watch(100.0)
-    assert backlog.needs_thread()  # for the rest itself
+    assert backlog.needs_thread()  # to take the rest

@@ -100,7 +100,7 @@ INITIALIZE = (
 
 @pytest.mark.parametrize("extra", ["", "@plugin.tool\nasync def later() -> None: ...\n"])
 def test_a_file_as_standard_input_is_served_to_its_end(plugin: Path, extra: str) -> None:
-    """epoll takes no files: /dev/null, and lines that somebody has kept."""
+    """epoll accepts no files: /dev/null, and recorded lines."""
     plugin.write_text(PLUGIN.replace("if __name__", f"{extra}\nif __name__"))
     lines = plugin.with_name("lines")
     lines.write_text(INITIALIZE + '{"jsonrpc":"2.0","id":2,"method":"ping"}\n')

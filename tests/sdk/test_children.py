@@ -221,7 +221,7 @@ def test_slow_tools_hold_no_hook(child: Child) -> None:
 
 
 def test_what_comes_in_one_write_overlaps_too(child: Child) -> None:
-    """A quick call does not wait behind slow ones, wherever it stands."""
+    """A quick call does not wait behind slow ones, at any place in the read."""
     slow = [child.asking("tool/call", tool_call("stuck")) for _ in range(3)]
     quick = [child.asking("hook/pre_tool_call", do("deny")) for _ in range(40)]
     child.write(*slow[:2], *quick[:20], slow[2], *quick[20:])
@@ -230,7 +230,7 @@ def test_what_comes_in_one_write_overlaps_too(child: Child) -> None:
 
 
 def test_pings_and_cancels_are_heard_with_every_thread_stuck(child: Child) -> None:
-    """64 handlers run at the same time; what comes on top of them waits, and can still be withdrawn."""
+    """64 handlers run at the same time; further calls wait, and can still be cancelled."""
     stuck = [child.asking("tool/call", tool_call("stuck")) for _ in range(80)]
     child.write(*stuck)
     assert child.ask("ping", {}) == {}

@@ -1,4 +1,4 @@
-"""What is handled past Endpoint is answered as Endpoint would: the same bytes, in every way that a handler can end."""
+"""Handlers called past Endpoint are answered with Endpoint's bytes, however they end."""
 
 from __future__ import annotations
 

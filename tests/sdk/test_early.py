@@ -1,4 +1,4 @@
-"""Streams that are protected before the plugin's own imports, and everything that `sliphook_sdk.early` must leave alone."""
+"""`sliphook_sdk.early` protects the streams of a plugin, and of nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the host would end the connection for: the author gets an error that says so, and the plugin lives on."""
+"""A message beyond the limits is an error for the author; the plugin goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plugin starts fast: from nothing to its manifest within three times the start of Python with msgspec."""
+"""A plugin answers its manifest within three times the start of Python with msgspec."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A system that gives no more threads: what a plugin still does then, and that it ends."""
+"""If the system gives no more threads, a plugin still answers what it can, and ends."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def leave(child: Child) -> None:
 @pytest.mark.parametrize("end", [Child.close_input, Child.terminate, leave])
 @pytest.mark.parametrize("more", [1, 2])
 def test_it_ends(start: Start, more: int, end: Callable[[Child], None]) -> None:
-    """Where one more is given, the wait for what is under way has none; where two are, the last words have none."""
+    """With one more thread none is left to wait for handlers; with two, none to clean up."""
     child = limited(start, more)
     assert child.ask("hook/pre_tool_call", asked("first")) == {"context": ["first"]}
     end(child)

@@ -1,4 +1,4 @@
-"""The published streams, read by everybody here who reads streams: the host, and the SDKs for Python and Node."""
+"""The published streams, read by the host and by the SDKs for Python and Node."""
 
 from __future__ import annotations
 

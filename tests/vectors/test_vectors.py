@@ -1,4 +1,4 @@
-"""The published vectors against the published schema: two files that must say the same, judged by a library that knows neither side."""
+"""The published vectors fit the published schema; the judge is a library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pure: calls that wait for a thread, and whether each of them gets a thread of its own.
+"""Pure: calls that wait for a thread, and whether each gets its own thread.
 
 If several calls come in one read, it is not known how long their handlers will take. Quick handlers
 are done soonest in one thread: several threads would take the interpreter from each other at every

@@ -3,8 +3,7 @@
 The thread that reads a request also runs its handler and writes the answer, while another thread
 waits to read. So a request is not handed from thread to thread, a cancel is read while the handler
 runs, and a slow handler delays nothing else. There is always one thread more than running handlers.
-Calls that come in one read wait in a `Backlog`, for the thread that read them or for one of their
-own.
+Calls that come in one read wait in a `Backlog`, for the thread that read them or for other threads.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ class ThreadEngine(Engine):
         """True if `work` is in the backlog again, since this thread must go on reading.
 
         It must if no other thread is idle and one that runs a handler can take the work later. If
-        no other thread exists, this one runs the handler, and messages wait meanwhile.
+        no other thread exists, this one runs the handler, and messages wait until it is done.
         """
         with self._lock:
             if self._idle or self._running == 1:
