@@ -44,23 +44,15 @@ def test_every_key(tmp_path: Path) -> None:
         off = true
         """,
     )
-    assert (settings.model, settings.base_url, settings.max_model_calls) == (
-        "gpt-5-mini",
-        "http://127.0.0.1:8080/v1",
-        20,
-    )
+    assert settings.model == "gpt-5-mini"
+    assert settings.base_url == "http://127.0.0.1:8080/v1"
+    assert settings.max_model_calls == 20
     assert (settings.new_message, settings.timeout_cap_s) == ("interrupt", 10.0)
     guard = settings.plugins["guard"]
     assert guard.timeout_cap_s == 1.5
-    assert (
-        guard.hooks["pre_tool_call"].priority,
-        guard.hooks["pre_tool_call"].on_failure,
-        guard.hooks["pre_tool_call"].off,
-    ) == (
-        100,
-        "open",
-        False,
-    )
+    assert guard.hooks["pre_tool_call"].priority == 100
+    assert guard.hooks["pre_tool_call"].on_failure == "open"
+    assert guard.hooks["pre_tool_call"].off is False
     assert guard.hooks["stop"].off
 
 

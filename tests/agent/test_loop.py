@@ -281,11 +281,9 @@ async def test_plugins_may_change_what_the_model_is_asked() -> None:
     session.gates = [change]
     stage = Stage(calling("weather"), DONE, session=session)
     assert await stage.run() == "completed"
-    assert (stage.model.models[0], stage.model.asked[0], stage.model.offered[0]) == (
-        "other",
-        [user("rewritten")],
-        [],
-    )
+    assert stage.model.models[0] == "other"
+    assert stage.model.asked[0] == [user("rewritten")]
+    assert stage.model.offered[0] == []
     # A tool that was taken away cannot be called, and the conversation is what it was.
     assert stage.model.asked[1] == [
         user("hello"),

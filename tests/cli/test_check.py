@@ -39,7 +39,9 @@ def test_one_that_does_not_is_told_what_to_do(
     )
     assert ran.out.endswith("bad: 20 passed, 1 failed\n")
     xml = ElementTree.parse(tmp_path / "out.xml").getroot()
-    assert (xml.get("tests"), xml.get("failures"), xml.get("errors")) == ("21", "1", "0")
+    assert xml.get("tests") == "21"
+    assert xml.get("failures") == "1"
+    assert xml.get("errors") == "0"
     (failed,) = [case for case in xml if case.find("failure") is not None]
     assert failed.get("name") == "hook pre_tool_call"
 
@@ -48,13 +50,13 @@ def test_json(sliphook: Sliphook, shop: Workshop) -> None:
     good = shop.program("good", hears=["pre_tool_call"], on=ANSWERS)
     ran = sliphook("check", good.path, "--json")
     report = ran.json()
-    assert (report["name"], report["counts"]["passed"], report["counts"]["failed"]) == (
-        "good",
-        21,
-        0,
-    )
+    assert report["name"] == "good"
+    assert report["counts"]["passed"] == 21
+    assert report["counts"]["failed"] == 0
     first = report["findings"][0]
-    assert (first["name"], first["section"], first["verdict"]) == ("handshake", "Start", "passed")
+    assert first["name"] == "handshake"
+    assert first["section"] == "Start"
+    assert first["verdict"] == "passed"
 
 
 def test_what_is_no_program(sliphook: Sliphook, tmp_path: Path) -> None:

@@ -114,7 +114,9 @@ def test_in_bash() -> None:
         timeout=30,
         check=False,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "pre_tool_call\n", "")
+    assert done.stderr == ""
+    assert done.stdout == "pre_tool_call\n"
+    assert done.returncode == 0
 
 
 @pytest.mark.parametrize("command", ["enable", "disable", "trust", "config", "uninstall"])

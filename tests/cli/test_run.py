@@ -158,13 +158,11 @@ def test_it_is_recorded(run: Runner, tmp_path: Path) -> None:
     assert run("TOOL x", XDG_DATA_HOME=str(tmp_path))[0] == 0
     with Transcripts.open(tmp_path / "sliphook" / "transcripts.db") as transcripts:
         [row] = transcripts.sessions()
-    assert (row.prompt, row.platform, row.cwd, row.end_reason, row.messages) == (
-        "TOOL x",
-        "cli",
-        str(tmp_path),
-        "exit",
-        4,
-    )
+    assert row.prompt == "TOOL x"
+    assert row.platform == "cli"
+    assert row.cwd == str(tmp_path)
+    assert row.end_reason == "exit"
+    assert row.messages == 4
 
 
 def test_a_server_with_the_trace(run: Runner, tmp_path: Path) -> None:
@@ -288,7 +286,9 @@ def test_what_cannot_work_is_one_line(
 @pytest.mark.parametrize(("prompt", "status"), [("", 2), (" \n", 2), ("\udcff", 1)])
 def test_a_prompt_that_is_none(run: Runner, prompt: str, status: int) -> None:
     ended, out, err = run(prompt)
-    assert (ended, out, len(err.splitlines())) == (status, "", 1)
+    assert ended == status
+    assert out == ""
+    assert len(err.splitlines()) == 1
 
 
 def test_nobody_reads_the_answer(run: Runner) -> None:

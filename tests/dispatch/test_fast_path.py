@@ -101,11 +101,9 @@ async def test_death_in_mid_call(autojump_clock: MockClock) -> None:
     plugin = FakePlugin("guard", hooks={"pre_tool_call": CRASHES})
     async with asking(plugin) as turn:
         outcome = await ask(turn)
-        assert (statuses(outcome), outcome.decision, trio.current_time()) == (
-            ["crashed"],
-            "deny",
-            0.0,
-        )
+        assert statuses(outcome) == ["crashed"]
+        assert outcome.decision == "deny"
+        assert trio.current_time() == 0.0
 
 
 async def test_an_answer_right_before_the_death_counts(autojump_clock: MockClock) -> None:
@@ -166,11 +164,9 @@ async def test_the_timeout_does_not_count_what_the_host_needs_for_the_bytes(
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     async with asking(plugin) as turn:
         outcome = await ask(turn)
-        assert (statuses(outcome), outcome.parts[0].elapsed_ms, trio.current_time()) == (
-            ["timed_out"],
-            5000.0,
-            9.0,
-        )
+        assert statuses(outcome) == ["timed_out"]
+        assert outcome.parts[0].elapsed_ms == 5000.0
+        assert trio.current_time() == 9.0
 
 
 async def test_a_timeout_ends_the_reading(autojump_clock: MockClock) -> None:

@@ -41,12 +41,10 @@ async def test_an_outcome_says_who_had_what_part() -> None:
             async with turn:
                 await turn.call_tool("shell", {}, run=never)
     (outcome,) = kept.of_kind("outcome")
-    assert (outcome.plugin, outcome.method, outcome.verdict, outcome.turn_id) == (
-        "",
-        "hook/pre_tool_call",
-        "deny",
-        turn.turn_id,
-    )
+    assert outcome.plugin == ""
+    assert outcome.method == "hook/pre_tool_call"
+    assert outcome.verdict == "deny"
+    assert outcome.turn_id == turn.turn_id
     assert outcome.session_id == session.session_id
     assert outcome.seq == 3
     assert outcome.elapsed_ms is not None

@@ -342,11 +342,9 @@ def test_a_replacer_s_ask_counts_and_its_allow_counts_as_abstaining() -> None:
     allows = fire(
         "pre_tool_call", {"replacer": {"decision": "allow", "reason": "fine"}}, replacer, guard
     ).outcome
-    assert (allows.decision, allows.parts[0].decision, allows.reason) == (
-        None,
-        None,
-        "replacer: fine",
-    )
+    assert allows.decision is None
+    assert allows.parts[0].decision is None
+    assert allows.reason == "replacer: fine"
     assert allows.parts[0].answer is not None
     assert allows.parts[0].answer.decision == "allow"
 
@@ -396,11 +394,9 @@ def test_the_first_substitute_in_order_wins_and_later_ones_are_recorded() -> Non
     )
     outcome = fired.outcome
     assert fired.lines == ["ask a", "ask b", "ask guard"]
-    assert (outcome.substitute, outcome.substituted_by, outcome.decision) == (
-        ToolResult(content="short"),
-        "a",
-        "ask",
-    )
+    assert outcome.substitute == ToolResult(content="short")
+    assert outcome.substituted_by == "a"
+    assert outcome.decision == "ask"
     assert outcome.parts[1].answer is not None
     assert outcome.parts[1].answer.substitute == {"result": {"content": "other", "is_error": True}}
 
@@ -540,7 +536,9 @@ def test_null_is_absent_and_an_empty_text_is_not() -> None:
 )
 def test_null_and_the_empty_object_abstain(answer: Any) -> None:
     outcome = fire("pre_tool_call", {"a": answer}, subscriber("a")).outcome
-    assert (outcome.decision, outcome.reasons, outcome.parts[0].status) == (None, (), "answered")
+    assert outcome.decision is None
+    assert outcome.reasons == ()
+    assert outcome.parts[0].status == "answered"
 
 
 def test_meta_is_free() -> None:
@@ -685,11 +683,9 @@ def test_replace_and_substitute_in_the_second_phase_are_a_failed_answer(word: st
         f"the answer has {word}, but the payload is final:"
         " only a subscription with replaces is asked before that"
     )
-    assert (outcome.payload, outcome.substitute, outcome.decision) == (
-        payload("pre_tool_call"),
-        None,
-        None,
-    )
+    assert outcome.payload == payload("pre_tool_call")
+    assert outcome.substitute is None
+    assert outcome.decision is None
 
 
 @pytest.mark.parametrize(
@@ -749,12 +745,10 @@ def test_open_counts_a_failure_as_abstaining_and_closed_as_a_deny_with_the_failu
         )
         assert (fired.outcome.decision, fired.outcome.reasons) == (decision, reasons)
         (part,) = fired.outcome.parts
-        assert (part.status, part.error, part.decision, part.answer) == (
-            status,
-            "it broke",
-            decision,
-            None,
-        )
+        assert part.status == status
+        assert part.error == "it broke"
+        assert part.decision == decision
+        assert part.answer is None
 
 
 def test_a_closed_replacer_that_fails_ends_the_fire() -> None:
@@ -789,13 +783,13 @@ def test_a_failure_without_words_is_named_by_its_status() -> None:
 
 def test_the_outcome_of_a_turn_that_has_ended_is_a_deny_that_says_cancelled() -> None:
     outcome = cancelled_outcome(payload("pre_tool_call"))
-    assert (outcome.decision, outcome.denied, outcome.cancelled, outcome.reason) == (
-        "deny",
-        True,
-        True,
-        "host: cancelled",
-    )
-    assert (outcome.context, outcome.substitute, outcome.continue_with) == ((), None, None)
+    assert outcome.decision == "deny"
+    assert outcome.denied is True
+    assert outcome.cancelled is True
+    assert outcome.reason == "host: cancelled"
+    assert outcome.context == ()
+    assert outcome.substitute is None
+    assert outcome.continue_with is None
 
 
 # -- any fire

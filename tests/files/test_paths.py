@@ -12,11 +12,9 @@ from sliphook.files.paths import config_home, data_home, state_home
 def test_the_environment_says_where(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DATA", "STATE", "CONFIG"):
         monkeypatch.setenv(f"XDG_{name}_HOME", f"/{name}")
-    assert (data_home(), state_home(), config_home()) == (
-        Path("/DATA/sliphook"),
-        Path("/STATE/sliphook"),
-        Path("/CONFIG/sliphook"),
-    )
+    assert data_home() == Path("/DATA/sliphook")
+    assert state_home() == Path("/STATE/sliphook")
+    assert config_home() == Path("/CONFIG/sliphook")
 
 
 @pytest.mark.parametrize("value", [None, "", "relative/path"])

@@ -11,12 +11,20 @@ import pytest
 from sliphook.files.toml import TomlError, line_of, parse_toml, read_toml
 from sliphook.registry.keys import PluginKeys, check_plugin_keys
 
-RECORDED = f"""\
+RECORDED = """\
 [recorded]
 path = "/bin/guard"
-sha256 = "{"0" * 64}"
+sha256 = "0000000000000000000000000000000000000000000000000000000000000000"
 installed = 2026-01-01T00:00:00Z
-manifest = '{{"protocol_version":1,"name":"guard"}}'
+manifest = '{"protocol_version":1,"name":"guard"}'
+"""
+WHOLE = """\
+grants = ["inject"]
+timeout_cap_s = 2
+[config]
+a = {b = [1, 2.5, true, "x"]}
+[hooks.stop]
+off = true
 """
 FILE = Path("guard.toml")
 
@@ -26,10 +34,7 @@ def read(text: str) -> PluginKeys:
 
 
 def test_a_whole_file_is_read() -> None:
-    keys = read(
-        'grants = ["inject"]\ntimeout_cap_s = 2\n[config]\na = {b = [1, 2.5, true, "x"]}\n'
-        "[hooks.stop]\noff = true\n" + RECORDED
-    )
+    keys = read(WHOLE + RECORDED)
     assert keys.grants == {"inject"}
     assert keys.timeout_cap_s == 2.0
     assert keys.config == {"a": {"b": [1, 2.5, True, "x"]}}

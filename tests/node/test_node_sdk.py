@@ -77,7 +77,9 @@ def test_a_fire_through_the_host(guard: Path) -> None:
     done = sliphook("fire", "pre_tool_call", "--payload", payload, "--plugin", str(guard), "--json")
     assert done.returncode == 0, done.stderr
     (plugin,) = json.loads(done.stdout)["plugins"]
-    assert (plugin["name"], plugin["status"], plugin["decision"]) == ("guard", "answered", "deny")
+    assert plugin["name"] == "guard"
+    assert plugin["status"] == "answered"
+    assert plugin["decision"] == "deny"
     assert "stderr: asked about shell" in done.stderr
     assert "stderr: a child writes" in done.stderr
 
@@ -87,7 +89,9 @@ def test_a_tool_through_the_host(guard: Path) -> None:
     done = sliphook("call", "add", "--args", '{"a": 2, "b": 3}', "--plugin", str(guard), "--json")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert (report["content"], report["is_error"], report["data"]) == ("5", False, 5)
+    assert report["content"] == "5"
+    assert report["is_error"] is False
+    assert report["data"] == 5
 
 
 @needs_node

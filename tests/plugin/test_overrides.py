@@ -120,7 +120,9 @@ def test_off_is_neither_asked_nor_told() -> None:
         {"a": '{"decision":"deny"}'},
         a=spec(overrides={"pre_tool_call": Override(off=True)}),
     )
-    assert (asked, outcome.decision, outcome.parts) == ([], None, ())
+    assert asked == []
+    assert outcome.decision is None
+    assert outcome.parts == ()
 
 
 def test_an_override_leaves_other_subscriptions_alone() -> None:

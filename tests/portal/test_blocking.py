@@ -148,7 +148,9 @@ def test_a_whole_turn() -> None:
                     child.summary = "nothing there"
                 assert turn.stop() is None
                 turn.finish("max_iterations")
-            assert (turn.outcome, turn.index, turn.interrupted) == ("max_iterations", 1, False)
+            assert turn.outcome == "max_iterations"
+            assert turn.index == 1
+            assert turn.interrupted is False
             assert session.turn_count == 1
             old_id = session.session_id
             session.reset()

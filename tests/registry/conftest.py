@@ -55,14 +55,15 @@ def make(tmp_path: Path) -> MakePlugin:
 
     def plugin(name: str = "guard", file: str | None = None, **manifest: Any) -> Path:
         path = tmp_path / (file or name)
-        declared = json.dumps({"protocol_version": 1, "name": name, **manifest})
-        assert "'" not in declared
+        declared = {"protocol_version": 1, "name": name, **manifest}
+        answer = json.dumps({"jsonrpc": "2.0", "id": 1, "result": declared})
+        assert "'" not in answer
         path.write_text(
             "#!/bin/sh\n"
             f"echo {name} >> {tmp_path}/ran\n"
             "while read -r line; do\n"
             "  case $line in\n"
-            f"""  *'"initialize"'*) printf '%s\\n' '{{"jsonrpc":"2.0","id":1,"result":{declared}}}' ;;\n"""
+            f"""  *'"initialize"'*) printf '%s\\n' '{answer}' ;;\n"""
             """  *'"shutdown"'* | *'"exit"'*) exit 0 ;;\n"""
             "  esac\n"
             "done\n"

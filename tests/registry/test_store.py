@@ -94,13 +94,13 @@ def test_what_the_host_is_to_start(registry: Registry) -> None:
     assert (
         registry.specs({"TOKEN": "secret"})[0] == specs
     )  # so a host that is updated leaves it alone
-    assert (spec.name, spec.path, spec.config, spec.env) == (
-        "guard",
-        Path("/opt/guard"),
-        {"a": 1},
-        {"TOKEN": "secret"},
-    )
-    assert (spec.grants, spec.timeout_cap_s, spec.sha256) == (frozenset({"inject"}), 1.0, "ab" * 32)
+    assert spec.name == "guard"
+    assert spec.path == Path("/opt/guard")
+    assert spec.config == {"a": 1}
+    assert spec.env == {"TOKEN": "secret"}
+    assert spec.grants == frozenset({"inject"})
+    assert spec.timeout_cap_s == 1.0
+    assert spec.sha256 == "ab" * 32
     assert spec.recorded == plugin().manifest
     assert broken == [
         Broken(

@@ -43,12 +43,12 @@ Tortures.
   commands  /deploys
 
 Try it:
-  sliphook fire pre_tool_call --plugin {path}
-  sliphook call weather --args '{{"city": "...", "days": 1}}' --plugin {path}
-  sliphook check {path}
+  sliphook fire pre_tool_call --plugin PATH
+  sliphook call weather --args '{"city": "...", "days": 1}' --plugin PATH
+  sliphook check PATH
 
 Install it:
-  sliphook install {path}
+  sliphook install PATH
 """
 
 
@@ -70,7 +70,7 @@ def test_with_arguments_it_explains_itself(plugin: Path, argument: str) -> None:
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == EXPLANATION.format(path=plugin)
+    assert ran.stderr == EXPLANATION.replace("PATH", str(plugin))
 
 
 def test_on_a_terminal_it_explains_itself(plugin: Path) -> None:
@@ -89,7 +89,7 @@ def test_on_a_terminal_it_explains_itself(plugin: Path) -> None:
         os.close(ours)
         os.close(theirs)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == EXPLANATION.format(path="./torture.py")
+    assert ran.stderr == EXPLANATION.replace("PATH", "./torture.py")
 
 
 INITIALIZE = (

@@ -48,7 +48,8 @@ def log(message: str) -> str:
 
 
 def error(message: str, code: int = -32603) -> str:
-    return f'{{"jsonrpc":"2.0","id":7,"error":{{"code":{code},"message":"{message}"}}}}'
+    members = f'"code":{code},"message":"{message}"'
+    return '{"jsonrpc":"2.0","id":7,"error":{' + members + "}}"
 
 
 def returning(value: Any) -> Handler:

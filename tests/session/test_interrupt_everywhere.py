@@ -130,7 +130,9 @@ async def interrupted_at(host: PluginHost, step: int, *, before: bool) -> tuple[
             async with session.turn("one") as turn:
                 await whole_turn(turn)
             assert turn.outcome == ("interrupted" if instrument.struck else "completed")
-            assert (turn.fires, turn.open_tools, turn.children) == (set(), {}, [])
+            assert turn.fires == set()
+            assert turn.open_tools == {}
+            assert turn.children == []
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(instrument.interrupt_from_another_task)

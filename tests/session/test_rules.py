@@ -55,11 +55,9 @@ async def test_a_child_shares_session_and_seq_and_has_its_own_agent_and_turn(
         await child.call_tool("shell", {"command": "ls"}, run=shell)
     check_pairs(fired(plugin))
     root, inner = (payload for payload in plugin.payloads("turn_start"))
-    assert (inner.session_id, inner.parent_turn_id, inner.parent_agent_id) == (
-        root.session_id,
-        root.turn_id,
-        root.agent_id,
-    )
+    assert inner.session_id == root.session_id
+    assert inner.parent_turn_id == root.turn_id
+    assert inner.parent_agent_id == root.agent_id
     assert (inner.agent_depth, inner.index) == (1, 1)
     assert inner.agent_id != root.agent_id
     assert plugin.payloads("pre_tool_call")[0].agent_id == inner.agent_id
@@ -118,19 +116,11 @@ async def test_the_agents_meta_comes_to_the_plugins_as_it_is(autojump_clock: Moc
     ):
         await session.ready()
     (params,) = (message.params for message in plugin.fired())
-    assert (
-        params["meta"],
-        params["session_key"],
-        params["platform"],
-        params["user_id"],
-        params["cwd"],
-    ) == (
-        meta,
-        "k",
-        "api",
-        "ada",
-        "/tmp",
-    )
+    assert params["meta"] == meta
+    assert params["session_key"] == "k"
+    assert params["platform"] == "api"
+    assert params["user_id"] == "ada"
+    assert params["cwd"] == "/tmp"
 
 
 async def test_the_last_assistant_message_skips_messages_that_only_call_tools(
@@ -207,11 +197,9 @@ async def test_ask_goes_to_the_approver_inside_the_turn(
     async with PluginHost([plugin], approver=approve) as host, host.session() as session:
         assert (await call_shell(session))[0] == status
     (request,) = asked
-    assert (request.tool_name, request.arguments, [reason.text for reason in request.reasons]) == (
-        "shell",
-        {"command": "ls"},
-        ["sure?"],
-    )
+    assert request.tool_name == "shell"
+    assert request.arguments == {"command": "ls"}
+    assert [reason.text for reason in request.reasons] == ["sure?"]
     assert plugin.names() == ["pre_tool_call", "user_input_required", "user_input_received"]
     assert plugin.payloads("user_input_required")[0].call_id == request.call_id
 
@@ -294,11 +282,9 @@ async def test_a_substitute_stands_in_for_the_tool_and_the_guards_see_it_all_the
     async with PluginHost([cache, guard]) as host, host.session() as session:
         assert await call_shell(session) == ("ok", "cached")
     (after,) = guard.payloads("post_tool_call")
-    assert (guard.names(), after.substituted_by, after.started) == (
-        ["pre_tool_call", "post_tool_call"],
-        "cache",
-        False,
-    )
+    assert guard.names() == ["pre_tool_call", "post_tool_call"]
+    assert after.substituted_by == "cache"
+    assert after.started is False
 
 
 async def test_replaced_arguments_are_what_the_others_see_and_the_tool_gets(

@@ -84,7 +84,9 @@ async def test_a_whole_turn_in_the_order_of_the_grammar(probe: Program) -> None:
     assert ends(probe) == (["completed", "completed"], ["exit"])
     assert turn.outcome == "completed"
     (end,) = probe.params("event/session_end")
-    assert (end["turns"], end["model_calls"], end["tool_calls"]) == (1, 1, 1)
+    assert end["turns"] == 1
+    assert end["model_calls"] == 1
+    assert end["tool_calls"] == 1
 
 
 async def test_an_exception_leaves_all_three_blocks_as_it_is(probe: Program) -> None:

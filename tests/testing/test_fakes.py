@@ -135,11 +135,9 @@ async def test_what_it_was_sent_is_kept_in_order(autojump_clock: MockClock) -> N
         "session_end",
     ]
     (payload,) = plugin.payloads("pre_tool_call")
-    assert (type(payload).__name__, payload.tool_name, payload.arguments) == (
-        "PreToolCall",
-        "shell",
-        {"command": "ls"},
-    )
+    assert type(payload).__name__ == "PreToolCall"
+    assert payload.tool_name == "shell"
+    assert payload.arguments == {"command": "ls"}
     assert plugin.received[0].params["plugin"]["name"] == "probe"
 
 
@@ -149,11 +147,9 @@ async def test_of_one_session(autojump_clock: MockClock) -> None:
         for _ in range(2):
             async with host.session(session_id="one" if _ else "two") as session:
                 await session.ready()
-    assert (plugin.names("one"), plugin.names("two"), plugin.names("three")) == (
-        ["session_start"],
-        ["session_start"],
-        [],
-    )
+    assert plugin.names("one") == ["session_start"]
+    assert plugin.names("two") == ["session_start"]
+    assert plugin.names("three") == []
 
 
 async def test_an_events_function_is_called(autojump_clock: MockClock) -> None:
@@ -256,7 +252,9 @@ async def test_it_crashes_and_is_started_again(autojump_clock: MockClock) -> Non
         await plugin.hears("initialize", times=2)
         await trio.testing.wait_all_tasks_blocked()
         (status,) = host.plugins
-        assert (status.state, status.restarts, plugin.starts) == ("ready", 1, 2)
+        assert status.state == "ready"
+        assert status.restarts == 1
+        assert plugin.starts == 2
         assert status.stderr_tail == ("out of luck",)
 
 

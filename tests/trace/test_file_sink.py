@@ -230,5 +230,7 @@ def test_what_was_lost_stands_in_the_file_where_it_is_missing(
         == f"the trace in {path} is not complete: 2 records lost (No space left on device)"
     )
     header, lost, third = map(decode_line, path.read_bytes().splitlines())
-    assert (header.kind, lost.kind, third.id) == ("header", "lost", 3)
+    assert header.kind == "header"
+    assert lost.kind == "lost"
+    assert third.id == 3
     assert json.loads(lost.body or b"") == {"count": 2, "why": "No space left on device"}

@@ -146,7 +146,9 @@ def test_one_turn_what_happened_meanwhile_and_its_cancels() -> None:
     ]
     for wanted in ("1", "t-aa"):
         turn = turn_named(wanted, trace)
-        assert (turn.turn_id, turn.first, turn.last) == ("t-aa", 1, 4)
+        assert turn.turn_id == "t-aa"
+        assert turn.first == 1
+        assert turn.last == 4
         assert list(only_turn(trace, turn)) == [trace[1], trace[2], trace[4], trace[6], trace[9]]
     assert turn_named("3", trace).turn_id == "t-ab"
 

@@ -42,7 +42,9 @@ async def test_each_expires_at_its_own_time(autojump_clock: trio.testing.MockClo
         await trio.sleep(0.5)
         deadlines.add(early_too, 1.0)
         await trio.sleep(100)
-    assert (early.at, early_too.at, late.at) == ([(1.0, 0.0)], [(1.5, 0.0)], [(5.0, 0.0)])
+    assert early.at == [(1.0, 0.0)]
+    assert early_too.at == [(1.5, 0.0)]
+    assert late.at == [(5.0, 0.0)]
 
 
 async def test_what_was_added_before_the_watchdog_ran_expires_too(
@@ -107,7 +109,9 @@ async def test_what_expires_may_add_and_remove_others(
         deadlines.add(actor, 1.0)
         deadlines.add(victim, 1.0)
         await trio.sleep(10)
-    assert (actor.at, victim.at, follower.at) == ([(1.0, 0.0)], [], [(2.0, 0.0)])
+    assert actor.at == [(1.0, 0.0)]
+    assert victim.at == []
+    assert follower.at == [(2.0, 0.0)]
 
 
 async def test_a_fault_in_one_holds_up_nobody_else(
@@ -124,7 +128,9 @@ async def test_a_fault_in_one_holds_up_nobody_else(
         deadlines.add(behind, 1.0)
         deadlines.add(later, 2.0)
         await trio.sleep(5)
-    assert (len(faulty.at), len(behind.at), len(later.at)) == (1, 1, 1)
+    assert len(faulty.at) == 1
+    assert len(behind.at) == 1
+    assert len(later.at) == 1
     assert [record.getMessage() for record in caplog.records] == [
         "what a timeout should have done failed"
     ]

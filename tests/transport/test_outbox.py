@@ -222,7 +222,10 @@ def test_clear_forgets_everything_and_tells_what_had_not_begun() -> None:
     outbox.put(items[1])
     outbox.put(items[2], urgent=True)
     assert outbox.clear() == [items[2], items[1]]
-    assert (bool(outbox), len(outbox), outbox.size, outbox.next_write()) == (False, 0, 0, b"")
+    assert bool(outbox) is False
+    assert len(outbox) == 0
+    assert outbox.size == 0
+    assert outbox.next_write() == b""
 
 
 class ListModel(RuleBasedStateMachine):

@@ -295,13 +295,11 @@ def test_json_that_is_no_valid_message_is_32600_with_the_id_if_usable(
     with pytest.raises(InvalidMessage) as caught:
         envelope.decode(body)
     error = caught.value
-    assert (error.code, error.id, error.is_reply, error.why) == (
-        ErrorCode.INVALID_REQUEST,
-        id,
-        is_reply,
-        why,
-    )
-    assert error.code == -32600
+    assert error.code == ErrorCode.INVALID_REQUEST
+    assert error.id == id
+    assert error.is_reply == is_reply
+    assert error.why == why
+    assert int(error.code) == -32600
 
 
 @pytest.mark.parametrize(
@@ -544,7 +542,9 @@ def test_any_request_comes_back(id: int | str, method: str, params: dict[str, An
         envelope.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
     )
     assert isinstance(message, Request)
-    assert (message.id, message.method, json.loads(bytes(message.params))) == (id, method, params)
+    assert message.id == id
+    assert message.method == method
+    assert json.loads(bytes(message.params)) == params
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))

@@ -478,12 +478,10 @@ async def test_a_session_that_goes_on(autojump_clock: MockClock) -> None:
         gateway.channel("irc", "#oslo", source="resume", session_id="s-old", model="m-1", cwd="/")
         assert (await said(gateway, "hello"))[0] == "completed"
     (start,) = plugin.payloads("session_start")
-    assert (start.session_id, start.source, start.model, start.cwd) == (
-        "s-old",
-        "resume",
-        "m-1",
-        "/",
-    )
+    assert start.session_id == "s-old"
+    assert start.source == "resume"
+    assert start.model == "m-1"
+    assert start.cwd == "/"
 
 
 @pytest.mark.parametrize(

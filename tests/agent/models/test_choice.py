@@ -177,7 +177,9 @@ async def test_which_api_is_spoken(
 ) -> None:
     model = await choose_model(name, base_url, environ)
     assert isinstance(model, OpenAIModel | AnthropicModel)
-    assert (type(model), model.name, model.base_url) == (kind, asked, address)
+    assert type(model) is kind
+    assert model.name == asked
+    assert model.base_url == address
     await model.aclose()
 
 

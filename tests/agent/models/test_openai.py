@@ -280,7 +280,9 @@ async def test_an_error_in_mid_stream(
     sent: object, message: str, status: int | None, transient: bool
 ) -> None:
     error = await failure(Answer([chunk({"content": "I thi"}), event(sent), DONE]))
-    assert (error.kind, error.status, error.transient) == ("stream", status, transient)
+    assert error.kind == "stream"
+    assert error.status == status
+    assert error.transient == transient
     assert str(error) == f"the model server failed while it answered: {message}"
 
 
@@ -296,12 +298,10 @@ async def test_too_many_requests(header: dict[str, str], seconds: float | None) 
     error = await failure(
         Answer(_refusal("slow down"), status=429, headers=header, content_type="application/json")
     )
-    assert (error.kind, error.status, error.transient, error.retry_after_s) == (
-        "rate_limited",
-        429,
-        True,
-        seconds,
-    )
+    assert error.kind == "rate_limited"
+    assert error.status == 429
+    assert error.transient is True
+    assert error.retry_after_s == seconds
     assert str(error) == "the model server is busy (429: slow down)"
 
 
@@ -339,7 +339,9 @@ def test_retry_after_is_seconds_or_a_date(value: str | None, seconds: float | No
 )
 async def test_other_statuses(status: int, transient: bool) -> None:
     error = await failure(Answer([b"oops"], status=status, content_type="text/plain"))
-    assert (error.kind, error.status, error.transient) == ("http", status, transient)
+    assert error.kind == "http"
+    assert error.status == status
+    assert error.transient == transient
 
 
 async def test_a_redirect_names_the_new_place() -> None:

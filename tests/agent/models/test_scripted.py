@@ -113,12 +113,10 @@ async def test_fails_after_its_text(
         with pytest.raises(ModelError) as caught:
             await anext(pieces)
     error = caught.value
-    assert (error.kind, error.status, error.transient, error.retry_after_s) == (
-        kind,
-        status,
-        transient,
-        after_s,
-    )
+    assert error.kind == kind
+    assert error.status == status
+    assert error.transient == transient
+    assert error.retry_after_s == after_s
 
 
 @pytest.mark.parametrize(

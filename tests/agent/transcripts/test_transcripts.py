@@ -92,24 +92,22 @@ async def test_a_session_goes_on_and_is_recorded_in_the_same_place(path: Path) -
         )
         again.add_user("two")
         again.add_answer(assistant("both"))
-    assert (ended.end_reason, ended.model, ended.messages) == ("exit", "m-1", 1)
+    assert ended.end_reason == "exit"
+    assert ended.model == "m-1"
+    assert ended.messages == 1
     assert again.messages == [user("one\n\ntwo"), assistant("both")]
     with Transcripts.open(path) as transcripts:
         assert transcripts.load("s-1") == again.messages
         [row] = transcripts.sessions()
-    assert (row.session_key, row.platform, row.cwd, row.model, row.prompt) == (
-        "main",
-        "cli",
-        "/project",
-        "m-2",
-        "one",
-    )
-    assert (row.ended_at, row.end_reason, row.messages, row.began_at) == (
-        None,
-        None,
-        3,
-        ended.began_at,
-    )
+    assert row.session_key == "main"
+    assert row.platform == "cli"
+    assert row.cwd == "/project"
+    assert row.model == "m-2"
+    assert row.prompt == "one"
+    assert row.ended_at is None
+    assert row.end_reason is None
+    assert row.messages == 3
+    assert row.began_at == ended.began_at
 
 
 async def test_an_interrupted_answer_stays_and_an_abandoned_one_does_not(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,27 +15,16 @@ import trio
 from sliphook.check.replay.differences import ReplayReport
 from sliphook.check.replay.replay import replay
 from sliphook.check.replay.script import script_of
+from tests.programs import Workshop, case_of, shop
 from tests.trace.made import answered, asked, life, record, settled, told
 
-MANIFEST = {"protocol_version": 1, "name": "guard"}
-PLUGIN = f"""#!{sys.executable}
-import json, os, sys
-def say(**m):
-    print(json.dumps({{"jsonrpc": "2.0", **m}}), flush=True)
-heard = []
-for line in sys.stdin:
-    if not line.startswith("{{"):
-        continue
-    m = json.loads(line)
-    method, params = m.get("method"), m.get("params")
-    heard.append(method)
-    if method == "initialize":
-        say(id=m["id"], result={MANIFEST!r})
-    elif method == "exit":
-        break
-BODY
-    elif method in ("shutdown", "ping"):
-        say(id=m["id"], result=None)
+__all__ = ["played", "shop"]
+
+MANIFEST = {"protocol_version": 1, "name": "guard", "subscriptions": [], "tools": []}
+KEEPS_METHODS = """
+methods = []
+def record(message):
+    methods.append(message.get("method"))
 """
 START = [
     record("spawn", 0),
@@ -46,15 +35,11 @@ START = [
 
 
 @pytest.fixture
-def played(tmp_path: Path) -> Callable[..., ReplayReport]:
-    """Replays records against a plugin whose loop has these lines."""
+def played(shop: Workshop) -> Callable[..., ReplayReport]:
+    """Replays records against a plugin that answers by `on`."""
 
-    def play(body: str, *records: Any, **options: Any) -> ReplayReport:
-        path = tmp_path / "plugin"
-        path.write_text(
-            PLUGIN.replace("BODY", "\n".join(f"    {line}" for line in body.splitlines()))
-        )
-        path.chmod(0o700)
+    def play(on: str, *records: Any, before: str = "", **options: Any) -> ReplayReport:
+        path = shop.program("guard", on=on, before=before).path
 
         async def main() -> ReplayReport:
             with trio.fail_after(30):
@@ -76,8 +61,7 @@ def found(report: ReplayReport) -> list[tuple[str, str, Any, Any]]:
     return [(one.what, one.field, one.recorded, one.now) for one in report.differences]
 
 
-DENIES = """elif method == "hook/pre_tool_call":
-    say(id=m["id"], result={"decision": "deny", "reason": params["reason"]})"""
+DENIES = case_of("hook/pre_tool_call", "return {'decision': 'deny', 'reason': params['reason']}")
 
 
 def test_answers_as_before_and_other_ones(played: Callable[..., ReplayReport]) -> None:
@@ -105,11 +89,18 @@ def test_answers_as_before_and_other_ones(played: Callable[..., ReplayReport]) -
 def test_what_was_withdrawn_is_withdrawn_and_what_timed_out_is_waited_for(
     played: Callable[..., ReplayReport],
 ) -> None:
-    body = """elif method == "$/cancelRequest":
-    say(method="host/log", params={"level": "info", "message": "cancelled"})
-elif method == "hook/stop":
-    say(id=m["id"], result={"context": heard})"""
-    heard = [
+    logs = """
+    def heard(message):
+        if message["method"] == "$/cancelRequest":
+            send(method="host/log", params={"level": "info", "message": "cancelled"})
+    """
+    answers = """
+    if method in ("hook/pre_tool_call", "tool/call"):
+        return NOTHING
+    if method == "hook/stop":
+        return {"context": methods}
+    """
+    methods = [
         "initialize",
         "tool/call",
         "$/cancelRequest",
@@ -119,33 +110,41 @@ elif method == "hook/stop":
         "hook/stop",
     ]
     report = played(
-        body,
+        answers,
         asked(2, 2, method="tool/call", name="deploy", timeout_s=600.0),
         settled(2, 3, "cancelled", method="tool/call", elapsed_ms=30.0),
         asked(3, 4, timeout_s=0.2),
         settled(3, 5, "timed_out", elapsed_ms=200.0),
         told("turn_end", 6),
         asked(4, 7, "stop"),
-        answered(4, 7, 1.0, {"context": heard}, method="hook/stop"),
+        answered(4, 7, 1.0, {"context": methods}, method="hook/stop"),
+        before=KEEPS_METHODS + textwrap.dedent(logs),
     )
     assert found(report) == []
 
 
 def test_a_plugin_that_hangs_where_it_had_answered(played: Callable[..., ReplayReport]) -> None:
-    report = played("", asked(2, 2), answered(2, 2, 1.0, {}), timeout_s=0.3)
+    hangs = case_of("hook/pre_tool_call", "return NOTHING")
+    report = played(hangs, asked(2, 2), answered(2, 2, 1.0, {}), timeout_s=0.3)
     assert found(report) == [("hook/pre_tool_call", "status", "answered", "timed_out")]
 
 
 def test_its_own_requests_are_answered_as_they_were(played: Callable[..., ReplayReport]) -> None:
-    body = """elif method == "hook/stop":
-    waiting = m["id"]
-    say(id="a", method="host/inject", params={"session_id": "s", "text": "new"})
-elif m.get("id") == "a":
-    say(id="b", method="host/notify", params={})
-    say(id=waiting, result={"context": [str(m)]})"""
+    asks = """
+    global waiting
+    waiting = id
+    request("a", "host/inject", session_id="s", text="new")
+    return NOTHING
+    """
+    goes_on = """
+    def heard(message):
+        if message.get("id") == "a":
+            request("b", "host/notify")
+            reply(waiting, {"context": [str(message)]})
+    """
     answer = {"jsonrpc": "2.0", "id": "a", "error": {"code": -32004, "message": "too many"}}
     report = played(
-        body,
+        case_of("hook/stop", asks),
         asked(2, 2, "stop"),
         record(
             at=2,
@@ -163,6 +162,7 @@ elif m.get("id") == "a":
             id=8,
             body={"method": "host/tools", "params": {}},
         ),
+        before=goes_on,
         timeout_s=0.3,
     )
     assert found(report) == [
@@ -184,7 +184,7 @@ def test_requests_that_do_not_come_are_not_waited_for_one_by_one(
     assert [fields[:2] for fields in found(played("", *asks, timeout_s=1.0))] == [
         ("host/notify", "missing")
     ] * 5
-    dies = "elif method == 'hook/stop':\n    os._exit(3)"
+    dies = case_of("hook/stop", "os._exit(3)")
     assert (
         len(
             found(
@@ -212,10 +212,13 @@ def test_requests_that_do_not_come_are_not_waited_for_one_by_one(
 def test_settings_that_no_plugin_could_read_are_left_out(
     recorded: Any, sent: dict[str, Any], played: Callable[..., ReplayReport]
 ) -> None:
-    answer = (
-        "elif method == 'hook/stop':\n    say(id=m['id'], result=config)\n"
-        "if method == 'initialize': config = params['plugin']['config']"
-    )
+    keeps_settings = """
+    def record(message):
+        global config
+        if message.get("method") == "initialize":
+            config = message["params"]["plugin"]["config"]
+    """
+    answer = case_of("hook/stop", "return config")
     begins = [
         record("spawn", 0),
         record(
@@ -227,12 +230,12 @@ def test_settings_that_no_plugin_could_read_are_left_out(
     ]
     known = answered(1, 1, 9.0, MANIFEST, method="initialize")
     stop = (asked(2, 2, "stop"), answered(2, 2, 1.0, sent, method="hook/stop"))
-    assert found(played(answer, *begins, known, *stop)) == []
+    assert found(played(answer, *begins, known, *stop, before=keeps_settings)) == []
 
 
 def test_deaths(played: Callable[..., ReplayReport]) -> None:
     died = [settled(2, 3, "crashed"), life("restarting", 3, note="exited with status 3"), *START]
-    crashes = "elif method == 'hook/pre_tool_call':\n    os._exit(3)"
+    crashes = case_of("hook/pre_tool_call", "os._exit(3)")
     assert found(played(crashes, asked(2, 2), *died)) == []
     assert [
         fields[1] for fields in found(played(crashes, asked(2, 2), answered(2, 2, 1.0, {})))
@@ -247,10 +250,10 @@ def test_deaths(played: Callable[..., ReplayReport]) -> None:
 def test_a_trace_of_thousands_of_events_does_not_drown_it(
     played: Callable[..., ReplayReport],
 ) -> None:
-    body = """elif method == "hook/stop":
-    say(id=m["id"], result={"context": [str(len(heard))]})"""
+    counts = case_of("hook/stop", "return {'context': [str(len(methods))]}")
     events = [told("turn_end", 2, note="x" * 200) for _ in range(3_000)]
-    report = played(body, *events, asked(2, 3, "stop"), answered(2, 3, 1.0, {}, method="hook/stop"))
+    stop = (asked(2, 3, "stop"), answered(2, 3, 1.0, {}, method="hook/stop"))
+    report = played(counts, *events, *stop, before=KEEPS_METHODS)
     assert [fields[3] for fields in found(report)] == [[str(1 + 3_000 + 3_000 // 64 + 1)]]
 
 

@@ -76,12 +76,10 @@ def test_what_a_person_is_shown_and_asked(run: Run, make: MakePlugin, tmp_path: 
         "  env       DEPLOY_URL",
     ]
     plugin = Registry().get("guard")
-    assert (plugin.grants, plugin.env, plugin.recorded.sha256, plugin.path) == (
-        frozenset({"inject"}),
-        ("DEPLOY_TOKEN",),
-        sha256(path),
-        path,
-    )
+    assert plugin.grants == frozenset({"inject"})
+    assert plugin.env == ("DEPLOY_TOKEN",)
+    assert plugin.recorded.sha256 == sha256(path)
+    assert plugin.path == path
     assert not (paths.data_home() / "data").exists()
 
 
@@ -103,11 +101,9 @@ def test_what_is_installed_is_refused_before_anything_is_asked_or_run(
     (tmp_path / "ran").unlink()
     as_guard = f"sliphook: {path} is installed already, as guard;"
     ran = run("install", path, answers=[])
-    assert (ran.status, ran.out, ran.err) == (
-        1,
-        "",
-        f"{as_guard} uninstall it first, or give another --name\n",
-    )
+    assert ran.err == f"{as_guard} uninstall it first, or give another --name\n"
+    assert ran.out == ""
+    assert ran.status == 1
     run("disable", "guard")
     assert (
         run("install", path, "--yes").err
@@ -213,7 +209,9 @@ def test_trust_where_nothing_has_changed_asks_nothing(run: Run, make: MakePlugin
     run("install", make(), "--yes")
     before = stored()
     ran = run("trust", "guard", answers=[])
-    assert (ran.status, ran.out, ran.err) == (0, "guard is as it was approved\n", "")
+    assert ran.err == ""
+    assert ran.out == "guard is as it was approved\n"
+    assert ran.status == 0
     assert stored() == before
 
 

@@ -85,14 +85,15 @@ def test_spans_marks_and_processes() -> None:
         ("tool/call deploy", "cancelled", 800),
     ]
     first, second = lane.processes
-    assert (first.ready_s, first.end_s, first.died, first.why, first.again) == (
-        100.3,
-        109.0,
-        True,
-        "was killed by SIGSEGV",
-        False,
-    )
-    assert (second.begin_s, second.ready_s, second.died, second.again) == (109.1, None, False, True)
+    assert first.ready_s == 100.3
+    assert first.end_s == 109.0
+    assert first.died is True
+    assert first.why == "was killed by SIGSEGV"
+    assert first.again is False
+    assert second.begin_s == 109.1
+    assert second.ready_s is None
+    assert second.died is False
+    assert second.again is True
     assert [mark.kind for mark in lane.marks] == ["event", "event", "event", "event", "wrong"]
 
 
@@ -307,7 +308,10 @@ def test_perfetto() -> None:
     }
     assert names == {1: "agent", 2: "guard"}
     (hook,) = [event for event in events if event["name"] == "hook/pre_tool_call"]
-    assert (hook["ph"], hook["pid"], hook["ts"], hook["dur"]) == ("X", 2, 1_000_000.0, 100_000.0)
+    assert hook["ph"] == "X"
+    assert hook["pid"] == 2
+    assert hook["ts"] == 1_000_000.0
+    assert hook["dur"] == 100_000.0
     assert hook["args"]["received"] == '{"jsonrpc":"2.0","id":2,"result":{"decision":"deny"}}'
     assert [event["ts"] for event in events if event["name"] == "interrupt: stop_command"] == [
         2_000_000.0
