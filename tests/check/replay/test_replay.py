@@ -20,7 +20,12 @@ from tests.trace.made import answered, asked, life, record, settled, told
 
 __all__ = ["played", "shop"]
 
-MANIFEST = {"protocol_version": 1, "name": "guard", "subscriptions": [], "tools": []}
+MANIFEST: dict[str, Any] = {
+    "protocol_version": 1,
+    "name": "guard",
+    "subscriptions": [],
+    "tools": [],
+}
 KEEPS_METHODS = """
 methods = []
 def record(message):
