@@ -297,7 +297,8 @@ def test_every_package_says_what_it_knows(package: str) -> None:
         ),
         (
             "wire/rpc",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from sliphook.plugin.spec import x",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n"
+            "    from sliphook.plugin.spec import x",
             ["sliphook.wire.rpc -> sliphook.plugin.spec"],
         ),
         ("quoting", "from . import errors", ["sliphook.quoting -> sliphook.errors"]),

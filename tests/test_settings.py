@@ -93,15 +93,18 @@ def test_every_key(tmp_path: Path) -> None:
         ),
         (
             "[plugins.guard.hooks.stop]\npriorty = 1",
-            ", line 2: plugins.guard.hooks.stop.priorty: there is no such key; did you mean priority?",
+            ", line 2: plugins.guard.hooks.stop.priorty: there is no such key; did you mean "
+            "priority?",
         ),
         (
             "[plugins.guard.hooks.pre_tool]\noff = true",
-            ", line 1: plugins.guard.hooks.pre_tool: there is no such hook or event; did you mean pre_tool_call?",
+            ", line 1: plugins.guard.hooks.pre_tool: there is no such hook or event; did you "
+            "mean pre_tool_call?",
         ),
         (
             '[plugins.guard.hooks.stop]\non_failure = "closed"',
-            ", line 2: plugins.guard.hooks.stop.on_failure: closed needs a hook that can deny, and stop cannot",
+            ", line 2: plugins.guard.hooks.stop.on_failure: closed needs a hook that can "
+            "deny, and stop cannot",
         ),
         ("model", ", at its end: it is no TOML: expected '=' after a key in a key/value pair"),
     ],
@@ -120,7 +123,8 @@ def test_a_file_that_others_can_change_is_not_believed(tmp_path: Path) -> None:
         read_settings(tmp_path / "config.toml")
     file = tmp_path / "config.toml"
     assert str(told.value) == (
-        f"{file} is not believed, as it can take guards away: everybody may change {file} (-rw-r--rw-); run: chmod o-w {file}"
+        f"{file} is not believed, as it can take guards away: everybody may change {file} "
+        f"(-rw-r--rw-); run: chmod o-w {file}"
     )
 
 

@@ -19,7 +19,10 @@ from sliphook_sdk.protocol.payloads import PreToolCall, SubagentStart
 from tests.agent.fakes import RecordingModel
 from tests.agent.walks import DONE, Stage, calling, one_turn
 
-CHILD = "Another agent has given you this one goal. Nobody answers questions. Your last message is all that it will read of you."
+CHILD = (
+    "Another agent has given you this one goal. Nobody answers questions. Your last "
+    "message is all that it will read of you."
+)
 
 
 def delegating(*goals: str) -> ScriptedReply:
@@ -159,13 +162,15 @@ async def test_a_call_that_names_no_goal_is_an_error_for_the_model(
             ],
             {"max_model_calls": 2},
             "failed",
-            "the child agent did not finish: model calls in this turn: 2\nIts last message: And again.",
+            "the child agent did not finish: model calls in this turn: 2\n"
+            "Its last message: And again.",
         ),
         (
             [calling("look")] * 4,
             {},
             "failed",
-            "the child agent did not finish: the model goes in circles: it has called look 4 times in a row, with the same results",
+            "the child agent did not finish: the model goes in circles: it has called look 4 "
+            "times in a row, with the same results",
         ),
         ([ScriptedReply()], {}, "completed", "the child agent finished without a word"),
     ],

@@ -169,7 +169,8 @@ async def test_circles_end_the_turn_where_nobody_can_be_asked(autojump_clock: Mo
     assert stage.display.shown[-1] == (
         "notice",
         "warning",
-        "the model goes in circles: it has called look, ship 4 times in a row, with the same results; "
+        "the model goes in circles: it has called look, ship 4 times in a row, with the same "
+        "results; "
         "the turn ends, for nobody can be asked",
     )
 

@@ -113,7 +113,10 @@ async def starts(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
             fifty.append(perf_counter() - start)
             host.kill()
     least_s = scale.some * measured(cpus).value / processors()
-    absolute = f"{measured(fifty).value:.2f} s; one start takes {measured(cpus).value * 1000:.0f} ms of CPU"
+    absolute = (
+        f"{measured(fifty).value:.2f} s; one start takes "
+        f"{measured(cpus).value * 1000:.0f} ms of CPU"
+    )
     rows.append(
         Row(
             what,

@@ -34,7 +34,10 @@ def _promises(runs: list[dict[str, Any]], titles: list[str]) -> list[str]:
             lines.append(_line(what, "", *["not measured"] * len(runs), ""))
             continue
         first = measured[0]
-        limit = f"{'≤' if first['sense'] == 'most' else '≥'} {short(first['limit'])} {first['yardstick']}"
+        limit = (
+            f"{'≤' if first['sense'] == 'most' else '≥'} {short(first['limit'])} "
+            f"{first['yardstick']}"
+        )
         kept = sum(row["kept"] for row in measured)
         verdict = (
             "kept"

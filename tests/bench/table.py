@@ -82,7 +82,8 @@ def show(rows: list[Row | Skipped], contestants: list[Contestant], console: Cons
         console.print(_contestants(contestants))
         floor = sorted(contestants[0].medians_us())
         console.print(
-            f"The floor's p50 lay between {floor[0]:.0f} and {floor[-1]:.0f} us from round to round. "
+            f"The floor's p50 lay between {floor[0]:.0f} and {floor[-1]:.0f} us from round "
+            "to round. "
             "Ratios are taken within a round; the range is that of nine rounds of ten.\n"
         )
     table = Table(title="What is promised", title_justify="left")
@@ -110,7 +111,8 @@ def show(rows: list[Row | Skipped], contestants: list[Contestant], console: Cons
     console.print(table)
     counted = [row for row in rows if isinstance(row, Row)]
     console.print(
-        f"{sum(row.kept for row in counted)} of {len(counted)} kept on {processors()} cores, Python {platform.python_version()}."
+        f"{sum(row.kept for row in counted)} of {len(counted)} kept on {processors()} cores, "
+        f"Python {platform.python_version()}."
     )
 
 

@@ -241,7 +241,10 @@ def test_every_check_is_seen_to_fail() -> None:
 
 
 async def test_what_a_plugin_leaves_behind_is_a_warning(tmp_path: Path) -> None:
-    broken = "subprocess.Popen(['sleep', '30'], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)"
+    broken = (
+        "subprocess.Popen(['sleep', '30'], stdin=subprocess.DEVNULL, "
+        "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)"
+    )
     report = await checked(write(tmp_path, broken))
     assert named(report, "warned") == {"no-process-left"}
     assert named(report, "failed") == set()

@@ -132,7 +132,10 @@ async def test_a_torn_file_does_not_take_a_running_guard_away(home: Path) -> Non
             (folder / "first.toml").write_text(whole + "torn")
             with pytest.raises(
                 HostError,
-                match=r"first\.toml, at its end: it is no TOML: .*; correct it, or: sliphook uninstall first$",
+                match=(
+                    r"first\.toml, at its end: it is no TOML: .*; correct it, or: sliphook "
+                    r"uninstall first$"
+                ),
             ):
                 await take_up(host, chosen, told.append)
             folder.rename(home / "elsewhere")
@@ -147,7 +150,8 @@ async def test_a_torn_file_does_not_take_a_running_guard_away(home: Path) -> Non
             await take_up(host, chosen, told.append)
             assert [plugin.pid for plugin in host.plugins] == pids
     assert told == [
-        f"plugin new is left out: {folder}/new.toml, at its end: it is no TOML: expected '=' after a key in a key/value pair"
+        f"plugin new is left out: {folder}/new.toml, at its end: it is no TOML: expected '=' "
+        "after a key in a key/value pair"
     ]
 
 

@@ -34,9 +34,9 @@ def test_one_that_does_not_is_told_what_to_do(
     assert ran.status == 3
     assert 'came: {"decison":' in ran.out.replace(": ", ":").replace("came:", "came: ")
     assert (
-        "do:   the answer has an unknown field 'decison'; did you mean decision?  [protocol.md, Answers and how they merge]"
-        in ran.out
-    )
+        "do:   the answer has an unknown field 'decison'; did you mean decision?  "
+        "[protocol.md, Answers and how they merge]"
+    ) in ran.out
     assert ran.out.endswith("bad: 20 passed, 1 failed\n")
     xml = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert xml.get("tests") == "21"

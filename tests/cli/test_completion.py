@@ -68,7 +68,10 @@ def test_to_complete_imports_nothing_that_is_slow() -> None:
         "COMP_WORDS": "sliphook ",
         "COMP_CWORD": "1",
     }
-    code = "import atexit, sys; from sliphook.cli.main import main; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main([])"
+    code = (
+        "import atexit, sys; from sliphook.cli.main import main; atexit.register(lambda: "
+        "print(*sys.modules, file=sys.stderr)); main([])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=environment,

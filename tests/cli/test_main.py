@@ -46,7 +46,8 @@ def test_help_names_every_command(sliphook: Sliphook) -> None:
 def test_what_needs_no_host_does_not_wait_for_one(args: list[str]) -> None:
     code = (
         "import sys; from sliphook.cli.main import main; main(sys.argv[1:]); "
-        "print(sorted({'trio', 'httpx', 'rich', 'jsonschema', 'pylsp_jsonrpc', 'msgspec'} & set(sys.modules)))"
+        "print(sorted({'trio', 'httpx', 'rich', 'jsonschema', 'pylsp_jsonrpc', 'msgspec'} & "
+        "set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, *args],
@@ -111,35 +112,43 @@ def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
         ),
         (
             ["fire", "pre_tool_cal", "--plugin", "x"],
-            "sliphook: there is no hook or event 'pre_tool_cal'; did you mean 'pre_tool_call'? (see: sliphook fire --help)\n",
+            "sliphook: there is no hook or event 'pre_tool_cal'; did you mean "
+            "'pre_tool_call'? (see: sliphook fire --help)\n",
         ),
         (
             ["fire", "stop", "--plugin", "x", "--payload", '{"stop_cont":1}'],
-            "sliphook: --payload: stop has no field 'stop_cont'; did you mean 'stop_count'? (see: sliphook fire --help)\n",
+            "sliphook: --payload: stop has no field 'stop_cont'; did you mean 'stop_count'? "
+            "(see: sliphook fire --help)\n",
         ),
         (
             ["fire", "stop", "--plugin", "x", "--payload", '{"stop_count":"1"}'],
-            "sliphook: --payload: Expected `int`, got `str` - at `$.stop_count` (see: sliphook fire --help)\n",
+            "sliphook: --payload: Expected `int`, got `str` - at `$.stop_count` (see: "
+            "sliphook fire --help)\n",
         ),
         (
             ["fire", "stop", "--plugin", "x", "--payload", '{"timeout_s":1}'],
-            "sliphook: --payload: 'timeout_s' is set by the host; use --timeout (see: sliphook fire --help)\n",
+            "sliphook: --payload: 'timeout_s' is set by the host; use --timeout (see: "
+            "sliphook fire --help)\n",
         ),
         (
             ["fire", "stop", "--plugin", "x", "--payload", "[]"],
-            'sliphook: --payload must be a JSON object, like \'{"key": "value"}\' (see: sliphook fire --help)\n',
+            'sliphook: --payload must be a JSON object, like \'{"key": "value"}\' (see: '
+            "sliphook fire --help)\n",
         ),
         (
             ["fire", "stop", "--plugin", "x", "--payload", "@none.json"],
-            "sliphook: --payload: cannot read none.json: No such file or directory (see: sliphook fire --help)\n",
+            "sliphook: --payload: cannot read none.json: No such file or directory (see: "
+            "sliphook fire --help)\n",
         ),
         (
             ["fire", "stop", "--plugin", "x", "--timeout", "nan"],
-            "sliphook: Invalid value for '--timeout': 'nan' is no timeout: give 0.05 to 600 seconds (see: sliphook fire --help)\n",
+            "sliphook: Invalid value for '--timeout': 'nan' is no timeout: give 0.05 to 600 "
+            "seconds (see: sliphook fire --help)\n",
         ),
         (
             ["fire", "stop", "--plugin", "x", "--timeout", "0"],
-            "sliphook: Invalid value for '--timeout': '0' is no timeout: give 0.05 to 600 seconds (see: sliphook fire --help)\n",
+            "sliphook: Invalid value for '--timeout': '0' is no timeout: give 0.05 to 600 "
+            "seconds (see: sliphook fire --help)\n",
         ),
         (
             ["call", "deploy"],
@@ -147,7 +156,8 @@ def test_without_a_command_the_help_is_shown(sliphook: Sliphook) -> None:
         ),
         (
             ["events", "pre_tool"],
-            "sliphook: there is no hook or event 'pre_tool'; did you mean 'pre_tool_call'? (see: sliphook events --help)\n",
+            "sliphook: there is no hook or event 'pre_tool'; did you mean 'pre_tool_call'? "
+            "(see: sliphook events --help)\n",
         ),
     ],
 )
@@ -163,7 +173,10 @@ def test_payload_that_is_no_json_is_told_in_one_line(sliphook: Sliphook) -> None
 
 
 def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
-    code = "import sys, time; from sliphook.cli.main import main; time.sleep(0.5); sys.exit(main(['events', '--json']))"
+    code = (
+        "import sys, time; from sliphook.cli.main import main; time.sleep(0.5); "
+        "sys.exit(main(['events', '--json']))"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -68,9 +68,12 @@ def test_settings_for_a_plugin_that_is_not_installed_are_told(home: Path) -> Non
         {"plugins": {"gard": {}, "guard": {}, "weather": {}, "a\nb": {}}}, Settings
     )
     assert choose([], settings).problems == (
-        "config.toml: plugins.gard does nothing, as no plugin of that name is installed; did you mean guard?",
-        "config.toml: plugins.weather does nothing, as no plugin of that name is installed; `sliphook list` shows what is installed",
-        "config.toml: plugins.a\\nb does nothing, as no plugin of that name is installed; `sliphook list` shows what is installed",
+        "config.toml: plugins.gard does nothing, as no plugin of that name is installed; did "
+        "you mean guard?",
+        "config.toml: plugins.weather does nothing, as no plugin of that name is installed; "
+        "`sliphook list` shows what is installed",
+        "config.toml: plugins.a\\nb does nothing, as no plugin of that name is installed; "
+        "`sliphook list` shows what is installed",
     )
 
 

@@ -125,7 +125,8 @@ def test_without_options_it_greets(run: Runner) -> None:
     status, out, err = run("hello")
     assert (status, err) == (0, "")
     assert out == (
-        "Hello. I am the scripted model: no network, no key, no ideas of my own. On offer: delegate; --plugin PATH adds more. "
+        "Hello. I am the scripted model: no network, no key, no ideas of my own. On offer: "
+        "delegate; --plugin PATH adds more. "
         'Write `TOOL delegate {"goal": "..."}` and I call it.\n'
         "You said: hello\n"
     )

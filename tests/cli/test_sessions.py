@@ -161,5 +161,6 @@ def test_a_broken_file_is_named(
     file.write_bytes(b"no database" * 100)
     assert main(command) == 1
     assert capsys.readouterr().err == (
-        f"sliphook: cannot use the transcripts in {file}: file is not a database; repair it, or move it away and a new one is made\n"
+        f"sliphook: cannot use the transcripts in {file}: file is not a database; repair it, "
+        "or move it away and a new one is made\n"
     )

@@ -240,9 +240,9 @@ def test_a_replay(run: Run, trace: Path, tmp_path: Path) -> None:
     ran = run("replay", trace, "--as", "guard", "--plugin", plugin)
     assert ran.status == 3
     assert (
-        '         status: "answered" → "error -32602: hook/pre_tool_call: Object missing required field `event_id`"\n'
-        in ran.out
-    )
+        '         status: "answered" → "error -32602: hook/pre_tool_call: Object missing '
+        'required field `event_id`"\n'
+    ) in ran.out
     assert ran.out.endswith("1 as before, 1 different\n")
     missing = run("replay", trace, "--as", "guard", "--plugin", tmp_path / "none", "--json")
     assert missing.status == 3

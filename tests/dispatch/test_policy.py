@@ -561,7 +561,8 @@ REFUSED: Final[list[tuple[str, Any, str]]] = [
     (
         "pre_tool_call",
         {"zzz": 1},
-        "the answer has an unknown field 'zzz'; there are decision, reason, replace, substitute, context, continue_with, _meta",
+        "the answer has an unknown field 'zzz'; there are decision, reason, replace, "
+        "substitute, context, continue_with, _meta",
     ),
     (
         "pre_tool_call",
@@ -599,17 +600,20 @@ REFUSED: Final[list[tuple[str, Any, str]]] = [
     (
         "pre_tool_call",
         {"continue_with": "x"},
-        "pre_tool_call takes no continue_with; allowed are decision (allow, deny, ask), reason, replace, substitute, context",
+        "pre_tool_call takes no continue_with; allowed are decision (allow, deny, ask), "
+        "reason, replace, substitute, context",
     ),
     (
         "user_prompt_submit",
         {"decision": "ask"},
-        "user_prompt_submit takes no decision 'ask'; allowed are decision (deny), reason, replace, context",
+        "user_prompt_submit takes no decision 'ask'; allowed are decision (deny), reason, "
+        "replace, context",
     ),
     (
         "user_prompt_submit",
         {"decision": "allow"},
-        "user_prompt_submit takes no decision 'allow'; allowed are decision (deny), reason, replace, context",
+        "user_prompt_submit takes no decision 'allow'; allowed are decision (deny), reason, "
+        "replace, context",
     ),
     ("stop", {"decision": "deny"}, "stop takes no decision 'deny'; allowed are continue_with"),
     ("stop", {"context": ["x"]}, "stop takes no context; allowed are continue_with"),

@@ -57,13 +57,15 @@ GUARD = {"event": "pre_tool_call", "on_failure": "closed"}
             "ready",
             None,
             1500.0,
-            "note guard: ready after 1.5 s; every agent waits for it when it opens -> load heavy things when they are first needed",
+            "note guard: ready after 1.5 s; every agent waits for it when it opens -> load "
+            "heavy things when they are first needed",
         ),
         (
             "failed",
             "/p/guard does not exist",
             None,
-            "problem guard: failed: /p/guard does not exist; its closed hooks deny as long as it is not there"
+            "problem guard: failed: /p/guard does not exist; its closed hooks deny as long "
+            "as it is not there"
             " -> once it is put right: sliphook check /p/guard; or: sliphook disable guard",
         ),
         (
@@ -95,7 +97,8 @@ def test_broken_files() -> None:
         Broken("a b", Path("/f/a b.toml"), "no name"),
     )
     assert told(rules.broken_files, broken=broken) == [
-        "problem guard: /f/guard.toml, line 1: it is no TOML -> correct it, or remove the plugin: sliphook uninstall guard",
+        "problem guard: /f/guard.toml, line 1: it is no TOML -> correct it, or remove the "
+        "plugin: sliphook uninstall guard",
         "problem a b: no name",
     ]
 
@@ -107,7 +110,8 @@ def test_variables_that_it_cannot_do_without() -> None:
     plugin = installed("deploy", declares={"env": wants}, env=("KEY", "EXTRA"))
     assert told(rules.environment, plugin, environ={"HOME": "/"}) == [
         "note deploy: it is granted the variable EXTRA, which is not set here",
-        "problem deploy: it needs the variable TOKEN, which it has not been granted -> sliphook config deploy --env TOKEN",
+        "problem deploy: it needs the variable TOKEN, which it has not been granted -> "
+        "sliphook config deploy --env TOKEN",
         "problem deploy: it needs the variable KEY, which is not set here -> export KEY=…",
     ]
     assert (
@@ -201,7 +205,8 @@ def test_timeouts_above_the_cap(
         []
         if gets is None
         else [
-            f"note guard: it asks for 20 s to answer stop, and gets {gets} s, the cap in your settings"
+            f"note guard: it asks for 20 s to answer stop, and gets {gets} s, the cap in "
+            "your settings"
         ]
     )
     assert told(rules.timeouts, plugin, settings=settings) == lines
@@ -218,9 +223,12 @@ def test_settings_for_what_is_not_there() -> None:
         overrides={"turn_start": Override(off=True), "pre_tool_call": Override(priority=1)},
     )
     assert told(rules.settings_without_effect, guard, settings=settings) == [
-        "problem config.toml: plugins.gaurd: no plugin of that name is installed -> did you mean guard?",
-        "note guard: guard does not subscribe to turn_start, so what you have set for it does nothing",
-        "note guard: guard does not subscribe to turn_end, so what you have set for it does nothing",
+        "problem config.toml: plugins.gaurd: no plugin of that name is installed -> did you "
+        "mean guard?",
+        "note guard: guard does not subscribe to turn_start, so what you have set for it "
+        "does nothing",
+        "note guard: guard does not subscribe to turn_end, so what you have set for it does "
+        "nothing",
     ]
 
 

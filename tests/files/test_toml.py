@@ -54,7 +54,8 @@ def test_a_whole_file_is_read() -> None:
         ),
         (
             "zzz = 1",
-            "line 1: zzz: there is no such key; there are enabled, order, grants, env, timeout_cap_s, sandbox, config, hooks, recorded",
+            "line 1: zzz: there is no such key; there are enabled, order, grants, env, "
+            "timeout_cap_s, sandbox, config, hooks, recorded",
         ),
         ('enabled = "yes"', "line 1: enabled: it must be true or false, and is the text 'yes'"),
         ("order = 1.5", "line 1: order: it must be a whole number, and is 1.5"),
@@ -89,7 +90,8 @@ def test_a_whole_file_is_read() -> None:
         ),
         (
             'env = ["LD_PRELOAD"]',
-            "line 1: env: LD_PRELOAD is never given to a plugin: it would change which code runs there",
+            "line 1: env: LD_PRELOAD is never given to a plugin: it would change which code "
+            "runs there",
         ),
         ('env = ["A B"]', "line 1: env: 'A B' is no name of an environment variable"),
         ("config = 1", "line 1: config: it must be a table, and is 1"),
@@ -101,7 +103,8 @@ def test_a_whole_file_is_read() -> None:
         ("[config]\nn = 99999999999999999999", "line 2: config.n: the number is too large"),
         (
             "[hooks.pre_tool_cal]",
-            "line 1: hooks.pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?",
+            "line 1: hooks.pre_tool_cal: there is no such hook or event; did you mean "
+            "pre_tool_call?",
         ),
         (
             '\n[hooks.stop]\non_failure = "open"\nof = true',
@@ -109,7 +112,8 @@ def test_a_whole_file_is_read() -> None:
         ),
         (
             '[hooks]\nstop = {on_failure = "shut"}',
-            "line 2: hooks.stop.on_failure: the text 'shut' does not go there; there are open, closed",
+            "line 2: hooks.stop.on_failure: the text 'shut' does not go there; there are "
+            "open, closed",
         ),
         (
             '[hooks.stop]\non_failure = "closed"',
@@ -163,7 +167,8 @@ def test_a_mistake_is_named(text: str, error: str) -> None:
         (
             '"name"',
             '"nome"',
-            "guard.toml, line 5: recorded.manifest: it is no manifest: Object missing required field `name`",
+            "guard.toml, line 5: recorded.manifest: it is no manifest: Object missing "
+            "required field `name`",
         ),
     ],
 )

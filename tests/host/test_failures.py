@@ -111,7 +111,8 @@ FAULTS = {
         "Content-Length",
     ),
     "sends too deep": (
-        'raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\nreturn NOTHING',
+        'raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\n'
+        "return NOTHING",
         "protocol_error",
         "deep",
     ),
@@ -227,7 +228,10 @@ async def test_silence_is_not_the_agents_own(
 
 async def test_all_calls_settle_at_once_when_it_dies(shop: Workshop) -> None:
     """Their own timeouts are far away, and one of its children keeps the pipes open."""
-    before = "if os.fork() == 0:\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n    time.sleep(30)\n    os._exit(0)"
+    before = (
+        "if os.fork() == 0:\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    time.sleep(30)\n    os._exit(0)"
+    )
     probe = shop.program(tools=["look"], before=before, on="return NOTHING")
     statuses: list[str] = []
 
@@ -259,7 +263,8 @@ async def test_the_answer_counts_though_it_exits_right_behind_it(shop: Workshop)
     probe = guarding(shop, 'reply(id, {"decision": "allow", "reason": "fine"})\nos._exit(0)')
     last_words = guarding(
         shop,
-        'raw(json.dumps({"jsonrpc": "2.0", "id": id, "result": {"reason": "no line end"}}).encode())\nos._exit(0)',
+        'raw(json.dumps({"jsonrpc": "2.0", "id": id, "result": {"reason": "no line '
+        'end"}}).encode())\nos._exit(0)',
         name="last",
     )
     for _ in range(5):

@@ -189,7 +189,10 @@ async def test_settings_that_cannot_be_are_told_and_the_guard_stays_closed(
         host.session() as session,
     ):
         assert (await run_shell(session))[0] == "denied"
-    why = "the user's settings: pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?"
+    why = (
+        "the user's settings: pre_tool_cal: there is no such hook or event; did you mean "
+        "pre_tool_call?"
+    )
     assert problems == [f"guard is left out: {why}"]
 
 
@@ -343,5 +346,6 @@ async def test_what_it_lacks_in_its_environment_is_told_once(autojump_clock: Moc
     async with PluginHost([plugin], on_problem=lambda _, message: problems.append(message)) as host:
         await host.restart("memo")
     assert problems == [
-        "memo lacks TOKEN in its environment; set it where the agent is started, and give it by: sliphook config memo --env TOKEN"
+        "memo lacks TOKEN in its environment; set it where the agent is started, and give it "
+        "by: sliphook config memo --env TOKEN"
     ]

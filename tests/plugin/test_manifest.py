@@ -197,9 +197,9 @@ def test_tools_get_their_defaults() -> None:
 )
 def test_a_misspelt_field_of_a_subscription_names_the_nearest(field: str, nearest: str) -> None:
     why = refused(subscriptions=[{"event": "stop"}, {"event": "pre_tool_call", field: 1}])
-    assert (
-        why
-        == f"the manifest does not fit: Object contains unknown field `{field}` - at `$.subscriptions[1]`; did you mean {nearest}?"
+    assert why == (
+        f"the manifest does not fit: Object contains unknown field `{field}` - at "
+        f"`$.subscriptions[1]`; did you mean {nearest}?"
     )
 
 
@@ -253,7 +253,8 @@ def test_a_name_that_this_host_does_not_fire_is_unknown() -> None:
         ),
         (
             {"on_failure": "close"},
-            "Invalid enum value 'close' - at `$.subscriptions[0].on_failure`; there are open, closed",
+            "Invalid enum value 'close' - at `$.subscriptions[0].on_failure`; there are "
+            "open, closed",
         ),
         (
             {"on_failure": ""},
@@ -288,9 +289,9 @@ def test_a_value_of_the_wrong_kind_says_where_it_is(fields: dict[str, Any], why:
 
 def test_a_use_that_cannot_be_granted_names_those_that_can() -> None:
     why = refused(uses=["notify", "injct"])
-    assert (
-        why
-        == "the manifest does not fit: Invalid enum value 'injct' - at `$.uses[1]`; there are notify, tools, inject, interrupt"
+    assert why == (
+        "the manifest does not fit: Invalid enum value 'injct' - at `$.uses[1]`; there "
+        "are notify, tools, inject, interrupt"
     )
     assert read(uses=["notify", "tools", "inject", "interrupt", "notify"]).uses == {
         "notify",
@@ -311,9 +312,9 @@ def test_a_wrong_word_of_megabytes_is_cut_and_takes_no_time() -> None:
 
 
 def test_hook_on_an_event_is_an_error() -> None:
-    assert (
-        refused_subscription("turn_end", mode="hook")
-        == "subscription 1 (turn_end): turn_end is an event, which is told and cannot be answered; leave out mode"
+    assert refused_subscription("turn_end", mode="hook") == (
+        "subscription 1 (turn_end): turn_end is an event, which is told and cannot be "
+        "answered; leave out mode"
     )
 
 
@@ -352,9 +353,8 @@ def test_include_names_heavy_fields_only_and_says_which_there_are() -> None:
 @pytest.mark.parametrize("timeout_s", [0, -1, 0.049, 600.0001, 1e300, -0.0])
 def test_a_timeout_out_of_range_is_an_error_and_never_clamped(timeout_s: float) -> None:
     why = refused_subscription(timeout_s=timeout_s)
-    assert (
-        why
-        == f"timeout_s of subscription 1 (pre_tool_call) is {float(timeout_s)}; it must be 0.05 to 600"
+    assert why == (
+        f"timeout_s of subscription 1 (pre_tool_call) is {float(timeout_s)}; it must be 0.05 to 600"
     )
     why = refused(tools=[{"name": "t", "timeout_s": timeout_s}])
     assert why == f"timeout_s of the tool t is {float(timeout_s)}; it must be 0.05 to 600"

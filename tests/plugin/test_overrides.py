@@ -168,9 +168,9 @@ def test_a_cap_that_is_no_timeout_is_an_error(cap_s: float) -> None:
 def test_a_misspelt_name_is_an_error_that_names_the_nearest() -> None:
     with pytest.raises(ManifestError) as caught:
         apply_overrides(manifest("a"), spec(overrides={"pre_tool_cal": Override(off=True)}))
-    assert (
-        str(caught.value)
-        == "the user's settings: pre_tool_cal: there is no such hook or event; did you mean pre_tool_call?"
+    assert str(caught.value) == (
+        "the user's settings: pre_tool_cal: there is no such hook or event; did you mean "
+        "pre_tool_call?"
     )
 
 
@@ -218,7 +218,7 @@ def test_a_record_that_cannot_be_used_says_what_to_do() -> None:
         spec(recorded=msgspec.structs.replace(RECORD, protocol_version=7))
     )
     assert read is None
-    assert (
-        fault
-        == "its recorded manifest cannot be used: it speaks version 7 of the protocol, this host speaks 1; install it again"
+    assert fault == (
+        "its recorded manifest cannot be used: it speaks version 7 of the protocol, this "
+        "host speaks 1; install it again"
     )

@@ -90,7 +90,8 @@ HANDSHAKES = {
         "version 7",
     ),
     "refuses our version": (
-        'send(id=receive()["id"], error={"code": -32602, "message": "I speak only version 3"}); serve()',
+        'send(id=receive()["id"], error={"code": -32602, "message": "I speak only version '
+        '3"}); serve()',
         "failed",
         "I speak only version 3",
     ),
@@ -103,27 +104,32 @@ HANDSHAKES = {
         "A B",
     ),
     "knows a hook that there is not": (
-        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "subscriptions": [{"event": "pre_tool_cal"}]}); serve()',
+        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "subscriptions": '
+        '[{"event": "pre_tool_cal"}]}); serve()',
         "failed",
         "did you mean pre_tool_call",
     ),
     "misspells on_failure": (
-        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "subscriptions": [{"event": "stop", "on_failur": ""}]}); serve()',
+        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "subscriptions": '
+        '[{"event": "stop", "on_failur": ""}]}); serve()',
         "failed",
         "on_failure",
     ),
     "leaves itself out": (
-        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "disabled": "no git here"}); serve()',
+        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "disabled": "no git '
+        'here"}); serve()',
         "self_disabled",
         "no git here",
     ),
     "wants a reserved tool": (
-        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "tools": [{"name": "bash"}]}); serve()',
+        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "tools": [{"name": '
+        '"bash"}]}); serve()',
         "refused",
         "the agent",
     ),
     "wants a reserved command": (
-        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "commands": [{"name": "stop"}]}); serve()',
+        'reply(receive()["id"], {"protocol_version": 1, "name": "probe", "commands": '
+        '[{"name": "stop"}]}); serve()',
         "failed|refused",
         "/stop",
     ),
@@ -274,7 +280,10 @@ async def test_cancelled_while_it_opens(shop: Workshop, monkeypatch: pytest.Monk
 
 
 async def test_one_that_has_not_declared_itself_is_sent_nothing_but_exit(shop: Workshop) -> None:
-    main = "receive()\nrequest('q', 'host/notify', level='info', message='x')\nwhile receive().get('method') != 'exit': pass\nreceive()"
+    main = (
+        "receive()\nrequest('q', 'host/notify', level='info', message='x')\n"
+        "while receive().get('method') != 'exit': pass\nreceive()"
+    )
     slow = shop.program("slow", main=main)
     with trio.fail_after(WAIT_S), trio.move_on_after(0.5):
         async with PluginHost([slow.path]):

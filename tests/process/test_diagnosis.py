@@ -98,11 +98,13 @@ def test_empty(tmp_path: Path) -> None:
     [
         (
             b"print('hello')\n",
-            "has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3",
+            "has no #! line, so the system cannot tell how to run it; begin it with, for "
+            "example, #!/usr/bin/env python3",
         ),
         (
             b"\n#!/bin/sh\n",
-            "has no #! line, so the system cannot tell how to run it; begin it with, for example, #!/usr/bin/env python3",
+            "has no #! line, so the system cannot tell how to run it; begin it with, for "
+            "example, #!/usr/bin/env python3",
         ),
         (b"#!\n", "has an empty #! line"),
         (b"#!   \nx", "has an empty #! line"),
@@ -212,6 +214,7 @@ def test_other_errors_of_the_spawn(number: int, why: str) -> None:
 
 def test_a_missing_sdk_is_explained() -> None:
     assert advice_for("ModuleNotFoundError: No module named 'sliphook_sdk'") == (
-        "the Python that its #! line finds has no sliphook-sdk; install it there, or activate the environment that has it"
+        "the Python that its #! line finds has no sliphook-sdk; install it there, or "
+        "activate the environment that has it"
     )
     assert advice_for("ModuleNotFoundError: No module named 'requests'") is None

@@ -82,7 +82,10 @@ def test_a_death_by_signal_is_told_as_one(returncode: int, status: int) -> None:
 def test_what_stands_in_the_way_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setenv("PATH", str(tmp_path))
-    missing = "a sandbox needs bubblewrap, and there is no bwrap on PATH; install it, for example with: apt install bubblewrap"
+    missing = (
+        "a sandbox needs bubblewrap, and there is no bwrap on PATH; install it, for "
+        "example with: apt install bubblewrap"
+    )
     assert sandbox.why_no_sandbox(tmp_path) == missing
     refuses = tmp_path / "bwrap"
     refuses.write_text(
@@ -90,7 +93,8 @@ def test_what_stands_in_the_way_is_said(tmp_path: Path, monkeypatch: pytest.Monk
     )
     refuses.chmod(0o755)
     assert sandbox.why_no_sandbox(tmp_path) == (
-        "bubblewrap cannot make a sandbox here: bwrap: No permissions to create\\x1b[2J new namespace; "
+        "bubblewrap cannot make a sandbox here: bwrap: No permissions to create\\x1b[2J new "
+        "namespace; "
         "this system may not allow user namespaces"
     )
     monkeypatch.setattr(sys, "platform", "darwin")

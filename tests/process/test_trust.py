@@ -59,7 +59,8 @@ async def test_a_changed_file_is_refused_at_every_start_and_still_guards(
             assert status.state == "refused"
             assert status.why == (
                 f"its file {path} has changed; if that is right, run: sliphook trust guard "
-                f"(approved was sha256 {spec.sha256}, now it is {hashlib.sha256(path.read_bytes()).hexdigest()})"
+                f"(approved was sha256 {spec.sha256}, now it is "
+                f"{hashlib.sha256(path.read_bytes()).hexdigest()})"
             )
             async with session.turn("go on") as turn:
                 await turn.submit()
@@ -113,9 +114,9 @@ async def test_a_data_folder_that_leads_elsewhere_is_refused(tmp_path: Path) -> 
         async with PluginHost(
             [approved(script(tmp_path / "guard"))], data_home=tmp_path / "data"
         ) as host:
-            assert (
-                host.plugins[0].why
-                == f"its data folder {tmp_path}/data/guard is a symbolic link, which may lead anywhere; put a folder there"
+            assert host.plugins[0].why == (
+                f"its data folder {tmp_path}/data/guard is a symbolic link, which may "
+                "lead anywhere; put a folder there"
             )
 
 

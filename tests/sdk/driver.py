@@ -135,7 +135,8 @@ class Child:
         while not done():
             left = deadline - time.monotonic()
             assert left > 0, (
-                f"nothing came for {PATIENCE_S} s; unasked: {self.unasked}; left over: {self._buffer!r}"
+                f"nothing came for {PATIENCE_S} s; unasked: {self.unasked}; left over: "
+                f"{self._buffer!r}"
             )
             if not select.select([self._stdout], [], [], left)[0]:
                 continue

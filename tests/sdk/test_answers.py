@@ -85,7 +85,8 @@ FORBIDDEN = [
     (
         "user_prompt_submit",
         replace(txt="x"),
-        "user_prompt_submit takes no replace(txt=...); it takes deny(), replace(text=...), context()",
+        "user_prompt_submit takes no replace(txt=...); it takes deny(), replace(text=...), "
+        "context()",
     ),
     (
         "post_tool_call",

@@ -120,7 +120,10 @@ def test_a_file_as_standard_input_is_served_to_its_end(plugin: Path, extra: str)
 
 @pytest.mark.parametrize("closed", [0, 1])
 def test_a_closed_stream_is_told(plugin: Path, closed: int) -> None:
-    script = f"import os, sys; os.close({closed}); os.execv(sys.executable, [sys.executable, {str(plugin)!r}])"
+    script = (
+        f"import os, sys; os.close({closed}); os.execv(sys.executable, [sys.executable, "
+        f"{str(plugin)!r}])"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", script],
         input="",
@@ -179,7 +182,10 @@ def test_a_host_that_reads_no_more_is_no_error(plugin: Path) -> None:
 
 
 def test_importing_a_plugin_loads_no_engine(plugin: Path) -> None:
-    script = "import sys, torture; print([name for name in ('asyncio', 'trio', 'pylsp_jsonrpc', 'logging') if name in sys.modules])"
+    script = (
+        "import sys, torture; print([name for name in ('asyncio', 'trio', "
+        "'pylsp_jsonrpc', 'logging') if name in sys.modules])"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,

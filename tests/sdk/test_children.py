@@ -139,7 +139,8 @@ def test_hooks_commands_pings_and_unknown_methods(child: Child) -> None:
         (
             "forbidden",
             "guard: pre_tool_call takes no continue_with(); "
-            "it takes allow(), deny(), ask(), replace(arguments=...), substitute(result=...), context()",
+            "it takes allow(), deny(), ask(), replace(arguments=...), "
+            "substitute(result=...), context()",
         ),
     ],
 )

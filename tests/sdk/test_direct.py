@@ -135,10 +135,12 @@ def ask(peer: Peer, request_id: str = "7") -> Call:
             returning("x" * 8_388_608),
             [
                 log(
-                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may have 8,388,608"
+                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may "
+                    "have 8,388,608"
                 ),
                 error(
-                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may have 8,388,608"
+                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may "
+                    "have 8,388,608"
                 ),
             ],
         ),

@@ -83,7 +83,8 @@ def test_pytest_finds_it_and_loads_nothing_of_the_sdk_before(tmp_path: Path, fil
         "def test_first():\n"
         "    assert not {'sliphook_sdk', 'msgspec', 'pylsp_jsonrpc'} & set(sys.modules)\n"
         "def test_then(plugin_harness):\n"
-        "    assert plugin_harness('my-plugin').fire('pre_tool_call', arguments={'command': 'rm'}).decision == 'deny'\n"
+        "    assert plugin_harness('my-plugin').fire('pre_tool_call', arguments={'command': "
+        "'rm'}).decision == 'deny'\n"
     )
     command = [
         sys.executable,

@@ -110,7 +110,8 @@ REFUSED: list[tuple[Callable[[Plugin], object], str]] = [
     ),
     (
         lambda p: p.hook("pre_tool_call", match={"toolname": "x"})(handler),
-        "handler() cannot match 'toolname': pre_tool_call has no such string field; did you mean 'tool_name'?",
+        "handler() cannot match 'toolname': pre_tool_call has no such string field; did you "
+        "mean 'tool_name'?",
     ),
     (
         lambda p: p.hook("stop", match={"platform": []})(handler),
@@ -138,7 +139,8 @@ REFUSED: list[tuple[Callable[[Plugin], object], str]] = [
     ),
     (
         lambda p: p.command(no_arguments),
-        "no_arguments() cannot be called with the text after the command: too many positional arguments",
+        "no_arguments() cannot be called with the text after the command: too many "
+        "positional arguments",
     ),
 ]
 
@@ -153,7 +155,8 @@ def test_a_wrong_registration_names_the_handler_and_its_line(
 def test_a_field_that_is_no_string_cannot_be_matched() -> None:
     message = refused(lambda p: p.hook("post_tool_call", match={"duration_ms": "1"})(handler))
     assert message.startswith(
-        "handler() cannot match 'duration_ms': post_tool_call has no such string field; it has event_id, time, "
+        "handler() cannot match 'duration_ms': post_tool_call has no such string field; it "
+        "has event_id, time, "
     )
     assert message.endswith("tool_name, origin, status, substituted_by")
 

@@ -176,15 +176,18 @@ NO_TOOLS: list[tuple[Any, str]] = [
     (untyped, "untyped() does not say what type `city` is, as in `city: str`"),
     (
         stars,
-        "stars() takes cities by position or in any number; a tool's arguments come one by one, by name",
+        "stars() takes cities by position or in any number; a tool's arguments come one by "
+        "one, by name",
     ),
     (
         double_stars,
-        "double_stars() takes cities by position or in any number; a tool's arguments come one by one, by name",
+        "double_stars() takes cities by position or in any number; a tool's arguments come "
+        "one by one, by name",
     ),
     (
         positional,
-        "positional() takes city by position or in any number; a tool's arguments come one by one, by name",
+        "positional() takes city by position or in any number; a tool's arguments come one "
+        "by one, by name",
     ),
     (of_a_type, "of_a_type() takes something that JSON cannot hold: "),
     (

@@ -123,7 +123,8 @@ ask("q", "host/interrupt", session_id=session, reason="x")
 async def test_what_the_user_has_not_granted_is_not_granted(shop: Workshop) -> None:
     probe = asking(
         shop,
-        'ask("n", "host/notify", level="info", message="x")\nask("i", "host/inject", session_id=session, text="x")',
+        'ask("n", "host/notify", level="info", message="x")\n'
+        'ask("i", "host/inject", session_id=session, text="x")',
     )
     spec = PluginSpec(probe.path, name="probe", grants=frozenset({"inject"}))
     with trio.fail_after(WAIT_S):
@@ -210,7 +211,10 @@ async def test_a_tool_that_is_taken_away_under_its_own_call(shop: Workshop) -> N
     probe = shop.program(
         tools=["look"],
         uses=USES,
-        on='if method == "tool/call":\n    request("t", "host/tools", session_id=None, tools=[])\n    return "seen"',
+        on=(
+            'if method == "tool/call":\n'
+            '    request("t", "host/tools", session_id=None, tools=[])\n    return "seen"'
+        ),
     )
     with trio.fail_after(WAIT_S):
         async with (
@@ -268,7 +272,8 @@ async def test_a_callback_of_the_agents_that_raises_harms_nobody(shop: Workshop)
 
     probe = asking(
         shop,
-        'ask(1, "host/notify", level="info", message="x")\nsend(method="host/log", params={"level": "info", "message": "x"})',
+        'ask(1, "host/notify", level="info", message="x")\n'
+        'send(method="host/log", params={"level": "info", "message": "x"})',
     )
     host = await one_turn(probe, on_notify=broken, on_log=broken, on_problem=broken)
     assert [plugin.restarts for plugin in host.plugins] == [0]

@@ -172,7 +172,8 @@ async def test_ask_without_an_approver_is_deny(autojump_clock: MockClock) -> Non
         status, text = await call_shell(session)
     assert (status, text) == (
         "denied",
-        "the call of shell was denied: p: sure?; host: a person must approve this, and nobody can be asked",
+        "the call of shell was denied: p: sure?; host: a person must approve this, and "
+        "nobody can be asked",
     )
     assert [(payload.choice, payload.by) for payload in plugin.payloads("user_input_received")] == [
         ("deny", "none")
@@ -522,7 +523,8 @@ async def test_a_plugin_may_interrupt_from_inside_its_own_hook(autojump_clock: M
         (
             {"decison": "deny"},
             [
-                "slow did not answer stop: the answer has an unknown field 'decison'; did you mean decision?; it counts as no opinion"
+                "slow did not answer stop: the answer has an unknown field 'decison'; did "
+                "you mean decision?; it counts as no opinion"
             ],
         ),
         ({"continue_with": "more"}, []),

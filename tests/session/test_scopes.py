@@ -329,7 +329,10 @@ async def test_finish_names_the_outcome_and_end_the_reason(probe: Program) -> No
 async def test_a_denied_prompt(shop: Workshop) -> None:
     probe = shop.program(
         hears=EVERYTHING,
-        on='return {"decision": "deny", "reason": "no"} if method == "hook/user_prompt_submit" else {}',
+        on=(
+            'return {"decision": "deny", "reason": "no"} if method == '
+            '"hook/user_prompt_submit" else {}'
+        ),
     )
     with trio.fail_after(WAIT_S):
         async with (

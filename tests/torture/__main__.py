@@ -37,7 +37,9 @@ def main(arguments: list[str]) -> int:
         print(f"\n{verdict.case.title}: " + "\n  ".join(verdict.faults))
     skipped = sum(verdict.skipped is not None for verdict in verdicts)
     print(
-        f"\n{len(verdicts)} cases, {len(verdicts) - len(broken) - skipped} kept, {len(broken)} broken, {skipped} skipped, {seconds:.0f} s"
+        "\n"
+        f"{len(verdicts)} cases, {len(verdicts) - len(broken) - skipped} kept, {len(broken)} "
+        f"broken, {skipped} skipped, {seconds:.0f} s"
     )
     return 1 if broken else 0
 

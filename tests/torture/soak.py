@@ -187,7 +187,8 @@ class Soak:
         began = time.monotonic()
         every_s = self.seconds / ROWS
         print(
-            "    s   MiB  fds  procs  tasks   hooks  interrupts  restarts  failed  median ms  worst ms",
+            "    s   MiB  fds  procs  tasks   hooks  interrupts  restarts  failed  median ms "
+            " worst ms",
             flush=True,
         )
         while True:
@@ -252,7 +253,8 @@ def main(seconds: str = "600") -> int:
         soak = Soak(Path(name), float(seconds))
         trio.run(soak.run)
     print(
-        f"\n{soak.hooks:,} hooks, {soak.interrupts:,} interrupts, {len(soak.stage.sightings.pids):,} processes"
+        f"\n{soak.hooks:,} hooks, {soak.interrupts:,} interrupts, "
+        f"{len(soak.stage.sightings.pids):,} processes"
     )
     print(
         "how the answers ended:",

@@ -85,7 +85,8 @@ def record(**fields: object) -> TraceRecord:
                 "verdict": "cancelled",
                 "note": "as asked",
             },
-            "01:01:01.250 ← guard        tool/call                     #9     20 B          cancelled as asked",
+            "01:01:01.250 ← guard        tool/call                     #9     20 B          "
+            "cancelled as asked",
         ),
         (
             {
@@ -95,15 +96,18 @@ def record(**fields: object) -> TraceRecord:
                 "body": b"\x1b[2J\n",
                 "note": "no JSON",
             },
-            "01:01:01.250 ← guard        refused                               2 B          no JSON \\x1b[2J\\n",
+            "01:01:01.250 ← guard        refused                               2 B          "
+            "no JSON \\x1b[2J\\n",
         ),
         (
             {"kind": "lost", "plugin": "", "body": b'{"count":12,"why":"No space left on device"}'},
-            "01:01:01.250 ·              lost                                               12 records lost: No space left on device",
+            "01:01:01.250 ·              lost                                               "
+            "12 records lost: No space left on device",
         ),
         (
             {"kind": "header", "plugin": "", "body": b'{"format":1,"sliphook":"0.1.0","part":2}'},
-            "01:01:01.250 ·              header                                             sliphook 0.1.0, format 1, part 2",
+            "01:01:01.250 ·              header                                             "
+            "sliphook 0.1.0, format 1, part 2",
         ),
         (
             {
@@ -113,7 +117,8 @@ def record(**fields: object) -> TraceRecord:
                 "elapsed_ms": 1.0,
                 "body": b'{"parts":[{"plugin":"a","status":"answered"}]}',
             },
-            "01:01:01.250 = (all)        hook/stop                                  1.00 ms none a: none",
+            "01:01:01.250 = (all)        hook/stop                                  1.00 ms "
+            "none a: none",
         ),
     ],
 )
@@ -137,9 +142,9 @@ def test_on_a_terminal_the_line_fits_and_a_narrow_one_keeps_the_verdict() -> Non
         note="x" * 99,
     )
     wide = render_line(answer, Style(width=110))
-    assert (
-        wide
-        == "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms deny xxxxxxxxxxxxxxxxxxxxxxxx…"
+    assert wide == (
+        "01:01:01.250 ← guard        hook/pre_tool_call            #3     58 B  0.81 ms "
+        "deny xxxxxxxxxxxxxxxxxxxxxxxx…"
     )
     assert (
         render_line(answer, Style(width=80))
@@ -250,9 +255,8 @@ def test_a_terminal_without_unicode_gets_ascii(tmp_path: Path) -> None:
         trace = LiveTrace(stream)
         trace.record(record(direction="to_plugin", method="ping", note="né"))
         assert trace.close(WAIT_S) is None
-    assert (
-        (tmp_path / "err").read_bytes()
-        == b"01:01:01.250 > guard        ping                                               n\\xe9\n"
+    assert (tmp_path / "err").read_bytes() == (
+        b"01:01:01.250 > guard        ping                                               n\\xe9\n"
     )
 
 
@@ -275,9 +279,9 @@ def test_only_what_is_wanted_is_shown_with_its_body_by_whoever_writes(tmp_path: 
         trace.record(record(direction="to_plugin", method="ping", body=b'{"id":1}'))
         trace.record(record(plugin="weather", direction="to_plugin", method="ping"))
         assert trace.close(WAIT_S) is None
-    assert (
-        "".join(shown)
-        == '01:01:01.250 → guard        ping\n               {\n                 "id": 1\n               }\n'
+    assert "".join(shown) == (
+        '01:01:01.250 → guard        ping\n               {\n                 "id": 1\n'
+        "               }\n"
     )
     assert (tmp_path / "err").read_text() == ""
 

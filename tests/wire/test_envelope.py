@@ -219,7 +219,8 @@ def test_extra_keys_of_an_error_object_are_ignored() -> None:
             b'{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}',
             None,
             True,
-            'an error reply without a usable id, so the plugin could not read a message: {"code":-32700,"message":"parse error"}',
+            "an error reply without a usable id, so the plugin could not read a message: "
+            '{"code":-32700,"message":"parse error"}',
         ),
         (
             b'{"jsonrpc":"2.0","id":3,"result":{},"error":{"code":1,"message":"x"}}',

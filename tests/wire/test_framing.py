@@ -193,14 +193,14 @@ def test_stray_output_is_quoted_harmlessly() -> None:
     reader.feed(b"\x1b[2Jhi\rthere\xff\n{no\x07\n")
     first, second = reader.next(), reader.next()
     assert isinstance(first, Stray)
-    assert (
-        first.why
-        == 'stray output on stdout, which is for messages alone (log to stderr): "\\x1b[2Jhi\\rthere\\xff"'
+    assert first.why == (
+        "stray output on stdout, which is for messages alone (log to stderr): "
+        '"\\x1b[2Jhi\\rthere\\xff"'
     )
     assert isinstance(second, Stray)
-    assert (
-        second.why
-        == 'stray output: it starts with { but is no JSON, object keys must be strings (byte 1): "{no\\x07"'
+    assert second.why == (
+        "stray output: it starts with { but is no JSON, object keys must be strings (byte "
+        '1): "{no\\x07"'
     )
 
 

@@ -82,9 +82,9 @@ def test_ids_are_integers_from_one_and_never_reused() -> None:
 def test_the_keys_come_in_the_promised_order_and_params_are_written_as_they_are() -> None:
     peer = Peer()
     _, frame = peer.rpc.request("hook/stop", msgspec.Raw(b'{"a":1,"b":"/"}'), Waiter())
-    assert (
-        frame
-        == b'Content-Length: 71\r\n\r\n{"jsonrpc":"2.0","id":1,"method":"hook/stop","params":{"a":1,"b":"/"}}\n'
+    assert frame == (
+        b"Content-Length: 71\r\n\r\n"
+        b'{"jsonrpc":"2.0","id":1,"method":"hook/stop","params":{"a":1,"b":"/"}}\n'
     )
     assert body(peer.rpc.notify("exit", EMPTY)) == {
         "jsonrpc": "2.0",

@@ -37,7 +37,8 @@ async def typed(text: str) -> str | None:
         ("/plugins", "deploys  ready"),
         (
             "/help",
-            "/help     these commands\n/plugins  the plugins, and how they are\n/crash    (deploys)\n/deploys  (deploys)"
+            "/help     these commands\n/plugins  the plugins, and how they are\n"
+            "/crash    (deploys)\n/deploys  (deploys)"
             "\n/flood    (deploys)\n/paint    (deploys)",
         ),
         ("tell me of /deploys", None),

@@ -464,12 +464,17 @@ async def test_calls_without_an_id_that_all_have_index_0() -> None:
 
 async def test_every_field_may_be_null_or_of_a_kind_of_its_own() -> None:
     steps = [
-        b'data: {"id": "", "choices": [], "prompt_filter_results": [{}], "usage": null, "error": null, "model": null}\n\n',
-        b'data: {"choices": [{"delta": {"role": "assistant", "content": null, "tool_calls": null}, "finish_reason": ""}]}\n\n',
+        b'data: {"id": "", "choices": [], "prompt_filter_results": [{}], "usage": null, '
+        b'"error": null, "model": null}\n\n',
+        b'data: {"choices": [{"delta": {"role": "assistant", "content": null, "tool_calls": '
+        b'null}, "finish_reason": ""}]}\n\n',
         b'data: {"choices": [{"delta": null, "message": null, "logprobs": {}}], "error": ""}\n\n',
-        b'data:{"choices": [{"delta": {"content": "ok", "tool_calls": []}, "index": 0, "finish_reason": null}]}\n\n',
-        b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 7.0, "completion_tokens": null}}\n\n',
-        b'data: {"choices": null, "usage": {"prompt_tokens": 7, "completion_tokens": 1, "prompt_cache_hit_tokens": 3}}\n\n',
+        b'data:{"choices": [{"delta": {"content": "ok", "tool_calls": []}, "index": 0, '
+        b'"finish_reason": null}]}\n\n',
+        b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": '
+        b'{"prompt_tokens": 7.0, "completion_tokens": null}}\n\n',
+        b'data: {"choices": null, "usage": {"prompt_tokens": 7, "completion_tokens": 1, '
+        b'"prompt_cache_hit_tokens": 3}}\n\n',
         DONE,
     ]
     usage = Usage(input_tokens=7, output_tokens=1, cached_tokens=3)

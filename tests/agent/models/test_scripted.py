@@ -172,9 +172,8 @@ def test_a_script_nested_without_end(tmp_path: Path) -> None:
 def test_a_script_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ScriptError) as caught:
         load_script(tmp_path / "none.json")
-    assert (
-        str(caught.value)
-        == f"{tmp_path}/none.json: cannot read the script (No such file or directory); check the path"
+    assert str(caught.value) == (
+        f"{tmp_path}/none.json: cannot read the script (No such file or directory); check the path"
     )
 
 
@@ -199,7 +198,8 @@ def test_without_a_script_it_says_what_it_is_and_what_it_was_told() -> None:
     text = improvise([Message(role="system", content="be brief"), *HELLO], [WEATHER]).text
     assert text == (
         "Hello. I am the scripted model: no network, no key, no ideas of my own. "
-        "On offer: weather; --plugin PATH adds more. Write `TOOL weather {}` and I call it.\nYou said: hello"
+        "On offer: weather; --plugin PATH adds more. Write `TOOL weather {}` and I call it.\n"
+        "You said: hello"
     )
     assert "No tools are on offer; --plugin PATH adds some." in (improvise(HELLO, []).text or "")
 

@@ -128,7 +128,8 @@ def plugin(tmp_path: Path) -> Path:
         "#!/usr/bin/env python3\n"
         "import json, sys\n"
         f"heard = open({str(tmp_path / 'heard')!r}, 'a', buffering=1)\n"
-        "def reply(m, result): print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': result}), flush=True)\n"
+        "def reply(m, result): print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': "
+        "result}), flush=True)\n"
         "for line in sys.stdin:\n"
         "    if not line.startswith('{'): continue\n"
         "    m = json.loads(line)\n"
@@ -136,10 +137,12 @@ def plugin(tmp_path: Path) -> Path:
         f"    if method == 'initialize': reply(m, json.loads({json.dumps(manifest)!r}))\n"
         "    elif method == 'shutdown': reply(m, None)\n"
         "    elif method == 'exit': break\n"
-        "    elif method == 'hook/pre_tool_call': reply(m, {'decision': 'ask', 'reason': 'really\\x1b[2J?', "
+        "    elif method == 'hook/pre_tool_call': reply(m, {'decision': 'ask', 'reason': "
+        "'really\\x1b[2J?', "
         "'replace': {'arguments': {'on': 'another'}}})\n"
         "    elif method == 'tool/call' and p['name'] == 'paint': reply(m, 'a\\x1b[2Jb')\n"
-        f"    elif method.startswith('event/'): print(*[method[6:], *(str(p[f]) for f in {_FIELDS!r} if f in p)], file=heard)\n",
+        "    elif method.startswith('event/'): print(*[method[6:], *(str(p[f]) for f in "
+        f"{_FIELDS!r} if f in p)], file=heard)\n",
         encoding="utf-8",
     )
     path.chmod(0o755)

@@ -119,7 +119,8 @@ def test_what_is_installed_is_refused_before_anything_is_asked_or_run(
     ran = run("install", another, answers=[])
     assert (ran.status, ran.err) == (
         1,
-        "sliphook: a plugin named guard is installed already; uninstall it first, or give another --name\n",
+        "sliphook: a plugin named guard is installed already; uninstall it first, or give "
+        "another --name\n",
     )
     assert not (tmp_path / "ran").exists()
     assert run("install", another, "--yes", "--name", "watch").status == 0
@@ -159,9 +160,9 @@ def test_the_whole_life_of_one(run: Run, make: MakePlugin) -> None:
     path.write_text(path.read_text() + "# an update\n")
     (row,) = run("list", "--json").json()["plugins"]
     assert (row["state"], row["sha256"]) == ("refused", approved)
-    assert (
-        row["why"]
-        == f"its file has changed; if that is right, run: sliphook trust guard (now its sha256 is {sha256(path)})"
+    assert row["why"] == (
+        "its file has changed; if that is right, run: sliphook trust guard (now its "
+        f"sha256 is {sha256(path)})"
     )
     assert run("trust", "guard", "--yes").out.splitlines()[0] == "guard is accepted as it is now"
     assert Registry().get("guard").recorded.sha256 == sha256(path)
@@ -176,9 +177,9 @@ def test_the_whole_life_of_one(run: Run, make: MakePlugin) -> None:
         == f"uninstalled guard; its data is still in {paths.data_home()}/data/guard\n"
     )
     assert (stored(), path.exists()) == ({}, True)
-    assert (
-        run("list").out
-        == "no plugin is installed; `sliphook install PATH` does that, `sliphook list --available` shows some\n"
+    assert run("list").out == (
+        "no plugin is installed; `sliphook install PATH` does that, `sliphook list "
+        "--available` shows some\n"
     )
 
 
@@ -195,9 +196,9 @@ def test_trust_shows_what_is_new_and_asks_for_each(run: Run, make: MakePlugin) -
     ]
     assert f"  sha256    {sha256(path)}\n  runs in   /bin/sh\n  before    {old}\n" in ran.err
     assert (
-        "It asks for more than was approved:\n  the tool undo\n  the use of inject\n  not to guard pre_tool_call as before\n"
-        in ran.err
-    )
+        "It asks for more than was approved:\n  the tool undo\n  the use of inject\n"
+        "  not to guard pre_tool_call as before\n"
+    ) in ran.err
     plugin = Registry().get("guard")
     assert (plugin.grants, [tool.name for tool in plugin.manifest.tools or ()]) == (
         frozenset({"inject"}),
@@ -234,7 +235,8 @@ def test_a_name_that_another_has_is_told(run: Run, make: MakePlugin) -> None:
     )
     assert ran.status == 0
     assert ran.err.endswith(
-        "sliphook: second will be refused while first is enabled: both have the tool deploy, the command /go\n"
+        "sliphook: second will be refused while first is enabled: both have the tool deploy, "
+        "the command /go\n"
     )
 
 
@@ -381,7 +383,8 @@ def test_what_is_no_utf8_is_told_in_utf8(run: Run, make: MakePlugin, tmp_path: P
     ran = run("install", odd, "--yes")
     assert (ran.status, ran.err) == (
         1,
-        f"sliphook: {tmp_path}/odd\\xff is no UTF-8 and cannot be recorded; rename the file or its folder\n",
+        f"sliphook: {tmp_path}/odd\\xff is no UTF-8 and cannot be recorded; rename the file "
+        "or its folder\n",
     )
     ran = run("config", "guard", "odd\udcff=1")
     assert (ran.status, ran.err) == (
@@ -654,7 +657,6 @@ def test_without_a_home(
     for args in (["list"], ["config", "guard"], ["install", str(path), "--yes"], ["doctor"]):
         ran = run(*args)
         assert (ran.status, ran.out) == (1, "")
-        assert (
-            ran.err
-            == "sliphook: cannot go on: your home folder is not known; set HOME to its absolute path\n"
+        assert ran.err == (
+            "sliphook: cannot go on: your home folder is not known; set HOME to its absolute path\n"
         )

@@ -210,7 +210,8 @@ CASES = (
         "thousands wait for its start",
         "as bounded as its queue",
         python(
-            "if os.path.exists('once'): time.sleep(2)\ngreet()\nif once():\n    hook()\n    sys.exit(1)\nserve()",
+            "if os.path.exists('once'): time.sleep(2)\ngreet()\nif once():\n    hook()\n"
+            "    sys.exit(1)\nserve()",
             subscriptions=[
                 {"event": "user_prompt_submit", "timeout_s": 60},
                 {"event": "pre_llm_call", "timeout_s": 60},

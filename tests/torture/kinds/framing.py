@@ -48,12 +48,15 @@ CASES = (
     ),
     _reads(
         "split in a character",
-        "body = json.dumps({'jsonrpc': '2.0', 'id': id, 'result': {'reason': 'é語'}}, ensure_ascii=False).encode()\n"
-        "whole = frame(body)\ncut = whole.index('語'.encode()) + 1\nraw(whole[:cut])\ntime.sleep(.1)\nraw(whole[cut:])",
+        "body = json.dumps({'jsonrpc': '2.0', 'id': id, 'result': {'reason': 'é語'}}, "
+        "ensure_ascii=False).encode()\n"
+        "whole = frame(body)\ncut = whole.index('語'.encode()) + 1\nraw(whole[:cut])\n"
+        "time.sleep(.1)\nraw(whole[cut:])",
     ),
     _reads(
         "split in a header",
-        "whole = frame(dump(id=id, result={}))\nraw(whole[:9])\ntime.sleep(.1)\nraw(whole[9:17])\ntime.sleep(.1)\nraw(whole[17:])",
+        "whole = frame(dump(id=id, result={}))\nraw(whole[:9])\ntime.sleep(.1)\n"
+        "raw(whole[9:17])\ntime.sleep(.1)\nraw(whole[17:])",
     ),
     _reads(
         "header in lower case with LF",
@@ -61,7 +64,9 @@ CASES = (
     ),
     _reads(
         "other headers",
-        "body = dump(id=id, result={})\nraw(b'Content-Type: x\\r\\nX-A: b\\r\\nContent-Length: %d\\r\\n\\r\\n' % len(body) + body)",
+        "body = dump(id=id, result={})\n"
+        "raw(b'Content-Type: x\\r\\nX-A: b\\r\\nContent-Length: %d\\r\\n\\r\\n' % len(body) "
+        "+ body)",
     ),
     _reads("lines with CRLF", "raw(dump(id=id, result={}) + b'\\r\\n')"),
     _reads("blank lines", "raw(b'\\r\\n\\n  \\t\\n' * 1000)\nreply(id, {})"),
@@ -120,12 +125,14 @@ CASES = (
     ),
     _ends(
         "one too short",
-        "body = dump(id=id, result={})\nraw(b'Content-Length: %d\\r\\n\\r\\n' % (len(body) - 1) + body)\ntime.sleep(100)",
+        "body = dump(id=id, result={})\n"
+        "raw(b'Content-Length: %d\\r\\n\\r\\n' % (len(body) - 1) + body)\ntime.sleep(100)",
         "no JSON",
     ),
     _ends(
         "one too long",
-        "body = dump(id=id, result={})\nraw(b'Content-Length: %d\\r\\n\\r\\n' % (len(body) + 1) + body)\ntime.sleep(100)",
+        "body = dump(id=id, result={})\n"
+        "raw(b'Content-Length: %d\\r\\n\\r\\n' % (len(body) + 1) + body)\ntime.sleep(100)",
         "silent for 10 s",
     ),
     _ends(

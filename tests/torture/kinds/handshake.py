@@ -85,7 +85,8 @@ CASES = (
     _fails(
         "speaks another version",
         python(
-            "send(id=initialize(), error={'code': -32602, 'message': 'I speak version 9 only'})\nserve()"
+            "send(id=initialize(), error={'code': -32602, 'message': 'I speak version 9 "
+            "only'})\nserve()"
         ),
         "refused to start: I speak version 9 only",
     ),
@@ -122,7 +123,8 @@ CASES = (
     _subscribes("an hour", {"event": "stop", "timeout_s": 3600}, "timeout_s"),
     _starts(
         "unknown hook that is optional",
-        "greet(subscriptions=[*MANIFEST['subscriptions'], {'event': 'no_such', 'optional': True}])\nserve()",
+        "greet(subscriptions=[*MANIFEST['subscriptions'], {'event': 'no_such', 'optional': "
+        "True}])\nserve()",
     ),
     _starts("banner", "raw(b'Welcome to bad 1.0!\\n\\n')\ngreet()\nserve()", "Welcome to bad"),
     _starts("slow", "time.sleep(1.5)\ngreet()\nserve()"),
@@ -132,7 +134,8 @@ CASES = (
     _starts("framed", "id = initialize()\nraw(frame(dump(id=id, result=MANIFEST)))\nserve()"),
     _starts(
         "logs before",
-        "send(method='host/log', params={'level': 'info', 'message': 'early bird'})\ngreet()\nserve()",
+        "send(method='host/log', params={'level': 'info', 'message': 'early bird'})\n"
+        "greet()\nserve()",
         "early bird",
     ),
     _starts(

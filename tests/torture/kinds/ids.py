@@ -120,14 +120,18 @@ CASES = (
     _may_ask("asks under a string of 10,000", "'x' * 10_000"),
     _reads(
         "the same id again and again",
-        "for _ in range(300):\n    send(id='again', method='no/such')\n    assert receive_reply()['id'] == 'again'",
+        "for _ in range(300):\n    send(id='again', method='no/such')\n"
+        "    assert receive_reply()['id'] == 'again'",
     ),
     _reads(
         "cancels what nobody asked",
-        "for wrong in (None, 5, 'x', [], {}):\n    send(method='$/cancelRequest', params={'id': wrong})\nsend(method='$/cancelRequest')",
+        "for wrong in (None, 5, 'x', [], {}):\n"
+        "    send(method='$/cancelRequest', params={'id': wrong})\n"
+        "send(method='$/cancelRequest')",
     ),
     _reads(
         "progress of nothing",
-        "for wrong in (None, 0, 999, 'x', [], {}):\n    send(method='$/progress', params={'id': wrong, 'fraction': 9e99})",
+        "for wrong in (None, 0, 999, 'x', [], {}):\n"
+        "    send(method='$/progress', params={'id': wrong, 'fraction': 9e99})",
     ),
 )

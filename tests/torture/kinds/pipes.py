@@ -72,7 +72,8 @@ CASES = (
     _answered(
         "flood on stderr",
         "drained, bounded, counted",
-        "def flood():\n    end = time.monotonic() + 4\n    while time.monotonic() < end: os.write(2, b'noise ' * 10_000 + b'\\n' * 100)\n"
+        "def flood():\n    end = time.monotonic() + 4\n"
+        "    while time.monotonic() < end: os.write(2, b'noise ' * 10_000 + b'\\n' * 100)\n"
         "threading.Thread(target=flood, daemon=True).start()\ntime.sleep(1)\nreply(id, {})",
         "lines on stderr were left out",
     ),
@@ -107,7 +108,8 @@ CASES = (
     ),
     _crashes(
         "asks and never reads",
-        "n = 0\nwhile True:\n    n += 1\n    send(id=n, method='no/such', params={'a': 'x' * 2000})",
+        "n = 0\nwhile True:\n    n += 1\n"
+        "    send(id=n, method='no/such', params={'a': 'x' * 2000})",
         "does not read|has not read",
     ),
     Case(
@@ -142,7 +144,8 @@ CASES = (
         "closes stdin",
         "found at the next message, killed, started again",
         python(
-            "greet()\nif once():\n    id = hook()\n    os.close(0)\n    reply(id, {})\n    time.sleep(1000)\nserve()"
+            "greet()\nif once():\n    id = hook()\n    os.close(0)\n    reply(id, {})\n"
+            "    time.sleep(1000)\nserve()"
         ),
         says="closed its standard input and lives on",
         act=lambda stage: stage.until(lambda: stage.bad.restarts == 1, "the restart"),
@@ -161,8 +164,10 @@ CASES = (
         "forged log lines",
         "no line of the log is forged or broken",
         on_hook(
-            "os.write(2, b'\\x1b[2J\\rERROR sliphook: forged\\x85\\xe2\\x80\\xa8next\\xe2\\x80\\xaegnp\\0\\n')\n"
-            "send(method='host/log', params={'level': 'info', 'message': 'forged\\n2026-01-01 error: x\\x1b]0;title\\x07'})\n"
+            "os.write(2, b'\\x1b[2J\\rERROR sliphook: "
+            "forged\\x85\\xe2\\x80\\xa8next\\xe2\\x80\\xaegnp\\0\\n')\n"
+            "send(method='host/log', params={'level': 'info', 'message': "
+            "'forged\\n2026-01-01 error: x\\x1b]0;title\\x07'})\n"
             "raw(b'forged \\x1b[31m\\n')\nreply(id, {})"
         ),
         restarts=0,
@@ -173,7 +178,8 @@ CASES = (
         "does not flush",
         "ends at its deadline",
         on_hook(
-            "sys.stdout = os.fdopen(1, 'w', 65536, closefd=False)\nprint(dump(id=id, result={}).decode())",
+            "sys.stdout = os.fdopen(1, 'w', 65536, closefd=False)\n"
+            "print(dump(id=id, result={}).decode())",
             timeout_s=HASTY_S,
         ),
         "timed_out",
@@ -181,12 +187,14 @@ CASES = (
     _answered(
         "stdout made non-blocking",
         "no failure",
-        "os.set_blocking(1, False)\nos.set_blocking(0, False)\nreply(id, {})\nos.set_blocking(0, True)\nos.set_blocking(1, True)",
+        "os.set_blocking(1, False)\nos.set_blocking(0, False)\nreply(id, {})\n"
+        "os.set_blocking(0, True)\nos.set_blocking(1, True)",
     ),
     _answered(
         "stderr on stdout",
         "told as stray output",
-        "os.dup2(1, 2)\nprint('warning: on the wrong pipe', file=sys.stderr, flush=True)\nreply(id, {})",
+        "os.dup2(1, 2)\nprint('warning: on the wrong pipe', file=sys.stderr, flush=True)\n"
+        "reply(id, {})",
         "on the wrong pipe",
     ),
     Case(
@@ -194,7 +202,8 @@ CASES = (
         "a pipe of one page",
         "no failure",
         python(
-            "import fcntl\nfcntl.fcntl(0, 1031, 4096)\nfcntl.fcntl(1, 1031, 4096)\ngreet()\nserve()",
+            "import fcntl\nfcntl.fcntl(0, 1031, 4096)\nfcntl.fcntl(1, 1031, 4096)\ngreet()\n"
+            "serve()",
             timeout_s=PATIENT_S,
         ),
         restarts=0,

@@ -43,7 +43,10 @@ def _dies(name: str, body: str, says: str) -> Case:
 
 
 def _by_signal(number: signal.Signals) -> Case:
-    body = f"signal.signal({number.value}, signal.SIG_DFL)\nos.kill(os.getpid(), {number.value})\ntime.sleep(100)"
+    body = (
+        f"signal.signal({number.value}, signal.SIG_DFL)\n"
+        f"os.kill(os.getpid(), {number.value})\ntime.sleep(100)"
+    )
     if number in (signal.SIGKILL, signal.SIGSTOP):
         body = f"os.kill(os.getpid(), {number.value})\ntime.sleep(100)"
     return _dies(
@@ -285,7 +288,8 @@ CASES = (
     ),
     _grandchild(
         "forks twice",
-        "if os.fork() == 0:\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\nos.wait()\nsys.exit(0)",
+        "if os.fork() == 0:\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)\n"
+        "os.wait()\nsys.exit(0)",
     ),
     _grandchild(
         "stopped grandchild",
@@ -296,7 +300,9 @@ CASES = (
         "daemon with its own session",
         "not promised: out of reach, and said so; nobody waits for it",
         at_first(
-            "if os.fork() == 0:\n    os.setsid()\n    open('daemon', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(3)\n    os._exit(0)\n"
+            "if os.fork() == 0:\n    os.setsid()\n"
+            "    open('daemon', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(3)\n"
+            "    os._exit(0)\n"
             "while not os.path.exists('daemon'): time.sleep(.01)\ntime.sleep(.1)\nsys.exit(0)"
         ),
         "crashed",

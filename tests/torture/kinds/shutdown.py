@@ -131,7 +131,8 @@ CASES = (
     ),
     _ends(
         "10 MB on stderr at exit",
-        "if id is not None: reply(id)\nelse:\n    for _ in range(160): os.write(2, b'bye ' * 16_384)\n    sys.exit(0)",
+        "if id is not None: reply(id)\nelse:\n"
+        "    for _ in range(160): os.write(2, b'bye ' * 16_384)\n    sys.exit(0)",
     ),
     _ends(
         "10 MB of messages at exit",

@@ -147,11 +147,13 @@ CASES = (
     _late("ignores the cancel", "while receive().get('method') != '$/cancelRequest': pass"),
     _late(
         "answers all but the hook",
-        "for _ in range(20): send(method='host/log', params={'level': 'info', 'message': 'busy'}); time.sleep(.02)",
+        "for _ in range(20): send(method='host/log', params={'level': 'info', 'message': "
+        "'busy'}); time.sleep(.02)",
     ),
     _late(
         "progress never extends",
-        "for n in range(50): send(method='$/progress', params={'id': id, 'fraction': n / 50}); time.sleep(.02)",
+        "for n in range(50): send(method='$/progress', params={'id': id, 'fraction': n / "
+        "50}); time.sleep(.02)",
     ),
     _hangs("stopped by SIGSTOP", "os.kill(os.getpid(), signal.SIGSTOP)"),
     _hangs("spins", "os.nice(19)\n    while True: pass"),
