@@ -138,6 +138,16 @@ def classes_by_name() -> dict[str, set[type]]:
     return found
 
 
+def test_two_classes_never_have_one_name() -> None:
+    """But the three faces of the host, which have the same names by design."""
+    doubled = {
+        name: sorted(kind.__module__ for kind in kinds)
+        for name, kinds in classes_by_name().items()
+        if len(kinds) > 1 and name not in SAME_BY_DESIGN
+    }
+    assert doubled == {}
+
+
 def test_every_exception_of_the_host_has_one_root() -> None:
     exceptions = {
         kind
