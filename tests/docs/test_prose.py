@@ -24,7 +24,7 @@ PAGES: Final = [
     for path in sorted(ROOT.glob(pattern))
 ]
 UNWANTED: Final = re.compile(
-    r"\b(whoever|whatever it be|whomever|nobody|somebody|of its own|of its|be it|sees to it)\b",
+    r"\b(whoever|whomever|nobody|somebody|of its own|be it|sees to it)\b",
     re.IGNORECASE,
 )
 COLUMNS: Final = 100
