@@ -17,14 +17,14 @@ import pytest
 from tests.test_layers import folder_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-SOURCES: Final = (folder_of("sliphook"), folder_of("sliphook_sdk"), ROOT / "tests", ROOT / "tools")
+SOURCES: Final = (folder_of("sliphook"), folder_of("sliphook_sdk"), ROOT / "tools")
 PAGES: Final = [
     path
     for pattern in ("*.md", "docs/*.md", "examples/**/*.md", "sdk/*/*.md")
     for path in sorted(ROOT.glob(pattern))
 ]
 UNWANTED: Final = re.compile(
-    r"\b(whoever|whomever|nobody|somebody|of its own|be it|sees to it)\b",
+    r"\b(whoever|whomever|nobody|somebody|be it|sees to it)\b",
     re.IGNORECASE,
 )
 COLUMNS: Final = 100
@@ -44,9 +44,10 @@ def prose_of(page: str) -> Iterator[tuple[int, str]]:
 
 
 def words_of(python: str) -> Iterator[tuple[int, str]]:
-    """Comments and strings of more than one word, docstrings among them, with their lines."""
+    """Comments and docstrings with their lines."""
     for token in tokenize.generate_tokens(io.StringIO(python).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING) and " " in token.string:
+        is_docstring = token.type == tokenize.STRING and token.string.startswith('"""')
+        if token.type == tokenize.COMMENT or is_docstring:
             yield token.start[0], token.string
 
 
@@ -57,14 +58,14 @@ def test_a_page_is_in_plain_english_of_100_columns(page: Path) -> None:
     too_long = [
         (number, line)
         for number, line in lines
-        if len(line) > COLUMNS and " " in line[4:COLUMNS]  # one long word cannot be broken
+        if len(line) > COLUMNS and "](" not in line  # a link is not broken
     ]
     assert unwanted == []
     assert too_long == []
 
 
 @pytest.mark.parametrize("folder", SOURCES, ids=lambda folder: folder.name)
-def test_docstrings_comments_and_texts_are_in_plain_english(folder: Path) -> None:
+def test_docstrings_and_comments_are_in_plain_english(folder: Path) -> None:
     found = [
         f"{path.relative_to(folder)}:{number}: {UNWANTED.findall(text)}"
         for path in sorted(folder.rglob("*.py"))

@@ -49,7 +49,7 @@ class Violation(SliphookError):
 
 
 class Pending(Protocol):
-    """Whoever waits for the reply to a request."""
+    """What waits for the reply to a request."""
 
     def replied(self, result: msgspec.Raw | None, error: envelope.ErrorObject | None) -> None:
         """Called once, with the result's JSON or the error; must not raise."""
@@ -100,7 +100,10 @@ class Rpc:
     def ask(
         self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None
     ) -> tuple[int, bytes]:
-        """The same as `request`, for the fast path: Endpoint would make a future, with locks and callbacks, that nobody waits for."""
+        """The same as `request`, for the fast path.
+
+        Endpoint would make a future, with locks and callbacks, that has no waiter.
+        """
         request_id = self._new_id()
         self._asked[request_id] = pending
         return request_id, frame(envelope.request(request_id, method, params, traceparent))
@@ -224,7 +227,7 @@ class Rpc:
     ) -> None:
         pending = self._asked.pop(request_id, None)
         if pending is None:
-            # Endpoint only has to know that the request is over: nobody asks its future for more
+            # Endpoint only has to know that the request is over: its future has no reader
             self._endpoint.consume({"jsonrpc": "2.0", "id": request_id, "result": None})
             pending = self._waiting.pop(request_id)
         pending.replied(result, error)
