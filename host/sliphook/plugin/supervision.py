@@ -50,11 +50,9 @@ class Plugin:
         why: the reason for the state, or None.
         since: `trio.current_time()` of the last change of state.
         recorded: the manifest that was approved at installation, or None.
-        manifest: the manifest that was accepted last, and at first the recorded one. It stays when
-            the process has ended.
+        manifest: the one that was accepted last, at first the recorded one; it outlives a process.
         pending: the requests that wait for the plugin to become ready.
-        settled: set while it is known whether the plugin can be used. A new event takes its place
-            when the target changes.
+        settled: set while it is known whether the plugin can be used; replaced with the target.
         has_worked: the plugin has been ready before, perhaps in another process.
         gone: set when `run` has returned.
     """
@@ -105,11 +103,7 @@ class Plugin:
         return self._instance.connection if self._instance is not None else None
 
     def routes(self) -> Mapping[str, tuple[Route, ...]]:
-        """The subscriptions that count now, by the entry's name.
-
-        If the plugin cannot be used, those that fail closed still count, and fail. Only the user's
-        `disable` lifts them.
-        """
+        """The subscriptions that count now, by the entry's name; closed ones until `disable`."""
         if self.manifest is None or self._target is Target.DISABLED or self.state is State.DISABLED:
             return {}
         if self.ready or self.state.waits:
@@ -148,10 +142,7 @@ class Plugin:
     # -- what the host asks of it; no method waits
 
     def start(self) -> None:
-        """Start or restart the plugin by hand; earlier deaths do not count.
-
-        `settled` is set when it is known whether the plugin can be used.
-        """
+        """Start or restart the plugin by hand, so earlier deaths do not count; see `settled`."""
         self._policy.reset()
         self._start_asked = True
         self._aim_at(Target.RUNNING)
@@ -173,11 +164,7 @@ class Plugin:
         self._aim_at(Target.CLOSED)
 
     def refuse(self, why: str) -> None:
-        """Refuse the plugin while it is ready.
-
-        Args:
-            why: for example that another plugin has its name, or that its file has changed.
-        """
+        """Refuse a ready plugin; another one has its name, or its file has changed."""
         if self._instance is not None and self.state is State.READY:
             self._change(Trigger.REFUSE, why)
             self._instance.condemn("crashed", why)
@@ -213,10 +200,8 @@ class Plugin:
             self.pending.fail(self._why_unusable())
 
     def _fail_by_bug(self, error: Exception) -> None:
-        """Mark the plugin failed because of a bug in the host; it stays so until started by hand.
-
-        The table of moves does not apply: the bug may have left any state.
-        """
+        """Mark the plugin failed by a bug in the host, until it is started by hand."""
+        # not by the table of moves: the bug may have left any state
         _log.exception("the supervision of the plugin %s failed", self.name)
         self._start_asked = False
         self.state, self.why = State.FAILED, f"a fault of the host: {error!r}"
@@ -302,9 +287,8 @@ class Plugin:
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """Check the manifest; False if the plugin cannot be used, so that its process must end."""
         try:
-            read = read_declared(
-                bytes(manifest), self.spec, timeout_cap_s=self._services.timeout_cap_s
-            )
+            cap_s = self._services.timeout_cap_s
+            read = read_declared(bytes(manifest), self.spec, timeout_cap_s=cap_s)
         except AsksForMore as error:
             return self._fail(Trigger.REFUSE, with_advice(str(error), self.spec))
         except ManifestError as error:

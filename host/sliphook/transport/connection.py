@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import msgspec
 
@@ -17,55 +16,22 @@ from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS
 from .call import Call, CallStatus
 from .deadlines import BLOCKED_LOOP_S, Deadlines
 from .outbox import Item, QueueFull
+from .owner import ConnectionOwner
 from .reader import PipeReader
 from .transport_recorder import TransportRecorder, body_of
 from .writer import PipeWriter
 
 
-class ConnectionOwner(Protocol):
-    """Whoever supervises the plugin; none of these may raise."""
-
-    def heard(self) -> None:
-        """A message came."""
-        ...
-
-    def unanswered(self) -> None:
-        """A request that had been sent was given up without a reply."""
-        ...
-
-    def is_dead(self) -> bool:
-        """The process has ended, so whatever is wrong with its pipes is no fault; what it left in them will be read."""
-        ...
-
-    def connection_broken(self, status: CallStatus, why: str) -> None:
-        """The connection has ended itself; the process has to go too."""
-        ...
-
-    def stray_output(self, why: str) -> None:
-        """Something on stdout was no message, or broke a rule."""
-        ...
-
-    def dropped(self, item: Item) -> None:
-        """An event was lost because the queue is full."""
-        ...
-
-    def agent_blocked(self, late_s: float) -> None:
-        """The agent held the loop for so long that a timeout was noticed late."""
-        ...
-
-
 class Connection:
-    """The conversation with one process.
-
-    All methods but the two tasks are plain functions: nothing waits.
+    """The conversation with one process. Only its two tasks wait; all else are plain functions.
 
     Args:
         stdin: descriptor that the plugin reads, non-blocking; the connection closes it.
         stdout: descriptor that the plugin writes, non-blocking; the connection closes it.
         handlers: what the plugin may call.
         deadlines: the host's deadlines.
-        owner: who is told.
-        recorder: the trace's, or None.
+        owner: the plugin.
+        recorder: records the messages, or None.
     """
 
     def __init__(
@@ -81,11 +47,8 @@ class Connection:
         self._recorder = recorder
         self._rpc = Rpc(self._reply, handlers)
         self._reader = reader = PipeReader(stdout, deadlines, self)
-        self.read_for, self.nudge = (
-            reader.read_for,
-            reader.nudge,
-        )  # every hook calls them, and `flush`: nothing stands between
-        self.read_rest = reader.read_rest
+        # each hook calls these and `flush`, so no method of our own stands between
+        self.read_for, self.nudge, self.read_rest = reader.read_for, reader.nudge, reader.read_rest
         self._writer = writer = PipeWriter(stdin, deadlines, self)
         self.flush, self.hasten = writer.flush, writer.outbox.hasten
         self._calls: dict[int, Call] = {}
@@ -93,17 +56,15 @@ class Connection:
         self.closed = False
 
     # -- requests and notifications
-    # ------------------------------------------------------------------------------
 
     def call(self, call: Call, params: msgspec.Raw) -> None:
-        """Send a request. It is settled later, or at once where it cannot be queued."""
+        """Send a request. It is settled later, or at once if it cannot be queued."""
         if self.closed:
             call.settle("crashed", "the plugin has ended")
             return
         call.connection = self
-        request = (
-            self._rpc.ask if call.method.startswith("hook/") else self._rpc.request
-        )  # one of fifty hooks at once counts too
+        # hooks take the cheap way here too: there may be fifty at once
+        request = self._rpc.ask if call.method.startswith("hook/") else self._rpc.request
         call.id, frame = request(call.method, params, call, call.traceparent)
         self._send(call, frame)
         self._reader.attend()
@@ -112,9 +73,9 @@ class Connection:
         """Send a request, for the fast path.
 
         Returns:
-            True where the caller has to read the answer (`read_for`) before anybody else runs;
-            False where others are under way, so the reader's task reads for all, or where the call
-            is settled.
+            True if the caller has to read the answer (`read_for`) before another task runs. False
+            if other calls are under way, so the reader's task reads for all, or if the call is
+            settled.
         """
         if self.closed:
             call.settle("crashed", "the plugin has ended")
@@ -128,9 +89,8 @@ class Connection:
         count = self._writer.write(frame)
         if count:  # from here on the plugin works too
             self._calls[call.id] = call
-            self._writer.wrote(
-                Item(frame, call.method, call=call, session_id=call.session_id), count
-            )
+            item = Item(frame, call.method, call=call, session_id=call.session_id)
+            self._writer.wrote(item, count)
         else:
             self._send(call, frame)
         return True
@@ -138,10 +98,9 @@ class Connection:
     def _send(self, call: Call, frame: bytes) -> None:
         self._calls[call.id] = call
         others = len(self._calls) > 1 and not self._reader.brought_one()
+        item = Item(frame, call.method, call=call, session_id=call.session_id)
         try:
-            self._writer.send(
-                Item(frame, call.method, call=call, session_id=call.session_id), join=others
-            )
+            self._writer.send(item, join=others)
         except QueueFull:
             self.end(call, "queue_full", "its queue is full: it does not read what it is sent")
 
@@ -165,17 +124,15 @@ class Connection:
         try:
             self._writer.send(item, urgent=urgent)
         except QueueFull:
-            self._break(
-                "crashed",
-                f"its queue is full and {item.method} may not be lost: it does not read what it is sent",
-            )
+            why = f"its queue is full and {item.method} may not be lost"
+            self._break("crashed", f"{why}: it does not read what it is sent")
 
     def calls_of(self, turn_ids: set[str]) -> list[Call]:
         """The calls under way that belong to these turns, oldest first."""
         return [call for call in self._calls.values() if call.turn_id in turn_ids]
 
     def withdraw(self, calls: list[Call]) -> list[Call]:
-        """Take the calls that are not yet written out of the queue and settle them; returns those that were written.
+        """Settle the calls that are not yet written; returns those that were written.
 
         A request whose content must not be lost stays in its place as an event.
         """
@@ -192,9 +149,8 @@ class Connection:
         for call in unwritten:
             if call.retell is not None:
                 method = call.method.replace("hook/", "event/", 1)
-                told = self._rpc.notify(
-                    method, envelope.told_instead(call.retell), call.traceparent
-                )
+                params = envelope.told_instead(call.retell)
+                told = self._rpc.notify(method, params, call.traceparent)
                 item = Item(told, method, session_id=call.session_id)
                 if self._writer.outbox.swap(call, item):
                     taken.add(call)
@@ -220,14 +176,8 @@ class Connection:
 
     def _tell_cancelled(self, call: Call, *, urgent: bool = False) -> None:
         method = "$/cancelRequest"
-        self.tell(
-            Item(
-                self._rpc.notify(method, CancelParams(id=call.id)),
-                method,
-                session_id=call.session_id,
-            ),
-            urgent=urgent,
-        )
+        frame = self._rpc.notify(method, CancelParams(id=call.id))
+        self.tell(Item(frame, method, session_id=call.session_id), urgent=urgent)
 
     def end(self, call: Call, status: CallStatus, why: str) -> None:
         """Settle a call of this connection as the host sees fit."""
@@ -251,7 +201,6 @@ class Connection:
         return bool(self._calls)
 
     # -- writing (see WriterOwner)
-    # -------------------------------------------------------------------------------
 
     async def write(self) -> None:
         """The writer's task. Ends when the connection is closed."""
@@ -290,7 +239,6 @@ class Connection:
             self._break("crashed", "its queue is full of answers: it asks and does not read")
 
     # -- reading (see ReaderOwner)
-    # --------------------------------------------------------------------------------
 
     async def read(self) -> None:
         """The reader's task: returns at the end of the stream, or when the connection is closed."""
@@ -298,7 +246,7 @@ class Connection:
 
     @property
     def cut_short(self) -> str | None:
-        """In what the stream ended, where it was not between two messages."""
+        """What the stream ended in the middle of, or None."""
         return self._reader.cut_short
 
     def stray(self, stray: Stray) -> None:
@@ -314,7 +262,7 @@ class Connection:
         self._break("protocol_error", str(error))
 
     def message(self, body: Body) -> bool:
-        """Handle one message; False where nobody asked for it."""
+        """Handle one message; False if the host had not asked for it."""
         self._owner.heard()
         message = body.message
         try:
@@ -326,20 +274,12 @@ class Connection:
             if self._recorder is not None:
                 self._recorder.received(body.data, message, None)
             busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
-            if (
-                busy
-                and isinstance(message, envelope.Request)
-                and not self._rpc.is_in_flight(message.id)
-            ):
-                self._put_reply(
-                    Item(
-                        self._rpc.refuse(
-                            message.id, ErrorCode.BUSY, "too many requests are under way"
-                        ),
-                        message.method,
-                    )
-                )
-                return False
+            if busy and isinstance(message, envelope.Request):
+                if not self._rpc.is_in_flight(message.id):
+                    why = "too many requests are under way"
+                    refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, why)
+                    self._put_reply(Item(refusal, message.method))
+                    return False
             return self._rpc.consume(message)
         except Violation as violation:
             self._violation(body.data, str(violation), fatal=violation.fatal)
@@ -355,11 +295,8 @@ class Connection:
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
-        call = (
-            self._calls.get(error.id)
-            if (error.is_reply or error.may_be_reply) and isinstance(error.id, int)
-            else None
-        )
+        may_answer = error.is_reply or error.may_be_reply
+        call = self._calls.get(error.id) if may_answer and isinstance(error.id, int) else None
         if call is not None:
             self.end(call, "error", f"its reply is not valid: {error.why}")
         elif not error.is_reply:
@@ -373,7 +310,6 @@ class Connection:
         self._reader.violation(why, quote(data), fatal=fatal)
 
     # -- the end
-    # -------------------------------------------------------------------------------------------------
 
     def _break(self, status: CallStatus, why: str) -> None:
         if not self.closed:

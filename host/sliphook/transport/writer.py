@@ -18,7 +18,7 @@ DYING_S = 0.2
 
 
 class WriterOwner(Protocol):
-    """Whoever owns the conversation; none of these may raise."""
+    """Owns the connection. None of the methods may raise."""
 
     def left(self, item: Item) -> None:
         """The first byte of a message has been written."""

@@ -9,4 +9,4 @@ import msgspec
 __all__ = ["DECODE_ERRORS"]
 
 DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
-"""To be caught around every decoding of what somebody else wrote: no JSON or another shape, no UTF-8, nested too deeply."""
+"""Catch these around every decoding of foreign input: no JSON, another shape, no UTF-8, too deep."""

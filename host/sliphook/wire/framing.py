@@ -34,9 +34,8 @@ from . import envelope
 
 __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 
-_BEGIN: Final = re.compile(
-    rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?"
-)  # the two usual beginnings at one go
+# the two usual beginnings at one go
+_BEGIN: Final = re.compile(rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?")
 _FRAME: Final = re.compile(rb"Content-Length: ([0-9]{1,7})\r\n\r\n")
 _PLAIN_HEADER: Final = 1
 _BRACE: Final = 2
@@ -83,9 +82,8 @@ class FrameReader:
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._start: int = 0  # of the piece under way
-        self._scanned: int = (
-            0  # searched up to here; in a header block, the start of its unread line
-        )
+        # searched up to here; in a header block, the start of its unread line
+        self._scanned: int = 0
         self._bad_line_end: int = 0  # up to here it is known that the line as a whole is no JSON
         self._length: int | None = None  # of the body that the header block announces
         self._at: _State = "boundary"
@@ -119,10 +117,10 @@ class FrameReader:
         self._buffer += data
 
     def whole(self, data: bytes) -> Body | None:
-        """Give the one valid message that `data` is, from its first byte to its last: the usual case, at a third of the cost.
+        """Give the one valid message that `data` is as a whole: the usual case, at a third of the cost.
 
-        None, and nothing has happened, where it is anything else or where something is still to be
-        read: then `feed` it.
+        None, and nothing has happened, if it is anything else or if unread bytes are left: then
+        `feed` it.
         """
         if self._at != "boundary" or self._start != len(self._buffer) or self._dead is not None:
             return None
@@ -157,7 +155,7 @@ class FrameReader:
             self._fail(f"{limits.MAX_VIOLATIONS} violations of the protocol, the last: {why}", "")
 
     def next(self) -> Body | Stray | None:
-        """Give the next piece, or None where more bytes are needed (after `close`: where all is read).
+        """Give the next piece, or None if more bytes are needed (after `close`: if all is read).
 
         Raises:
             FramingError: The stream cannot be read on, and the plugin is to blame. Every later call
@@ -182,10 +180,7 @@ class FrameReader:
         return None
 
     def _begin(self) -> _State:
-        """Decide by its first bytes what starts here.
-
-        It stays a boundary where that takes more bytes.
-        """
+        """Decide by its first bytes what starts here; it stays a boundary if they are too few."""
         buffer = self._buffer
         begin = _BEGIN.match(buffer, self._start)
         assert begin is not None  # it matches nothing as well
@@ -214,9 +209,8 @@ class FrameReader:
         while True:
             end = buffer.find(b"\n", self._scanned)
             if (end if end >= 0 else len(buffer)) - self._start >= limits.MAX_HEADER_BYTES:
-                self._fail(
-                    f"a header block over {limits.MAX_HEADER_BYTES:,} bytes", self.unfinished
-                )
+                why = f"a header block over {limits.MAX_HEADER_BYTES:,} bytes"
+                self._fail(why, self.unfinished)
             if end < 0:
                 return "header"
             line = bytes(buffer[self._scanned : end]).removesuffix(b"\r")
@@ -252,23 +246,19 @@ class FrameReader:
         end = self._start + self._length
         if len(self._buffer) < end:
             if self._closed:
-                missing = end - len(self._buffer)
-                self._fail(
-                    f"the output ended inside a message: {missing:,} of {self._length:,} bytes are missing",
-                    self.unfinished,
-                )
+                missing = f"{end - len(self._buffer):,} of {self._length:,} bytes are missing"
+                self._fail(f"the output ended inside a message: {missing}", self.unfinished)
             return None
         data = bytes(self._buffer[self._start : end])
         try:
             message = self._decode(data)
         except envelope.NotJson as error:
-            self._fail(
-                f"a framed body of {len(data):,} bytes is no JSON ({error.why})", quote(data)
-            )
+            why = f"a framed body of {len(data):,} bytes is no JSON ({error.why})"
+            self._fail(why, quote(data))
         return self._body(data, message, end)
 
     def _read_line(self) -> Body | Stray | None:
-        """Read a line that starts with `{`: a message, or the first part of a line that is known to be none."""
+        """Read a line that starts with `{`: a message, or the first part of a line that is none."""
         buffer, start = self._buffer, self._start
         if start < self._bad_line_end:
             return self._read_part()
@@ -315,11 +305,8 @@ class FrameReader:
             self._check_stray(self._scanned - start)
             return None
         data = bytes(buffer[start:end])
-        return self._stray(
-            data,
-            f'stray output on stdout, which is for messages alone (log to stderr): "{quote(data)}"',
-            end,
-        )
+        why = "stray output on stdout, which is for messages alone (log to stderr)"
+        return self._stray(data, f'{why}: "{quote(data)}"', end)
 
     def _decode(self, data: bytes) -> envelope.Message | envelope.InvalidMessage:
         try:
@@ -338,11 +325,8 @@ class FrameReader:
         return Body(data, message)
 
     def _no_json(self, data: bytes, error: envelope.NotJson, end: int) -> Stray:
-        return self._stray(
-            data,
-            f'stray output: it starts with {{ but is no JSON, {error.why}: "{quote(data)}"',
-            end,
-        )
+        why = f"stray output: it starts with {{ but is no JSON, {error.why}"
+        return self._stray(data, f'{why}: "{quote(data)}"', end)
 
     def _stray(self, data: bytes, why: str, end: int) -> Stray:
         data = data.removesuffix(b"\r")
@@ -354,10 +338,8 @@ class FrameReader:
 
     def _check_stray(self, more: int) -> None:
         if self._stray_in_a_row + more > limits.MAX_STRAY_BYTES:
-            self._fail(
-                f"more than {limits.MAX_STRAY_BYTES:,} bytes of stray output in a row",
-                self.unfinished,
-            )
+            why = f"more than {limits.MAX_STRAY_BYTES:,} bytes of stray output in a row"
+            self._fail(why, self.unfinished)
 
     def _fail_too_long(self, start: bytes) -> NoReturn:
         self._fail(f"a message over {limits.MAX_MESSAGE_BYTES:,} bytes", quote(start))
