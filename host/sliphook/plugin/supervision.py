@@ -45,7 +45,7 @@ class Plugin:
         host: the host, as its plugins see it.
 
     Attributes:
-        name: the plugin's name. If the spec has none, the manifest gives it.
+        name: the spec's name, or else the manifest's.
         state: the present state.
         why: the reason for the state, or None.
         since: `trio.current_time()` of the last change of state.
@@ -243,10 +243,8 @@ class Plugin:
         # the target may have changed while the process was being started
         if self._target is not Target.RUNNING or self._start_asked:
             self._change(Trigger.STOP)
-            if self._kill_asked:
-                instance.kill()
-            else:
-                instance.stop()
+            end = instance.kill if self._kill_asked else instance.stop
+            end()
         try:
             await instance.run(self._host.initialize_params(self))
         finally:
@@ -295,16 +293,14 @@ class Plugin:
             return self._fail(Trigger.CANNOT_START, str(error))
         self._host.hide(secret_values(self.spec, read.wire))
         if read.wire.disabled:
-            why = quote(read.wire.disabled, 300)
-            self._change(Trigger.DECLINE, why)
+            self._change(Trigger.DECLINE, why := quote(read.wire.disabled, 300))
             self._host.problem(self, f"{self.name} leaves itself out: {why}")
             return False
         if self.spec.name is None:
             self.name = read.name
             if self._recorder is not None:
                 self._recorder.plugin = self.name
-        refusal = self._host.admit(self, read)
-        if refusal is not None:
+        if (refusal := self._host.admit(self, read)) is not None:
             return self._fail(Trigger.REFUSE, refusal)
         self.manifest = read
         self._change(Trigger.MANIFEST)
@@ -330,7 +326,7 @@ class Plugin:
             call.settle("failed_to_start", self._why_unusable())
 
     def _fail(self, trigger: Trigger, why: str) -> Literal[False]:
-        """Report to the user that the plugin cannot be used; returns False for `accepts`."""
+        """Report that the plugin cannot be used; returns False for `accepts`."""
         self._change(trigger, why)
         self._host.problem(self, f"{self.name} is left out: {why}")
         return False

@@ -273,17 +273,20 @@ class Connection:
                 return False
             if self._recorder is not None:
                 self._recorder.received(body.data, message, None)
-            busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
-            if busy and isinstance(message, envelope.Request):
-                if not self._rpc.is_in_flight(message.id):
-                    why = "too many requests are under way"
-                    refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, why)
-                    self._put_reply(Item(refusal, message.method))
-                    return False
+            if isinstance(message, envelope.Request) and self._is_too_busy_for(message.id):
+                why = "too many requests are under way"
+                refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, why)
+                self._put_reply(Item(refusal, message.method))
+                return False
             return self._rpc.consume(message)
         except Violation as violation:
             self._violation(body.data, str(violation), fatal=violation.fatal)
             return False
+
+    def _is_too_busy_for(self, request_id: int | str) -> bool:
+        """Too many replies wait to be written; an id that stands twice is refused for that."""
+        busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
+        return busy and not self._rpc.is_in_flight(request_id)
 
     def _handle_reply(self, data: bytes, reply: envelope.Reply) -> bool:
         call = self._calls.pop(reply.id, None) if isinstance(reply.id, int) else None
