@@ -81,7 +81,7 @@ IMPURE: Final = frozenset(
 SHARED: Final = ("protocol", "framing")
 """What the host may import of the SDK."""
 
-LONGEST: Final = 400
+LONGEST: Final = 350
 """Lines of a module."""
 LARGEST: Final = 16
 """Modules of a folder, without `__init__`."""

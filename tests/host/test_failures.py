@@ -173,7 +173,7 @@ async def test_how_a_process_died_is_said_also_where_it_died_in_mid_message(shop
 async def test_half_a_message_and_then_silence(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sliphook.transport.reader.MESSAGE_SILENCE_S", 0.2)
+    monkeypatch.setattr("sliphook.transport.silence_watch.MESSAGE_SILENCE_S", 0.2)
     probe = shop.program(
         hears=["pre_tool_call"], on='raw(b"Content-Length: 99\\r\\n\\r\\n{"); time.sleep(30)'
     )
@@ -191,7 +191,7 @@ async def test_silence_is_not_the_agents_own(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The agent blocks its loop for longer than the silence that a plugin may keep inside a message; the rest has come meanwhile."""
-    monkeypatch.setattr("sliphook.transport.reader.MESSAGE_SILENCE_S", 0.2)
+    monkeypatch.setattr("sliphook.transport.silence_watch.MESSAGE_SILENCE_S", 0.2)
     begun, go, done = shop.flag("begun"), shop.flag("go"), shop.flag("done")
     probe = shop.program(
         hears=["pre_tool_call"],

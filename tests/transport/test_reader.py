@@ -137,6 +137,42 @@ async def test_what_a_caller_leaves_is_handled_though_the_task_had_no_time_to_pa
         assert len(owner.at) == 150
 
 
+async def test_what_a_caller_leaves_does_not_wait_for_the_next_callers_reply(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The plugin may need an answer to one of these messages before it can reply."""
+    owner = Owner(asked=True)
+    async with reading(owner) as into:
+        await trio.testing.wait_all_tasks_blocked()
+        os.write(into, LINE * 150)
+        await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
+        with trio.move_on_after(1):
+            await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
+    assert owner.at == [0.0] * 150
+
+
+async def test_a_pipe_closed_in_the_pass_in_which_it_becomes_readable_is_read_no_more(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    owner = Owner(asked=True)
+    call = Call("hook/x", 5.0, lambda _: None)
+    async with reading(owner) as into, trio.open_nursery() as nursery:
+
+        async def close() -> None:
+            await trio.lowlevel.wait_readable(watched)
+            owner.reader.close()
+
+        watched, also = os.pipe()
+        nursery.start_soon(close)
+        nursery.start_soon(owner.reader.read_for, call)
+        await trio.testing.wait_all_tasks_blocked()
+        os.write(also, b"x")
+        os.write(into, LINE)
+    os.close(watched)
+    os.close(also)
+    assert owner.at in ([], [0.0])  # which of the two wakes first is chance
+
+
 async def test_a_message_that_is_begun_may_be_silent_for_ten_seconds_whoever_looks_meanwhile(
     autojump_clock: trio.testing.MockClock,
 ) -> None:

@@ -96,6 +96,49 @@ class Timer:
         self._action = action
 
     def expired(self, late_s: float) -> None:
-        """The time is over (see `Deadlines`)."""
+        """Call it (see `Deadlines`)."""
         del late_s
         self._action()
+
+
+class IdleTimer:
+    """Calls a function once `restart` has not been called for a while.
+
+    To restart it while it runs costs a flag: it fires `span_s` to twice `span_s` after the last
+    restart.
+
+    Args:
+        deadlines: the host's deadlines.
+        span_s: the while, in seconds.
+        action: the function.
+    """
+
+    def __init__(self, deadlines: Deadlines, span_s: float, action: Callable[[], None]) -> None:
+        self._deadlines = deadlines
+        self._span_s = span_s
+        self._action = action
+        self._runs = False
+        self._restarted = False
+
+    def restart(self) -> None:
+        """Have the function called later, however soon it would have been."""
+        self._restarted = True
+        if not self._runs:
+            self._runs = True
+            self._deadlines.add(self, self._span_s)
+
+    def stop(self) -> None:
+        """Have it not called until the next `restart`."""
+        if self._runs:
+            self._runs = False
+            self._deadlines.remove(self, self._span_s)
+
+    def expired(self, late_s: float) -> None:
+        """Go on, or call the function (see `Deadlines`)."""
+        del late_s
+        if self._restarted:
+            self._restarted = False
+            self._deadlines.add(self, self._span_s)
+        else:
+            self._runs = False
+            self._action()

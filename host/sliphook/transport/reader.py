@@ -1,12 +1,27 @@
-"""The reading end of one plugin's pipe: cut into messages, fair to everybody else, by a task or by a caller itself.
+"""The reading end of one plugin's pipe: cuts it into messages and hands them to the connection.
 
-Usually a task of its own waits for the pipe. A caller that waits for the one answer that is under
-way may take its place: it reads the pipe itself and saves a pass of the scheduler. Only one may
-wait at a time, so the role is passed on, not shared.
+Theory of operation. Only one task at a time may wait for a pipe. It is either the reader's own task
+(`run`) or a caller that waits for a reply (`read_for`). `reader_roles` has the table of the roles:
 
-Where hooks follow each other quickly, giving the role back after each would cost more than it
-saves. So the task takes over at once only where something is owed; else after a lull, and what the
-plugin says unasked waits in the pipe for so long.
+- *The task reads* at first, and whenever something is outstanding that no caller reads for: several
+  calls are under way, or a call whose caller does not read.
+- *A caller reads* for the only reply that is outstanding. The pipe then wakes the very task that
+  wants the reply, which saves a pass of trio's scheduler. The reader's task is parked meanwhile.
+- *A lull* begins if a caller leaves and nothing is outstanding. The next caller often comes soon,
+  and to wake the task for the time between would cost more than the caller has saved. So no task
+  reads until the next caller comes, or a request is sent that no caller reads for, or `LULL_S` to
+  twice that have passed. What the plugin says unasked waits in the pipe for so long.
+- *Ended, closed*: no task reads any more, as the stream is over or the host has closed the pipe.
+
+Hand-over. A move never waits, so no two tasks read at a time. If a caller takes the pipe while the
+task waits for it, `notify_closing` ends that wait at once: trio lets the caller wait for the pipe
+even before the task has run. If the task gets the pipe, it is rescheduled from where it is parked;
+at the end too, so that it returns.
+
+Why no message is lost or stuck. What is read is handled in the order of its bytes, at most
+`MESSAGES_PER_PASS` in one pass of the scheduler. What is left is the task's to handle: a caller
+that leaves some gives the pipe to the task and not to a lull, and the task handles what is left
+before it waits for the pipe.
 """
 
 from __future__ import annotations
@@ -18,43 +33,41 @@ from typing import Protocol
 import trio
 
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
-from sliphook_sdk.protocol.limits import (
-    MAX_UNASKED_BYTES_PER_SECOND,
-    MAX_UNASKED_MESSAGES_PER_SECOND,
-    MESSAGE_SILENCE_S,
-)
 
 from . import descriptors
+from .backpressure import Backpressure
 from .call import Call
-from .deadlines import Deadlines, Timer
+from .deadlines import Deadlines, IdleTimer
+from .reader_roles import TABLE, ReaderEvent, ReaderRole
+from .silence_watch import SilenceWatch
 from .spin_wait import SPIN_S, SpinWait, processors
 
 READ_BYTES = 64 * 1024
 MESSAGES_PER_PASS = 100
 LAST_READS = 256
-"""At most so many pieces are read from a dead process; a grandchild may go on writing for ever."""
+"""Reads of a dead process's pipe at most: a child of the plugin may go on writing for ever."""
 LULL_S = 0.005
-"""How long the pipe stays unwatched after a caller has read its answer, if the next caller does not come first."""
+"""A lull lasts this long to twice as long, if nothing ends it before."""
 
 
 class ReaderOwner(Protocol):
-    """Whoever owns the conversation; none of these may raise anything but `FramingError`."""
+    """Handles what is read; may raise nothing but `FramingError`."""
 
     def message(self, body: Body) -> bool:
-        """Handle one message; False where nobody asked for it."""
+        """Handle one message; False if the host had not asked for it."""
         ...
 
     def stray(self, stray: Stray) -> None:
-        """Something was no message."""
+        """Handle output that is no message."""
         ...
 
     def unreadable(self, error: FramingError) -> None:
-        """The stream cannot be read on."""
+        """The stream cannot be read on; the plugin is at fault."""
         ...
 
     @property
     def is_owed(self) -> bool:
-        """Some request has no reply yet."""
+        """A request has no reply yet."""
         ...
 
 
@@ -63,148 +76,116 @@ class PipeReader:
 
     Args:
         descriptor: the pipe, non-blocking; closed by `close`.
-        deadlines: the host's deadlines, for messages that are begun and not ended.
-        owner: who handles them.
+        deadlines: the host's deadlines.
+        owner: handles the messages.
 
     Attributes:
-        cut_short: in what the stream ended, where it was not between two messages.
+        cut_short: what is wrong with the end of the stream, if it is not between two messages.
     """
 
     def __init__(self, descriptor: int, deadlines: Deadlines, owner: ReaderOwner) -> None:
         self._descriptor = descriptor
-        self._deadlines = deadlines
         self._owner = owner
         self._frames = FrameReader()
-        self._spin = SpinWait(processors())
-        self._silence = Timer(self._silent)
-        self._lull = Timer(self._lull_over)
-        self._in_lull = False
-        self._read_in_lull = False
-        self.cut_short: str | None = None
-        self._brought_one = False
-        self._ended = False
-        self._empty = False
-        self._caller_reads = False
-        self._in_message = False
-        self._has_grown = False
+        self._role: ReaderRole = "task"
+        self._parked: trio.lowlevel.Task | None = None  # the reader's task while it is parked
+        self._waiter: object | None = None  # what waits for the pipe: a call or this reader
         self._fault: Exception | None = None
-        self._waiter: object | None = None
-        self._task: trio.lowlevel.Task | None = None
-        self._second = 0.0
-        self._messages = 0
-        self._bytes = 0
-
-    @property
-    def closed(self) -> bool:
-        """The pipe is closed on our side."""
-        return self._descriptor < 0
+        self._lull = IdleTimer(deadlines, LULL_S, self._lull_over)
+        self._spin = SpinWait(processors())
+        self._backpressure = Backpressure()
+        self._silence = SilenceWatch(deadlines, self._silent)
+        self._brought_one = False
+        self.cut_short: str | None = None
 
     def brought_one(self) -> bool:
-        """True once after a read of one message: whoever sends something because of it is the only one."""
+        """Whether the last read brought one message and no more; True once.
+
+        What the host sends because of it then comes from one task: no other write will join it.
+        """
         brought_one, self._brought_one = self._brought_one, False
         return brought_one
 
     async def run(self) -> None:
-        """The task. Returns at the end of the stream, or when the pipe is closed."""
-        while not self.closed and not self._ended:
+        """Be the reader's task; returns at the end of the stream, or when the pipe is closed."""
+        while not self._over():
             if self._fault is not None:
                 raise self._fault
-            while (
-                self._handle_some()
-            ):  # each time: a caller may have left some, also before this task could look
+            # before any wait: a caller may have left some, even before this task could look
+            while self._handle_some():
                 await trio.lowlevel.checkpoint()
-            if self._over_limit():
-                await trio.sleep_until(
-                    self._second + 1.0
-                )  # for the rest of the second the pipe pushes back
-            elif self._caller_reads or self._in_lull:
+            rest_until_s = self._backpressure.rest_until()
+            if rest_until_s is not None:
+                await trio.sleep_until(rest_until_s)
+            elif self._role == "caller" or self._role == "lull":
                 await self._park()
-            elif not self.closed and await self._readable(self) and self._read_and_handle():
+            elif self._role == "task" and await self._readable(self) and self._read_and_handle():
                 await trio.lowlevel.checkpoint()
 
     async def read_for(self, call: Call) -> None:
-        """Read in the caller's task until `call` is settled, if nobody else's task does so already; may return before that.
+        """Read in the caller's task until `call` is settled; may return before that.
 
-        What settles it without a message (a timeout, an interrupt) must call `nudge`.
+        Does nothing if another caller reads. What settles the call without a message (a timeout, an
+        interrupt) must call `nudge`.
         """
-        if self._caller_reads:
+        role = self._role
+        if role != "task" and role != "lull":
             return
-        self._caller_reads = True
+        self._role = TABLE[role, "caller came"]
         if self._waiter is not None:
-            self.nudge()
+            self.nudge()  # the task's wait ends before this caller's begins
         began = perf_counter()  # the processor's time, whatever clock trio has
         awake_until = began + SPIN_S if self._spin.pays else began
+        more = False
         try:
             while (
                 call.status is None
-                and self._descriptor >= 0
-                and not self._ended
-                and not self._over_limit()
+                and self._role == "caller"
+                and not (self._backpressure.exceeded and self._backpressure.rest_until())
             ):
-                if await self._next_look(call, awake_until) and self._read_and_handle():
-                    break  # a flood is the task's to deal with
-        except (
-            Exception
-        ) as error:  # a fault of the host: the plugin bears it, as ever, and not the agent
-            self._fault = error
+                if perf_counter() < awake_until:
+                    await trio.lowlevel.checkpoint()  # awake; all other tasks run in between
+                elif not await self._readable(call):
+                    continue  # nudged
+                if self._read_and_handle():
+                    more = True
+                    break  # a flood is the task's to handle
+        except Exception as error:
+            self._fault = error  # the host's: the plugin's task raises it, not the agent's call
         finally:
             self._spin.took(perf_counter() - began)
-            self._caller_reads = False
-            if (
-                self._owner.is_owed
-                or self._ended
-                or self._descriptor < 0
-                or self._fault is not None
-            ):
-                self.attend()
-            else:
-                self._begin_lull()
+            work = more or self._owner.is_owed or self._fault is not None
+            self._move("caller left work" if work else "caller left")
 
     def attend(self) -> None:
-        """Have the pipe watched from now on, by the task if no caller does."""
-        if self._in_lull:
-            self._in_lull = False
-            self._deadlines.remove(self._lull, LULL_S)
-        if self._task is not None and not self._caller_reads:
-            trio.lowlevel.reschedule(self._task)
-            self._task = None
-
-    def _begin_lull(self) -> None:
-        self._read_in_lull = True
-        if not self._in_lull:
-            self._in_lull = True
-            self._deadlines.add(self._lull, LULL_S)
-
-    def _lull_over(self) -> None:
-        if self._caller_reads:
-            self._in_lull = False  # the next one begins when the caller has read
-        elif self._read_in_lull:
-            self._read_in_lull = False
-            self._deadlines.add(self._lull, LULL_S)
-        else:
-            self.attend()
+        """A request was sent for whose reply no caller reads: the task reads unless a caller does."""
+        self._move("reply due")
 
     def nudge(self) -> None:
-        """Wake whoever waits for the pipe, so that they look again whether they still should."""
-        if self._waiter is not None and not self.closed:
+        """Wake the task that waits for the pipe, if any: it decides anew whether to go on."""
+        if self._waiter is not None and self._role != "closed":
+            # Ends the wait and closes nothing; the descriptor can be waited for again.
             trio.lowlevel.notify_closing(self._descriptor)
 
     def read_now(self) -> None:
-        """Handle what can be read without waiting, one piece of it: nothing of it may be left, as the pipe will not tell of it again."""
-        if not self.closed:
+        """Handle what can be read without waiting, up to one piece, and all that was read before.
+
+        Nothing read may be left: the pipe does not become readable for it again.
+        """
+        if self._role != "closed":
             self._read()
             while self._handle_some():
                 pass
 
     def read_rest(self) -> None:
-        """The writer is dead: handle what it left in the pipe, without waiting."""
+        """Handle what a dead process left in the pipe, without waiting."""
         for _ in range(LAST_READS):
-            if self.closed or self._ended:
+            if self._over():
                 return
-            self._read()
+            came = self._read()
             while self._handle_some():
                 pass
-            if self._empty:
+            if not came:
                 break
         self._end()
 
@@ -219,51 +200,61 @@ class PipeReader:
         self._frames.violation(why)
 
     def close(self) -> None:
-        """Close the pipe; who waits for it is woken."""
-        self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
-        if not self.closed:
+        """Close the pipe; wakes what waits for it."""
+        self._silence.stop()
+        if self._role != "closed":
             descriptors.close(self._descriptor)
             self._descriptor = -1
-            self.attend()
+            self._move("close")
 
-    async def _next_look(self, call: Call, awake_until: float) -> bool:
-        """Let everybody else run, and wait for the pipe too unless the caller stays awake; False where there is nothing to read."""
-        if perf_counter() >= awake_until:
-            return await self._readable(call)
-        await trio.lowlevel.checkpoint()
-        return not self.closed
+    def _move(self, event: ReaderEvent) -> None:
+        """Make a move, other than that to a caller, and what it asks for."""
+        self._role = role = TABLE[self._role, event]
+        if role == "lull":
+            self._lull.restart()
+        elif role != "caller":
+            self._lull.stop()
+            if self._parked is not None:
+                trio.lowlevel.reschedule(self._parked)
+                self._parked = None
+
+    def _over(self) -> bool:
+        return self._role == "ended" or self._role == "closed"
+
+    def _lull_over(self) -> None:
+        self._move("lull over")
+
+    async def _park(self) -> None:
+        self._parked = trio.lowlevel.current_task()
+
+        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            self._parked = None
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        await trio.lowlevel.wait_task_rescheduled(give_up)
 
     async def _readable(self, waiter: object) -> bool:
-        """Wait for the pipe; False after a nudge, or where it was closed."""
+        """Wait for the pipe; False after a nudge, or if the pipe was closed."""
         self._waiter = waiter
         try:
             await trio.lowlevel.wait_readable(self._descriptor)
         except trio.ClosedResourceError:
             return False
         finally:
-            if (
-                self._waiter is waiter
-            ):  # else the role has been taken over before this one could run
+            # A nudged task runs later; the next reader may wait for the pipe by then.
+            if self._waiter is waiter:
                 self._waiter = None
         return True
 
-    async def _park(self) -> None:
-        self._task = trio.lowlevel.current_task()
-
-        def give_up(_: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
-            self._task = None
-            return trio.lowlevel.Abort.SUCCEEDED
-
-        await trio.lowlevel.wait_task_rescheduled(give_up)
-
-    def _read(self) -> None:
-        """Read one piece."""
+    def _read(self) -> bool:
+        """Read one piece; False if there was none."""
         data = self._pull()
         if data:
             self._feed(data)
+        return bool(data)
 
     def _read_and_handle(self) -> bool:
-        """Read one piece and handle it; True where more messages wait.
+        """Read one piece and handle it; True if more messages are left.
 
         The usual piece is one message.
         """
@@ -277,47 +268,46 @@ class PipeReader:
             return self._handle_some()
         try:
             if not self._owner.message(body):
-                self._count(body)
+                self._backpressure.count(len(body.data))
         except FramingError as error:
             self._give_up_on(error)
         return False
 
     def _feed(self, data: bytes) -> None:
         self._frames.feed(data)
-        self._has_grown = True
+        self._silence.grew()
 
     def _pull(self) -> bytes:
-        """What can be read now; nothing too where the stream is over, which then has been dealt with."""
+        """Read at most `READ_BYTES`; b"" if nothing can be read now, or at the end of the stream."""
         try:
             data = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:
-            self._empty = True
             return b""
         except OSError:
-            data = b""
-        if data:
-            self._empty = False
-        else:
+            data = b""  # also if the pipe was closed after it had become readable
+        if not data:
             self._end()
         return data
 
     def _end(self) -> None:
         """The stream is over: the last line counts without its end."""
-        if not self._ended:
-            self._ended = True
+        if not self._over():
+            self._move("end")
             self._frames.close()
             while self._handle_some():
                 pass
 
     def _handle_some(self) -> bool:
-        """Handle at most `MESSAGES_PER_PASS` messages; True where more wait."""
+        """Handle at most `MESSAGES_PER_PASS` messages; True if more are left."""
         try:
             for _ in range(MESSAGES_PER_PASS):
-                if self.closed:
+                if self._role == "closed":
                     return False
                 piece = self._frames.next()
                 if piece is None:
-                    self._watch_silence()
+                    self._silence.look(
+                        mid_message=self._frames.mid_message and self._role != "ended"
+                    )
                     return False
                 self._handle(piece)
         except FramingError as error:
@@ -330,52 +320,18 @@ class PipeReader:
             self._owner.stray(piece)
         elif self._owner.message(piece):
             return
-        self._count(piece)
-
-    def _count(self, piece: Body | Stray) -> None:
-        """It was not asked for."""
-        if not self._messages:
-            self._second = trio.current_time()
-        self._messages += 1
-        self._bytes += len(piece.data)
+        self._backpressure.count(len(piece.data))
 
     def _give_up_on(self, error: FramingError) -> None:
-        if self._ended:
+        if self._role == "ended":
             self.cut_short = error.why  # how the process ended says more, and is known soon
         else:
             self._owner.unreadable(error)
 
-    def _over_limit(self) -> bool:
-        """The plugin sends more than it may.
-
-        A reply that was asked for is not counted: the host itself set its pace.
-        """
-        if (
-            self._messages <= MAX_UNASKED_MESSAGES_PER_SECOND
-            and self._bytes <= MAX_UNASKED_BYTES_PER_SECOND
-        ):
-            return False
-        if trio.current_time() - self._second < 1.0:
-            return True
-        self._messages = self._bytes = 0
-        return False
-
-    def _watch_silence(self) -> None:
-        if self._frames.mid_message and not self._ended:
-            if self._has_grown:  # to look again is no sign of life
-                self._deadlines.add(self._silence, MESSAGE_SILENCE_S)
-                self._in_message = True
-        elif self._in_message:
-            self._deadlines.remove(self._silence, MESSAGE_SILENCE_S)
-            self._in_message = False
-        self._has_grown = False
-
-    def _silent(self) -> None:
-        self._read()
-        if self._ended or not self._empty:
-            # it was the agent that held the loop: the message has gone on meanwhile
+    def _silent(self, why: str) -> None:
+        # If the agent held the loop, the message may have gone on meanwhile.
+        if self._read() or self._role == "ended":
             while self._handle_some():
                 pass
-            return
-        why = f"it began a message and was silent for {MESSAGE_SILENCE_S:g} s"
-        self._owner.unreadable(FramingError(why, self._frames.unfinished))
+        else:
+            self._owner.unreadable(FramingError(why, self._frames.unfinished))
