@@ -151,6 +151,21 @@ async def test_what_a_caller_leaves_does_not_wait_for_the_next_callers_reply(
     assert owner.at == [0.0] * 150
 
 
+async def test_after_a_caller_no_task_waits_for_the_pipe_until_the_lull_is_over(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """So the next caller, if it comes soon, takes the pipe from no task."""
+    owner = Owner(asked=True)
+    async with reading(owner) as into:
+        await trio.testing.wait_all_tasks_blocked()
+        call = Call("hook/x", 5.0, lambda _: None)
+        call.settle("cancelled", "its reply has come")
+        await owner.reader.read_for(call)
+        os.write(into, LINE)
+        await trio.sleep(1)
+    assert owner.at == [0.01]
+
+
 async def test_a_pipe_closed_in_the_pass_in_which_it_becomes_readable_is_read_no_more(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
