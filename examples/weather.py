@@ -28,7 +28,8 @@ async def weather(city: str, days: int = 1, *, ctx: AsyncContext) -> dict[str, A
     forecast = FORECASTS.get(city.lower())
     if forecast is None:
         raise ToolError(
-            f"there is no station in {city}; there is one in {', '.join(name.title() for name in FORECASTS)}"
+            f"there is no station in {city}; "
+            f"there is one in {', '.join(name.title() for name in FORECASTS)}"
         )
     ctx.progress(f"asking the station in {city}")
     await asyncio.sleep(0.05)

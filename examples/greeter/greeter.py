@@ -1,4 +1,4 @@
-"""A plugin that is installed by pip: `pip install ./examples/greeter`, then `sliphook install greeter`."""
+"""A plugin installed by pip: `pip install ./examples/greeter`, `sliphook install greeter`."""
 
 from sliphook_sdk import Plugin
 

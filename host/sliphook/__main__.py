@@ -1,4 +1,4 @@
-"""The command `sliphook`, which is also `python -m sliphook`: the command line, from the first moment of its process on."""
+"""The command `sliphook`, also `python -m sliphook`, from the first moment of its process."""
 
 import sys
 

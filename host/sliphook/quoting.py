@@ -1,4 +1,4 @@
-"""How anything that a plugin wrote is shown to people: on one line, harmless to a terminal, cut to a length."""
+"""How a plugin's text is shown to people: on one line, harmless to a terminal, cut to a length."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def quote(data: bytes | str, limit: int = 120) -> str:
 
 
 def _escape(char: str) -> str:
-    """Escape one character; those that stand for a byte that is not UTF-8 are shown as that byte."""
+    """Escape one character; one that stands for a byte outside UTF-8 is shown as that byte."""
     if "\udc80" <= char <= "\udcff":
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode("ascii")

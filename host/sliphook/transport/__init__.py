@@ -1,4 +1,4 @@
-"""One connection to one plugin over two pipes: reader, writer, calls, deadlines, and the recorder of its messages.
+"""One connection to one plugin over two pipes: reader, writer, calls, deadlines, recorder.
 
 For `plugin` and `dispatch`.
 """

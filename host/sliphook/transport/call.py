@@ -28,11 +28,11 @@ class Carrier(Protocol):
     """What a call needs of the connection that carries it."""
 
     def expire(self, call: Call, late_s: float) -> None:
-        """End `call`, whose timeout passed `late_s` seconds ago, unless its reply can be read now."""
+        """End `call`, whose timeout passed `late_s` ago, unless its reply can be read now."""
         ...
 
     def cancel(self, call: Call, *, urgent: bool = False) -> None:
-        """Withdraw `call` and settle it now; `urgent` puts the notice to the plugin into the urgent lane."""
+        """Withdraw `call` and settle it now; `urgent`: tell the plugin in the urgent lane."""
         ...
 
     async def read_for(self, call: Call) -> None:

@@ -1,4 +1,4 @@
-"""The two pipes of one living plugin: bytes in and out, requests that wait for their reply, limits, and what to do when one is passed."""
+"""The conversation with one process: its two pipes, its open requests, and its limits."""
 
 from __future__ import annotations
 

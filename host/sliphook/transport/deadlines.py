@@ -39,7 +39,7 @@ class Deadlines:
         self._wakes_at = inf
 
     def add(self, item: Expiring, timeout_s: float, now: float | None = None) -> None:
-        """Have `item.expired` called in `timeout_s` seconds, unless it is removed before; added again, it waits anew.
+        """Call `item.expired` in `timeout_s` unless it is removed; added again, it waits anew.
 
         Args:
             item: what expires.

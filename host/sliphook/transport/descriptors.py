@@ -1,4 +1,4 @@
-"""Our ends of the plugins' pipes: closed once, known all the time, and never kept open by a forked child of the agent.
+"""Our ends of the plugins' pipes: closed once, and never kept open by a forked child of the agent.
 
 A plugin ends when its standard input does. If a child that the agent forked held that pipe too, the
 plugin would outlive the agent.
@@ -15,7 +15,7 @@ _ours: set[int] = set()
 
 
 def take(descriptor: int) -> int:
-    """A duplicate of `descriptor` that is ours: non-blocking, not inherited by programs that are started."""
+    """Our duplicate of `descriptor`: non-blocking, not inherited by programs that are started."""
     ours = os.dup(descriptor)
     os.set_blocking(ours, False)
     _ours.add(ours)

@@ -1,4 +1,4 @@
-"""Pure: what waits to be written to one plugin, the urgent before the normal, bounded in messages and bytes."""
+"""Pure: messages that wait to be written to one plugin: two lanes, bounded in count and bytes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Outbox:
         return dropped
 
     def _in_the_way(self, item: Item) -> list[Item] | None:
-        """The droppable events that must go to make room for `item`; None where all of them are not enough."""
+        """The droppable events that must go to make room for `item`; None if all are not enough."""
         messages = len(self) + 1 - self._max_messages
         size = self.size + len(item.frame) - self._max_bytes
         victims: list[Item] = []
@@ -136,7 +136,7 @@ class Outbox:
         return taken
 
     def swap(self, call: Call, item: Item) -> bool:
-        """Put `item` in the place of the request of `call`; False where that has begun to leave, or does not wait."""
+        """Replace the request of `call` by `item`; False if it has begun to leave."""
         for lane in (self._urgent, self._normal):
             for index, waiting in enumerate(lane):
                 if waiting.call is call:
@@ -146,7 +146,7 @@ class Outbox:
         return False
 
     def hasten(self, session_id: str) -> None:
-        """Move all of the session's that waits to the urgent lane, so that it stays before what comes now; a `session_start` too."""
+        """Move what waits for the session to the urgent lane, so that it stays first."""
         if any(item.session_id == session_id for item in self._normal):
             kept = [item for item in self._normal if item.session_id != session_id]
             self._urgent.extend(item for item in self._normal if item.session_id == session_id)
@@ -169,7 +169,7 @@ class Outbox:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def wrote(self, count: int) -> list[Item]:
-        """`count` bytes of `next_write` have left; returns the messages that have now begun or left."""
+        """`count` bytes of `next_write` have left; returns the messages that have begun or left."""
         if self._begun is None and count == self.size:
             return self.clear()
         left: list[Item] = []

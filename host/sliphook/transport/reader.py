@@ -158,7 +158,7 @@ class PipeReader:
             self._move("caller left work" if work else "caller left")
 
     def attend(self) -> None:
-        """A request was sent for whose reply no caller reads: the task reads unless a caller does."""
+        """A request was sent whose reply no caller reads: the task reads unless a caller does."""
         self._move("reply due")
 
     def nudge(self) -> None:
@@ -278,7 +278,7 @@ class PipeReader:
         self._silence.grew()
 
     def _pull(self) -> bytes:
-        """Read at most `READ_BYTES`; b"" if nothing can be read now, or at the end of the stream."""
+        """Read at most `READ_BYTES`; b"" if nothing can be read now, or at the stream's end."""
         try:
             data = os.read(self._descriptor, READ_BYTES)
         except BlockingIOError:

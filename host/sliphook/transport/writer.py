@@ -1,4 +1,4 @@
-"""The writing end of one plugin's pipe: at once where it can, by a task where it must, never waiting."""
+"""The writing end of one plugin's pipe: writes at once if it can, else by a task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .deadlines import Deadlines, Timer
 from .outbox import Item, Outbox
 
 DYING_S = 0.2
-"""How long a process that has closed a pipe may take to end by itself before that is taken for a fault."""
+"""How long a process that has closed a pipe may take to end before that counts as a fault."""
 
 
 class WriterOwner(Protocol):
@@ -80,14 +80,14 @@ class PipeWriter:
             self._wake()
 
     def send_now(self, item: Item) -> bool:
-        """Write `item` at once; False, and nothing has happened, where it cannot begin to leave now: then `send` it."""
+        """Write `item` at once; False if it cannot begin to leave now: then `send` it."""
         count = self.write(item.frame)
         if count:
             self.wrote(item, count)
         return count > 0
 
     def write(self, frame: bytes) -> int:
-        """Write as much of a message as the pipe takes at once; returns how many bytes, 0 where it cannot begin to leave now.
+        """Write as much of a message as the pipe takes at once; returns the count of bytes, or 0.
 
         What there is to note about it can wait until the plugin is awake: then `wrote`, or `send`
         where it was 0.

@@ -1,4 +1,4 @@
-"""What decoding raises where bytes are not what they should be: msgspec alone raises three kinds, and none is to be forgotten."""
+"""What decoding raises if bytes are not what they should be: msgspec alone raises three kinds."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ import msgspec
 __all__ = ["DECODE_ERRORS"]
 
 DECODE_ERRORS: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
-"""Catch these around every decoding of foreign input: no JSON, another shape, no UTF-8, too deep."""
+"""Catch these around every decoding of foreign input: no JSON, wrong shape, no UTF-8, too deep."""

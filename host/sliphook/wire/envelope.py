@@ -1,4 +1,4 @@
-"""Bytes of JSON to messages and back: the envelope, decoded strictly, and nothing of what is inside it.
+"""Bytes of JSON to messages and back: the envelope, decoded strictly, and nothing inside it.
 
 Pure. `decode` is called once for each message of a plugin (by `framing`), `encode` once for each
 message of the host.
@@ -115,7 +115,7 @@ class InvalidMessage(SliphookError):
 
 
 class _Envelope(msgspec.Struct, frozen=True):
-    """Every field that a message may have. null is absent everywhere but in `id` (not allowed) and `result` (a value)."""
+    """Every field of a message. null counts as absent, but in `id` (not allowed) and `result`."""
 
     jsonrpc: Literal["2.0"]
     id: int | str | msgspec.UnsetType = msgspec.UNSET
@@ -293,7 +293,8 @@ def _diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | N
     elif bytes(fields["jsonrpc"]) != b'"2.0"':
         why = f'"jsonrpc" is not "2.0" but {quote(bytes(fields["jsonrpc"]))}'
     elif wrong_id and is_reply and "error" in fields:
-        why = f"an error reply without a usable id, so the plugin could not read a message: {quote(bytes(fields['error']))}"
+        why = "an error reply without a usable id, so the plugin could not read a message: "
+        why += quote(bytes(fields["error"]))
     elif wrong_id:
         why = f"an id is an integer or a string, not {quote(bytes(fields['id']))}"
     else:

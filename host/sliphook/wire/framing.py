@@ -102,7 +102,7 @@ class FrameReader:
 
     @property
     def unfinished(self) -> str:
-        """An excerpt of what `next` has not given yet, for an error about silence in mid-message."""
+        """An excerpt of what `next` has not given yet, for an error about silence."""
         return quote(bytes(self._buffer[self._start : self._start + _EXCERPT]))
 
     def feed(self, data: bytes) -> None:
@@ -117,7 +117,7 @@ class FrameReader:
         self._buffer += data
 
     def whole(self, data: bytes) -> Body | None:
-        """Give the one valid message that `data` is as a whole: the usual case, at a third of the cost.
+        """Give the one valid message that `data` is as a whole: usual, and a third of the cost.
 
         None, and nothing has happened, if it is anything else or if unread bytes are left: then
         `feed` it.
@@ -204,7 +204,7 @@ class FrameReader:
         return "stray"
 
     def _read_header(self) -> _State:
-        """Read the lines of a header block that are complete; after the blank one the body begins."""
+        """Read the complete lines of a header block; after the blank one the body begins."""
         buffer = self._buffer
         while True:
             end = buffer.find(b"\n", self._scanned)

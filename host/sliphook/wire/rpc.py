@@ -1,4 +1,4 @@
-"""The JSON-RPC engine of one connection: `pylsp_jsonrpc.endpoint.Endpoint` behind a face that cannot surprise.
+"""The JSON-RPC engine of one connection, around `pylsp_jsonrpc.endpoint.Endpoint`.
 
 Endpoint keeps the ids, the pending requests and the table of handlers; only the fast path's
 requests go past it (see `Rpc.ask`). What it would get wrong is kept from it: a message is decoded
@@ -119,7 +119,7 @@ class Rpc:
         )
 
     def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
-        """Settle a pending request here and now, as if the plugin had answered with an error; does nothing if it is settled."""
+        """Settle a pending request now, as if the plugin had answered an error."""
         if request_id in self._asked or request_id in self._waiting:
             self._settle(request_id, None, envelope.ErrorObject(code=int(code), message=message))
 
