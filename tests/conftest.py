@@ -1,4 +1,4 @@
-"""What all tests share: an empty home, this interpreter first on PATH, and how hard hypothesis tries."""
+"""What all tests share: an empty home, this interpreter first on PATH, hypothesis's effort."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
 @pytest.fixture(autouse=True, scope="session")
 def _sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test reads or writes the user's own files, and `#!/usr/bin/env python3` finds the packages under test."""
+    """Keep tests from the user's own files.
+
+    `#!/usr/bin/env python3` finds the packages under test.
+    """
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))

@@ -14,7 +14,7 @@ import pytest
 
 
 def open_pipes() -> set[int]:
-    """The descriptors of this process that are pipes, or have no type: those of a process or epoll."""
+    """This process's descriptors that are pipes or have no type, such as epoll's."""
     found: set[int] = set()
     for name in os.listdir("/dev/fd"):
         try:

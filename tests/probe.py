@@ -1,4 +1,6 @@
-"""The first part of every plugin that `tests.programs.Workshop` writes; what a test adds comes after.
+"""The first part of every plugin that `tests.programs.Workshop` writes.
+
+What a test adds comes after it.
 
 The workshop replaces each `"@NAME@"` by that value. There is no SDK and there are no site packages,
 so that it starts quickly.

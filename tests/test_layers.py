@@ -1,4 +1,4 @@
-"""The folders are the floors: the order of the packages, which code is pure, and how large a module may be."""
+"""The folders are the floors: the order of packages, the pure code, the size of modules."""
 
 from __future__ import annotations
 

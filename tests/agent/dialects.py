@@ -1,4 +1,4 @@
-"""The APIs of the two providers as a server writes them: the same answers, each in its own events."""
+"""The same answers of a model server, in the events of each of the two providers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ class Dialect(Protocol):
         ...
 
     def finish(self, reason: str) -> bytes:
-        """Why it ended (`stop`, `calls` or `length`), and 10 tokens read, 4 of them from a cache, 2 written; without a last word."""
+        """Why it ended (`stop`, `calls` or `length`), and its usage; without a closing message.
+
+        The usage is 10 tokens read, 4 of them from a cache, and 2 written.
+        """
         ...
 
     def last(self) -> bytes:

@@ -1,4 +1,7 @@
-"""A host, a session and a turn in memory, with the faces that the loop uses and everything that happens to them written down."""
+"""A host, a session and a turn in memory, as the loop uses them.
+
+Each writes down what happens to it.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,7 @@ class FakeSession:
 
 
 class FakeTurn:
-    """Leaves by `interrupt` as the real one does: the block is cancelled, and the Cancelled stops there."""
+    """Leaves by `interrupt` as the real turn does: the block is cancelled and stops Cancelled."""
 
     def __init__(self, session: FakeSession, text: str) -> None:
         self.outcome = "completed"

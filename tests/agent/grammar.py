@@ -1,4 +1,7 @@
-"""The grammar of protocol.md's section on hooks and events, checked on what one plugin that hears everything was sent in one session."""
+"""The grammar of hooks and events in protocol.md, checked on one session of a plugin.
+
+The plugin hears everything.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ LETTERS = {
     "turn_end": "e",
 }
 ANSWER = "pf*l(t*|x)"
-"""A model call that came to an answer: tools, or a stop that sends the model on or ends the turn."""
+"""After an answer of the model: tools, or a `stop` that sends the model on or ends the turn."""
 ENDINGS = {
     "completed": f"({ANSWER})*pf*lx",
     "failed": f"({ANSWER})*(pf*)?",
@@ -34,7 +37,10 @@ ENDINGS = {
 
 
 def faults(fired: Sequence[Received]) -> list[str]:
-    """What is wrong with one session's hooks and events, in the order of their arrival; empty where nothing is."""
+    """What is wrong with one session's hooks and events; empty if nothing is.
+
+    `fired` is in the order of arrival.
+    """
     return [*_session(fired), *_pairs(fired), *_turns(fired), *_questions(fired)]
 
 
@@ -96,7 +102,7 @@ def _turns(fired: Sequence[Received]) -> Iterator[str]:
 
 
 def _nesting(fired: Sequence[Received]) -> Iterator[str]:
-    """A child's turn lies between its `subagent_start` and `subagent_stop`, and those lie in its parent's turn."""
+    """A child's turn lies between `subagent_start` and `subagent_stop`, in its parent's turn."""
     open_turns: set[str] = set()
     open_children: set[str] = set()
     for one in fired:

@@ -1,4 +1,4 @@
-"""A model server on loopback: real HTTP over a real socket, one scripted answer a request, each byte when the test says."""
+"""A model server on loopback: real HTTP over a real socket, one scripted answer per request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ MAX_HOLD_S: Final = 10.0
 """The longest that the server waits for a client to leave: no test hangs."""
 
 Step = bytes | float | Literal["cut", "hold"]
-"""Bytes to write, seconds to pause, `cut` resets the connection, `hold` waits until the client leaves."""
+"""Bytes to write, or seconds to pause.
+
+`cut` resets the connection, `hold` waits for the client's end.
+"""
 
 
 @dataclass(frozen=True)

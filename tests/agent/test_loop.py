@@ -1,4 +1,4 @@
-"""The loop alone, on a host in memory: what it fires in which order, what the model reads, and every way out."""
+"""The loop alone, on a host in memory: what it fires, what the model reads, and every way out."""
 
 from __future__ import annotations
 

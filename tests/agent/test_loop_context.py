@@ -1,4 +1,4 @@
-"""Where texts of plugins reach the model: literally what it is asked, for each of the places that they come from."""
+"""Where texts of plugins reach the model: literally what it is asked, for each source of a text."""
 
 from __future__ import annotations
 

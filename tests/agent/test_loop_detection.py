@@ -17,7 +17,10 @@ def call(name: str, **arguments: Any) -> ToolCallRequest:
 
 
 def circles(names: str) -> list[list[str]]:
-    """What is found after each answer, each of which calls the tool of that one letter and gets the same result."""
+    """What is found after each answer.
+
+    Each calls the tool named by that letter, with the same result.
+    """
     repeats = Repeats()
     return [repeats.add([call(name)], ["same"]) for name in names]
 

@@ -1,4 +1,7 @@
-"""Where a turn waits for a person: approvals, the limit of model calls, circles; and where there is nobody."""
+"""Where a turn waits for a person: approvals, the limit of model calls, circles.
+
+And without a person.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop on the real host, with plugins that are real processes: with an SDK, in sh, in JavaScript."""
+"""The loop on the real host, with plugins that are processes: with an SDK, in sh, in JavaScript."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways through the real loop on the real host, with one plugin in memory that hears everything that the catalogue has."""
+"""Ways through the real loop on the real host, with one plugin in memory that hears everything."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def once_more(stop: Stop) -> Answer:
 
 
 async def completed() -> FakePlugin:
-    """A model call that is made again, a tool that a person allows, a child agent with a tool, and a stop hook that sends the model on."""
+    """A repeated model call, an approved tool, a child agent with a tool, a `stop` that goes on."""
     stage = Stage(
         ScriptedReply(text="I thi", fail=ScriptedFailure(kind="stream", message="broke off")),
         calling("ship"),

@@ -1,4 +1,7 @@
-"""`make bench`: what a hook costs beside the least that two processes can do and beside what others do. In turns, on this machine, now."""
+"""`make bench`: what a hook costs beside the least that two processes can do, and beside others.
+
+All are measured in turns, on this machine, now.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ours, through the host's public face: one hook put to whoever subscribed, inside a session's turn."""
+"""Our side, through the host's public face: one hook, asked inside a session's turn."""
 
 from __future__ import annotations
 

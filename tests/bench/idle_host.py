@@ -1,4 +1,7 @@
-"""A program of its own: a host with the plugins that are named, and nothing else; prints its memory in KiB."""
+"""A program: a host with the plugins of its arguments, and nothing else.
+
+It prints its memory in KiB.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from .table import Row, Skipped
 from .workshop import Workshop
 
 BATCH_S = 3.0
-"""A batch ends in time: a plugin that reads nothing for 5 s is killed, and would then be one fewer."""
+"""A batch ends before 5 s: a plugin that reads nothing for so long is killed."""
 
 
 async def interrupts(shop: Workshop, scale: Scale) -> list[Row | Skipped]:

@@ -30,7 +30,7 @@ AT_ONCE = 64
 REST_S = 0.002
 """In which plugins read what they were told, so that the next event finds empty pipes."""
 FLAT_KIB = 1024
-"""What the memory may grow in a long session: about a megabyte, which is the allocator's own unrest."""
+"""What the memory may grow in a long session: about a megabyte, which the allocator varies by."""
 
 
 async def at_once(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
@@ -76,7 +76,7 @@ async def _rate(once: Once, calls: int) -> float:
 
 
 async def told_to_many(shop: Workshop, scale: Scale) -> list[Row | Skipped]:
-    """One event told to a hundred plugins in C: what the host's processor spends on each of them, beside encoding it as often."""
+    """One event for a hundred plugins in C: the host's CPU time for each, beside encoding alone."""
     text = "x" * 250
     encoder, message = msgspec.json.Encoder(), _message(text)
     spent: list[float] = []

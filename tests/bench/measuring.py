@@ -1,4 +1,7 @@
-"""How things are measured: in turns, so that a busy machine slows all alike, and as ratios within one round."""
+"""How things are measured: in turns, and as ratios within one round.
+
+A busy machine then slows all alike.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ import trio
 Once = Callable[[], Awaitable[object]]
 
 MOST_WARM_UPS = 10
-"""Calls at the beginning of a turn that are not counted: a tenth of the turn, and no more than this."""
+"""Calls at the beginning of a turn that are not counted: a tenth of the turn, and at most this."""
 
 PROC = Path("/proc/self/smaps_rollup").exists()
 """There is a Linux to ask what a process takes."""

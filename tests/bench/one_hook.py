@@ -23,7 +23,10 @@ from .workshop import HERE, Workshop
 
 MIB = 1024 * 1024
 PAUSE_S = 0.01
-"""Long enough for the processor to sleep and its caches to go to others, as between an agent's hooks; a longer one changes little."""
+"""Long enough for the processor to sleep and its caches to be used by others.
+
+It is so between an agent's hooks. A longer pause changes little.
+"""
 
 
 class Request(msgspec.Struct):
@@ -184,7 +187,7 @@ def _row(
 
 
 async def _cpu(sync: Contestant, message: PreToolCall, scale: Scale) -> Row:
-    """The processor time of this process in one hook, by that of encoding the request and decoding the reply."""
+    """This process's CPU time in one hook, by that of encoding and decoding its messages."""
     hooks: list[float] = []
     codecs: list[float] = []
     for _ in range(scale.rounds):
@@ -204,7 +207,7 @@ async def _cpu(sync: Contestant, message: PreToolCall, scale: Scale) -> Row:
 
 
 def codec_us(message: PreToolCall, count: int) -> float:
-    """What msgspec alone takes for the two messages of a hook: encode and decode each, as typed Structs."""
+    """What msgspec alone takes to encode and decode the two messages of a hook as Structs."""
     encoder = msgspec.json.Encoder()
     requests, replies = msgspec.json.Decoder(Request), msgspec.json.Decoder(Reply)
     request = Request(jsonrpc="2.0", id=1234, method="hook/pre_tool_call", params=message)

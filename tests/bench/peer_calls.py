@@ -1,4 +1,4 @@
-"""The peers: the same question put to the MCP Python SDK, to a process per event, and to a function inside the interpreter."""
+"""The peers: the same question for the MCP Python SDK, a process per event, and a function."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def mcp_call(message: PreToolCall) -> AsyncGenerator[Once, None]:
 
 
 def process_per_event(message: PreToolCall) -> dict[str, Once]:
-    """Start a program, write the payload to its stdin, read its stdout to the end; by the program's language.
+    """Start a program, write the payload to its stdin, read its stdout to the end; by language.
 
     As cheaply as it can be done: nothing else runs meanwhile, and Python is the virtual
     environment's or the one that it was made of, whichever starts faster: the one looks for the

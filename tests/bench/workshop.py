@@ -1,4 +1,4 @@
-"""Builds the programs that are measured: plugins under as many names as are wanted, the peers' commands, the floor's child."""
+"""Builds the programs that are measured: plugins, the peers' commands, the floor's child."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ class Workshop:
         return made
 
     def bare(self, names: Iterable[str]) -> list[Path]:
-        """Copies of the plugin in C; how each behaves is said by its name (see `plugins/bare.c`)."""
+        """Copies of the plugin in C.
+
+        The name of each says how it behaves (see `plugins/bare.c`).
+        """
         made: list[Path] = []
         for name in names:
             path = self._folder / name

@@ -103,7 +103,8 @@ BROKEN = {
         """
         _take = take
         def take(message):
-            MANIFEST["protocol_version"] = message["params"]["protocol_versions"][0] if message["method"] == "initialize" else 1
+            if message["method"] == "initialize":
+                MANIFEST["protocol_version"] = message["params"]["protocol_versions"][0]
             return _take(message)
         """,
         {"versions"},

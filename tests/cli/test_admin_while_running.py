@@ -1,4 +1,4 @@
-"""Every command for installed plugins while an agent runs: it goes on as it was, and takes up the changes when it is told to."""
+"""Commands for installed plugins while an agent runs: it takes up the changes when told to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sliphook run` as a person meets it: a process with a stdout, a stderr, signals and an exit status."""
+"""`sliphook run` as a process: its stdout, its stderr, signals and its exit status."""
 
 from __future__ import annotations
 

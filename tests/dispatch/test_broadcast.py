@@ -1,4 +1,4 @@
-"""What is told to many: whoever wishes the same is told the same, and who is there is known anew whenever that changes."""
+"""An event for many plugins: equal wishes get equal messages; a change of plugins is noticed."""
 
 from __future__ import annotations
 
@@ -160,7 +160,10 @@ async def test_who_is_there_is_known_anew_when_it_changes(autojump_clock: MockCl
 async def test_the_work_of_telling_one_plugin_more_in_function_calls(
     autojump_clock: MockClock,
 ) -> None:
-    """Time cannot be tested on any machine, this can: each write wakes a process, and what runs behind it is cold."""
+    """Function calls are counted, as time differs by machine.
+
+    Each write wakes a process, and the code that runs after it finds cold caches.
+    """
     counted = 0
 
     def count(frame: FrameType, event: str, _: object) -> None:

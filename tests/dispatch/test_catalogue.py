@@ -75,7 +75,7 @@ async def approve(request: ApprovalRequest) -> bool:
 
 
 async def all_of_it(plugin: FakePlugin) -> None:
-    """A failed and repeated model call, a plugin's tool that a person approves, a child agent, an interrupt, and `/new`."""
+    """A repeated model call, a plugin's tool with approval, a child agent, an interrupt, `/new`."""
     own = OwnTools()
     model = RecordingModel(
         ScriptedReply(fail=ScriptedFailure(kind="rate_limited")),

@@ -36,7 +36,7 @@ LINE = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message"
 
 @pytest.fixture(params=["asleep", "awake"], autouse=True)
 def how_callers_wait(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a caller may stay awake for its answer, for a while at first, makes no difference to what comes of it."""
+    """Whether a caller may spin for its answer makes no difference to the outcome."""
     monkeypatch.setattr(SpinWait, "pays", request.param == "awake")
     monkeypatch.setattr(reader, "SPIN_S", 0.005)
 
@@ -124,7 +124,7 @@ async def test_an_answer_right_before_the_death_counts(autojump_clock: MockClock
 async def test_who_asks_over_a_connection_that_has_just_broken_is_told_at_once(
     autojump_clock: MockClock,
 ) -> None:
-    """The stream could not be read on, and the process is not yet buried: the plugin still counts as ready."""
+    """The stream is broken, and the process is not yet reaped: the plugin still counts as ready."""
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
     async with asking(plugin) as turn:
         await plugin.write(b"Content-Length: x\r\n\r\n")
@@ -477,7 +477,10 @@ FAKES = str(Path(sliphook.testing.__file__).parent)
 
 @pytest.mark.parametrize("how_callers_wait", ["asleep"], indirect=True)
 async def test_the_work_of_one_hook_in_function_calls() -> None:
-    """Time cannot be tested on any machine, this can: what the host itself does for one hook, 57 calls when it was written."""
+    """The host's function calls for one hook are counted, as time differs by machine.
+
+    They were 57.
+    """
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
     counted = 0
 

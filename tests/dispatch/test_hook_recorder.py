@@ -1,4 +1,4 @@
-"""What the trace is told of a hook as a whole: who was asked, what each answered, and what it came to."""
+"""What the trace is told of a whole hook: the plugins asked, their answers, and the outcome."""
 
 from __future__ import annotations
 

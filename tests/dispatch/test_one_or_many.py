@@ -1,4 +1,7 @@
-"""The fast path is a shortcut, not another way: the same script through `SingleFire` and through `Fire` looks the same from everywhere."""
+"""The fast path is only a shortcut: a script gives the same through `SingleFire` and `Fire`.
+
+It is the same for the agent, for the plugin and in the trace.
+"""
 
 from __future__ import annotations
 
@@ -28,17 +31,23 @@ NEVER_THE_SAME = {
 }
 
 ANSWERS = (
-    b'"result":null', b'"result":{}', b'"result":{"decision":"allow"}', b'"result":{"decision":"ask","reason":"who knows"}',
-    b'"result":{"decision":"deny"}', b'"result":{"decison":"deny"}', b'"result":{"context":["a","b"]}', b'"result":7',
-    b'"result":{"replace":{"arguments":{}}}', b'"result":{"continue_with":"x"}', b'"error":{"code":-32000,"message":"no"}',
-    b'"error":{"code":-32800,"message":"cancelled"}', b'"result":1,"error":{"code":1,"message":"x"}', b'"error":"no"', b'"x":1',
+    b'"result":null', b'"result":{}', b'"result":{"decision":"allow"}',
+    b'"result":{"decision":"ask","reason":"who knows"}', b'"result":{"decision":"deny"}',
+    b'"result":{"decison":"deny"}', b'"result":{"context":["a","b"]}', b'"result":7',
+    b'"result":{"replace":{"arguments":{}}}', b'"result":{"continue_with":"x"}',
+    b'"error":{"code":-32000,"message":"no"}', b'"error":{"code":-32800,"message":"cancelled"}',
+    b'"result":1,"error":{"code":1,"message":"x"}', b'"error":"no"', b'"x":1',
 )  # fmt: skip
 AROUND = (
-    b"", b"hello\n", b"\xff\n", b"{broken\n", LOG, LOG * 150, b"[1,2]\n", b'{"jsonrpc":"2.0","id":null,"method":"x"}\n',
-    b'{"jsonrpc":"2.0","id":1,"result":null}\n', b'{"jsonrpc":"2.0","id":999,"result":null}\n', b'{"jsonrpc":"2.0","id":"1","result":1}\n',
-    b'{"jsonrpc":"2.0","id":"a","method":"host/nothing"}\n', b"{}\n", b"x" * 70_000 + b"\n", b"Content-Length: x\r\n\r\n",
-    b"Content-Length: 1\r\n\r\nx", b'{"jsonrpc":"2.0","id":"i","method":"host/inject","params":{"session_id":"SESSION","text":"hi"}}\n',
-    b'{"jsonrpc":"2.0","id":"s","method":"host/interrupt","params":{"session_id":"SESSION","reason":"plugin"}}\n',
+    b"", b"hello\n", b"\xff\n", b"{broken\n", LOG, LOG * 150, b"[1,2]\n",
+    b'{"jsonrpc":"2.0","id":null,"method":"x"}\n', b'{"jsonrpc":"2.0","id":1,"result":null}\n',
+    b'{"jsonrpc":"2.0","id":999,"result":null}\n', b'{"jsonrpc":"2.0","id":"1","result":1}\n',
+    b'{"jsonrpc":"2.0","id":"a","method":"host/nothing"}\n', b"{}\n", b"x" * 70_000 + b"\n",
+    b"Content-Length: x\r\n\r\n", b"Content-Length: 1\r\n\r\nx",
+    b'{"jsonrpc":"2.0","id":"i","method":"host/inject",'
+    b'"params":{"session_id":"SESSION","text":"hi"}}\n',
+    b'{"jsonrpc":"2.0","id":"s","method":"host/interrupt",'
+    b'"params":{"session_id":"SESSION","reason":"plugin"}}\n',
 )  # fmt: skip
 step = st.fixed_dictionaries(
     {
@@ -63,7 +72,7 @@ def without_chance(value: Any) -> Any:
 
 
 class Story:
-    """What one host and its only plugin did, as seen by the agent, by the plugin and by the trace."""
+    """What one host and its only plugin did, as the agent, the plugin and the trace got it."""
 
     def __init__(self) -> None:
         self.seen: dict[str, list[Any]] = defaultdict(list)

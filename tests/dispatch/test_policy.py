@@ -1,4 +1,4 @@
-"""Who is asked in what order, and what all answers amount to: transcripts of whole fires, and a model that checks random ones."""
+"""The order of asking, and how answers merge: transcripts of fires, and a model for random ones."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def fire(
 
 
 # -- order
-# ---------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def test_nobody_subscribed() -> None:
@@ -132,9 +132,8 @@ def test_all_others_are_asked_at_the_same_time_by_priority_then_installation() -
     assert [part.plugin for part in fired.outcome.parts] == ["high", "early", "late", "low"]
 
 
-def test_replacers_are_asked_one_after_the_other_each_on_the_last_payload_then_all_others_on_the_final_one() -> (
-    None
-):
+def test_replacers_are_asked_in_turn_then_all_others_on_the_final_payload() -> None:
+    """Each replacer gets the payload that the one before has made."""
     fired = fire(
         "user_prompt_submit",
         {"a": {"replace": {"text": "from a"}}, "b": {"replace": {"text": "from b"}}, "c": None},
@@ -252,7 +251,7 @@ def test_child_agents_are_heard_only_by_those_who_want_them() -> None:
 
 
 # -- decisions
-# -----------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -730,7 +729,7 @@ def test_an_answer_of_megabytes_is_refused_on_one_short_line() -> None:
 
 
 # -- failures
-# ------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", FAILURES)
@@ -797,7 +796,7 @@ def test_the_outcome_of_a_turn_that_has_ended_is_a_deny_that_says_cancelled() ->
 
 
 # -- any fire
-# ------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 TEXTS = ["x", "xy", "zz"]
 
@@ -961,7 +960,7 @@ class Model:
 def play(
     policy: Policy, answer_of: Callable[[str], Result], arrival: Callable[[int], list[int]]
 ) -> tuple[Outcome, list[Round]]:
-    """Play a fire as a host does: the answers of a round arrive one by one, in any order, and are handed over when all are there."""
+    """Play a fire as a host does: a round's answers arrive in any order, and count together."""
     rounds: list[Round] = []
     results: list[Result] | None = None
     while True:

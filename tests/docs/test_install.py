@@ -1,4 +1,4 @@
-"""A newcomer's way through the README's section on installing: its commands, in its order, as they stand there."""
+"""The README's section on installing: its commands, in its order, literally."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ class Newcomer:
 
 
 def pip_install(path: str) -> None:
-    """What the user's pip does, into an environment of its own that sees what this one has; without a package index."""
+    """What the user's pip does, without a package index.
+
+    It installs into a new environment that sees the packages of this one.
+    """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True, timeout=60)
     (packages,) = Path("env/lib").glob("python*/site-packages")
     (packages / "beside.pth").write_text(

@@ -1,4 +1,4 @@
-"""The examples without an SDK, each in its language: short, and found to keep to the protocol by the conformance suite."""
+"""The examples without an SDK, each in its language: short, and passed by the conformance suite."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ MOST_LINES = 40
 
 
 class Example(NamedTuple):
-    """A file, what must be installed to run or build it, and how it is built; {} stands for source and result."""
+    """A file, what it needs to run or build, and how it is built.
+
+    {} stands for source and result.
+    """
 
     file: str
     needs: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""protocol.md shows every message once, literally; here each one is decoded as strictly as the host decodes."""
+"""protocol.md shows every message once; each is decoded here as strictly as the host decodes it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def message(name: str) -> dict[str, Any]:
 
 
 def decode(value: Any, struct: type[msgspec.Struct]) -> None:
-    """Strictly, and so that nothing is left over: what comes out is what went in, key for key and in the same order."""
+    """Decode strictly and encode again: the same keys come out, in the same order."""
     decoded = msgspec.json.decode(json.dumps(value).encode(), type=struct, strict=True)
     assert msgspec.json.encode(decoded) == msgspec.json.encode(value)
 

@@ -1,4 +1,4 @@
-"""What the READMEs of the SDKs tell an author to paste works as it stands there: the plugin, and the test beside it."""
+"""What the READMEs of the SDKs tell an author to paste works literally: the plugin and its test."""
 
 from __future__ import annotations
 

@@ -190,7 +190,10 @@ async def test_half_a_message_and_then_silence(
 async def test_silence_is_not_the_agents_own(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent blocks its loop for longer than the silence that a plugin may keep inside a message; the rest has come meanwhile."""
+    """The agent blocks its loop for longer than a plugin may be silent inside a message.
+
+    The rest of the message has come meanwhile, so the plugin is not at fault.
+    """
     monkeypatch.setattr("sliphook.transport.silence_watch.MESSAGE_SILENCE_S", 0.2)
     begun, go, done = shop.flag("begun"), shop.flag("go"), shop.flag("done")
     probe = shop.program(
@@ -329,18 +332,22 @@ async def test_a_hundred_violations_end_it(shop: Workshop) -> None:
 
 
 async def test_many_answers_in_one_read(shop: Workshop) -> None:
-    """More messages than one pass handles come in one piece, just when something else has timed out; none of them stays behind."""
+    """More messages than one pass handles come in one read, just as another call times out.
+
+    None of them may stay unread.
+    """
     subscriptions = [{"event": "pre_tool_call", "timeout_s": QUICK_S}]
     probe = shop.program(
         subscriptions=subscriptions,
         tools=["look"],
         before="""
         calls = []
-        def lines(messages):
-            return b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\\n" for one in messages)
+        def line(**message):
+            return json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\\n"
         def heard(message):
             if message["method"] == "$/cancelRequest":
-                raw(lines([{"method": "x"}] * 400) + lines({"id": id, "result": "x"} for id in calls))
+                answers = b"".join(line(id=id, result="x") for id in calls)
+                raw(line(method="x") * 400 + answers)
         """,
         on="""
         if method == "tool/call":
@@ -372,7 +379,10 @@ async def test_many_answers_in_one_read(shop: Workshop) -> None:
 async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(
     shop: Workshop,
 ) -> None:
-    """Every message finds the pipe broken; what is sent next may not put off the moment at which that counts as an end."""
+    """Each message finds the pipe broken.
+
+    A further message must not delay the verdict that it ended.
+    """
     problems: list[str] = []
     probe = shop.program(
         hears=["turn_start"], main="reply(receive()['id'], MANIFEST)\nos.close(0)\ntime.sleep(30)"
@@ -393,7 +403,10 @@ async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(
 
 
 async def test_a_replacer_that_eats_up_the_time_leaves_nobody_ignorant(shop: Workshop) -> None:
-    """Those behind it in `post_tool_call` cannot be asked any more; they are told, as every call that began has to end for them."""
+    """Later plugins of `post_tool_call` cannot be asked any more.
+
+    They are told of the end instead.
+    """
     eater = shop.program(
         "eater",
         subscriptions=[{"event": "post_tool_call", "replaces": True, "timeout_s": QUICK_S}],

@@ -1,4 +1,4 @@
-"""A guard that is not there still guards: the manifest that was approved at installation counts, whatever the plugin does."""
+"""A guard that is not running still guards: the manifest approved at installation counts."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ async def test_the_cap_of_the_host_ends_the_wait(autojump_clock: MockClock) -> N
 
 
 # -- names
-# -----------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("thief_first", [True, False])

@@ -24,10 +24,12 @@ import { Plugin, deny } from "sliphook-sdk";
 
 const plugin = new Plugin("guard", { version: "1.0.0" });
 
-plugin.hook("pre_tool_call", { match: { tool_name: ["shell"] }, onFailure: "closed" }, async (call) => {
+const guarded = { match: { tool_name: ["shell"] }, onFailure: "closed" };
+plugin.hook("pre_tool_call", guarded, async (call) => {
   console.log("asked about", call.tool_name);
   execSync("echo a child writes", { stdio: "inherit" });
-  if (String(call.arguments.command).includes("rm -rf")) return deny("deleting whole trees is not for agents");
+  if (String(call.arguments.command).includes("rm -rf"))
+    return deny("deleting whole trees is not for agents");
 });
 plugin.on("turn_end", () => {});
 plugin.tool("add", { schema: { type: "object", required: ["a", "b"] } }, ({ a, b }) => a + b);

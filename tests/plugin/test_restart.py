@@ -149,7 +149,7 @@ async def test_five_deaths_in_a_minute_are_enough(
 async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its end and its manifest are noticed in the same moment, in either order: the manifest counts."""
+    """Its end and its manifest are noticed together, in either order: the manifest counts."""
     monkeypatch.setattr("sliphook.plugin.lifecycle.FIRST_DELAYS_S", (60.0,))
 
     async def spawn_and_block(*args: Any, **options: Any) -> Any:
@@ -178,7 +178,10 @@ async def test_a_guard_that_dies_right_behind_its_manifest_still_guards(
 
 
 async def test_its_folder_stays_the_same(shop: Workshop) -> None:
-    """A plugin that is only tried says its name when it starts; its folder may not depend on whether it has."""
+    """A plugin that is only tried says its name when it starts.
+
+    Its folder must not depend on that.
+    """
     probe = shop.program(name="file-name", before='record({"cwd": os.getcwd()})')
     text = probe.path.read_text().replace('"name": "file-name"', '"name": "own-name"')
     probe.path.write_text(text)
@@ -193,7 +196,7 @@ async def test_its_folder_stays_the_same(shop: Workshop) -> None:
 
 
 async def test_another_name_after_a_restart_leaves_no_trace_of_the_old(shop: Workshop) -> None:
-    """It says `first`, dies, and says `second`: whatever comes of it, it is asked at most once, and under one name."""
+    """It says `first`, dies, and says `second`: it is asked at most once, and under one name."""
     probe = shop.program(
         "first",
         hears=["user_prompt_submit"],
@@ -216,7 +219,7 @@ async def test_another_name_after_a_restart_leaves_no_trace_of_the_old(shop: Wor
 
 
 async def test_a_tool_whose_plugin_is_pushed_out_under_the_call(shop: Workshop) -> None:
-    """While its guard thinks, an older plugin comes back that now has a tool of the name: a result, no exception."""
+    """While its guard thinks, an older plugin comes back with a tool of that name: no exception."""
     go = shop.flag("go")
     older = shop.program("older", before=RESTARTS_WITH_A_TOOL)
     newer = shop.program("newer", tools=["look"])

@@ -164,12 +164,14 @@ for line in sys.stdin:
     m = json.loads(line)
     if m["method"] == "initialize":
         say(method="host/log", params={"level": "info", "message": "the token is " + token})
-        say(id=m["id"], result={"protocol_version": 1, "name": "telltale", "env": [{"name": "TOKEN", "required": True}],
+        say(id=m["id"], result={"protocol_version": 1, "name": "telltale",
+            "env": [{"name": "TOKEN", "required": True}],
             "subscriptions": [{"event": "user_prompt_submit"}],
             "config_schema": {"properties": {"key": {"type": "string", "secret": True}}}})
     elif m["method"] == "hook/user_prompt_submit":
         print("stray", token, flush=True)
-        say(id=m["id"], result={"decision": "deny", "reason": json.dumps({"token": token, "key": key})})
+        reason = json.dumps({"token": token, "key": key})
+        say(id=m["id"], result={"decision": "deny", "reason": reason})
     elif m["method"] == "shutdown":
         say(id=m["id"], result=None)
     elif m["method"] == "exit":

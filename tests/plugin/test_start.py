@@ -247,7 +247,8 @@ async def test_a_plugin_knows_its_place(
     monkeypatch.setenv("SECRET_OF_THE_AGENT", "x")
     monkeypatch.setenv("LC_NUMERIC", "C")
     before = """
-    record({"cwd": os.getcwd(), "env": sorted(os.environ), "argv": len(sys.argv), "fds": sorted(map(int, os.listdir("/proc/self/fd"))),
+    record({"cwd": os.getcwd(), "env": sorted(os.environ), "argv": len(sys.argv),
+            "fds": sorted(map(int, os.listdir("/proc/self/fd"))),
             "alone": os.getpid() == os.getpgid(0) == os.getsid(0)})
     """
     probe = shop.program(before=before)

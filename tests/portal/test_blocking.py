@@ -1,4 +1,7 @@
-"""`sliphook.blocking`: the host for threads. An interrupt reaches every wait, from anywhere; Ctrl+C leaves nothing behind."""
+"""`sliphook.blocking`: an interrupt reaches every wait, from anywhere.
+
+Ctrl+C leaves nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,10 @@ def outcomes(plugin: FakePlugin) -> list[str]:
 
 @contextmanager
 def when(plugin: FakePlugin, hears: str, function: Callable[[], object]) -> Generator[None]:
-    """Call a function in a thread of its own as soon as the plugin has heard something, while the block waits in the host."""
+    """Call a function in another thread when the plugin has heard `method`.
+
+    The block waits meanwhile.
+    """
 
     def wait_and_call() -> None:
         wait_until(
@@ -94,7 +100,7 @@ def shell(arguments: dict[str, Any]) -> str:
 
 
 # -- every method
-# ----------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def test_a_whole_turn() -> None:
@@ -240,7 +246,7 @@ def test_the_settings_are_those_of_the_host() -> None:
 
 
 # -- ends of blocks
-# ----------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 class Fault(Exception):
@@ -390,7 +396,7 @@ def test_tools_side_by_side_in_threads() -> None:
 
 
 # -- interrupts
-# --------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def test_an_interrupt_from_another_thread_ends_the_wait_and_the_block() -> None:
@@ -525,7 +531,7 @@ def test_a_child_is_interrupted_with_its_parent() -> None:
 
 
 # -- Ctrl+C
-# --------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 def test_ctrl_c_ends_the_wait_and_every_block_as_signal() -> None:

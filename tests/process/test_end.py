@@ -113,7 +113,7 @@ async def test_all_at_once(shop: Workshop) -> None:
 
 
 async def test_in_a_hurry(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`kill` ends at once what is being asked to end, what is ready, and what is only being started."""
+    """`kill` ends plugins at once, whether they are stopping, ready or still being started."""
     for name in ("SHUTDOWN_TIMEOUT_S", "EXIT_GRACE_S", "TERM_GRACE_S"):
         monkeypatch.setattr(f"sliphook.process.shutdown.{name}", 30.0)
     probe = shop.program(before=IGNORES_TERM, main=SHAKES_HANDS + STAYS)
@@ -174,7 +174,7 @@ async def test_the_events_of_the_end_come_before_the_shutdown(shop: Workshop) ->
 
 
 async def test_opened_and_closed_many_times_nothing_adds_up(shop: Workshop) -> None:
-    """Descriptors are compared by the fixture of all these tests; here the tasks and the threads."""
+    """Tasks and threads; the descriptors are compared by the fixture of all these tests."""
     programs = [
         shop.program("good", hears=EVERYTHING, tools=["look"]),
         shop.program("bad", main="sys.exit(1)"),

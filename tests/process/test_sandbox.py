@@ -1,4 +1,4 @@
-"""What is started in the place of a plugin that is to be in a sandbox, and what its status means."""
+"""The command that starts a plugin in a sandbox, and what its exit status means."""
 
 from __future__ import annotations
 

@@ -34,7 +34,8 @@ grep -c : /proc/net/dev >&2
 SPEAK = """\
 while read -r line; do
   case $line in
-    *'"method":"initialize"'*) echo '{"jsonrpc":"2.0","id":1,"result":{"protocol_version":1,"name":"caged"}}' ;;
+    *'"method":"initialize"'*)
+      echo '{"jsonrpc":"2.0","id":1,"result":{"protocol_version":1,"name":"caged"}}' ;;
     *'"method":"exit"'*) exit 0 ;;
   esac
 done

@@ -1,4 +1,7 @@
-"""An installed plugin is started only if its file is the one that was approved, from the look at its bytes to its first answer."""
+"""An installed plugin is started only if its file is the one that was approved.
+
+The file is held from the check of its bytes to the plugin's first answer.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ IDLE = """\
 #!/bin/sh
 while read -r line; do
     case $line in *'"initialize"'*)
-        printf '{"jsonrpc":"2.0","id":1,"result":{"protocol_version":1,"name":"guard","subscriptions":[{"event":"pre_tool_call"}]}}\\n' ;;
+        printf '%s' '{"jsonrpc":"2.0","id":1,"result":{"protocol_version":1,"name":"guard",'
+        echo '"subscriptions":[{"event":"pre_tool_call"}]}}' ;;
     *'"shutdown"'* | *'"exit"'*) exit 0 ;;
     esac
 done

@@ -1,4 +1,4 @@
-"""An interrupt never waits, says everything in the order that the protocol promises, and leaves nothing of the turn behind."""
+"""An interrupt never waits, fires in the promised order, and leaves nothing of the turn behind."""
 
 # An interrupt leaves a turn's block early; these tests know where it does.
 # pyright: reportPossiblyUnboundVariable=false
@@ -40,7 +40,10 @@ async def conversation(*programs: Program) -> AsyncGenerator[tuple[PluginHost, S
 async def interrupted_turn(
     session: Session, body: Callable[[Turn], Any], when: Callable[[], bool]
 ) -> Turn:
-    """Run a turn in a task of its own and interrupt it when `when` becomes true; returns it when its block has been left."""
+    """Run a turn in a new task, interrupt it when `when` is true.
+
+    Return it after its block is left.
+    """
     turn = session.turn("hello")
     left = trio.Event()
 
@@ -206,7 +209,10 @@ async def test_in_a_model_call(shop: Workshop) -> None:
 
 
 async def test_in_post_tool_call_everybody_still_hears_of_it_once(shop: Workshop) -> None:
-    """The first of the sequence hangs; those behind it were not asked yet, and have to learn that the tool is over."""
+    """The first of the sequence hangs.
+
+    The later ones were not asked, and must learn of the tool's end.
+    """
     replacer = shop.program(
         "replacer",
         subscriptions=[{"event": "post_tool_call", "replaces": True}],
@@ -260,7 +266,7 @@ async def test_while_a_child_agent_is_at_work_the_innermost_ends_first(shop: Wor
 
 
 async def test_while_a_child_agent_is_announced(shop: Workshop) -> None:
-    """`subagent_start` is said, the child's turn has not begun: `subagent_stop` follows, and no `turn_end`."""
+    """The child's turn has not begun: `subagent_stop` follows, and no `turn_end`."""
     probe = shop.program(subscriptions=ALL, on=hang_in("hook/subagent_start"))
 
     async def body(turn: Turn) -> None:
@@ -359,7 +365,7 @@ async def test_by_the_loop_itself_between_two_steps(shop: Workshop) -> None:
 
 
 # -- who does it
-# -----------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------
 
 
 async def test_from_a_thread(shop: Workshop) -> None:
@@ -384,8 +390,9 @@ async def test_from_the_plugin_that_is_in_the_hook(shop: Workshop) -> None:
         uses=["interrupt"],
         on="""
         if method == "hook/user_prompt_submit":
-            request("stale", "host/interrupt", session_id=params["session_id"], turn_id="another", reason="x")
-            request("now", "host/interrupt", session_id=params["session_id"], turn_id=params["turn_id"], reason="x")
+            session, turn = params["session_id"], params["turn_id"]
+            request("stale", "host/interrupt", session_id=session, turn_id="another", reason="x")
+            request("now", "host/interrupt", session_id=session, turn_id=turn, reason="x")
             return NOTHING
         """,
     )
@@ -498,7 +505,10 @@ async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(
 
 
 async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Workshop) -> None:
-    """`post_tool_call` waits unwritten, is withdrawn by an interrupt or by plain cancellation, and is told all the same."""
+    """`post_tool_call` waits unwritten and is withdrawn.
+
+    The plugin gets it as an event all the same.
+    """
     go = shop.flag("go")
     deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until("go"))
 
@@ -534,7 +544,7 @@ async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Wo
 
 
 async def test_a_session_that_begins_unread_stays_before_its_turns(shop: Workshop) -> None:
-    """Its `session_start` still waits when a turn of it is interrupted: it may not be overtaken by what is urgent."""
+    """Its `session_start` still waits at the interrupt: urgent messages must not overtake it."""
     go = shop.flag("go")
     deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until("go"))
     async with conversation(deaf) as (host, filler):
@@ -640,7 +650,7 @@ async def test_a_second_interrupt_says_nothing(shop: Workshop) -> None:
 
 
 async def test_an_answer_that_comes_late_is_not_taken_for_the_next(shop: Workshop) -> None:
-    """The plugin answers the first turn's hook only when it is asked the second turn's: each answer goes where it belongs."""
+    """The plugin answers the first turn's hook in the second: each answer goes to its own turn."""
     probe = shop.program(
         hears=EVERYTHING,
         before="held = []",
@@ -666,7 +676,7 @@ async def test_an_answer_that_comes_late_is_not_taken_for_the_next(shop: Worksho
 
 
 async def test_a_task_that_the_interrupt_does_not_reach_gets_no_permission(shop: Workshop) -> None:
-    """It waits outside of the turn's block, so nothing is raised; the outcome is a denial that says `cancelled`."""
+    """It waits outside of the turn's block: nothing is raised, the outcome is a denial."""
     probe = shop.program(hears=EVERYTHING, on=hang_in("hook/pre_tool_call"))
     results: list[str] = []
 

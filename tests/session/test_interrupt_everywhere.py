@@ -1,4 +1,4 @@
-"""A whole turn, interrupted at every single point: whatever was begun is ended, once, in order, and the next turn is clean."""
+"""A whole turn, interrupted at every point: all that began ends once, the next turn is clean."""
 
 from __future__ import annotations
 
@@ -82,7 +82,10 @@ async def whole_turn(turn: Turn, *, at_once: bool = True) -> None:
 
 
 class InterruptAt(trio.abc.Instrument):
-    """Interrupts when the tasks of the turn have taken so many steps: by the task itself as it wakes, or by another while it sleeps."""
+    """Interrupts after so many steps of the turn's tasks.
+
+    The task itself interrupts as it wakes, or another task does while it sleeps.
+    """
 
     def __init__(self, session: Session, step: int, *, before: bool) -> None:
         self.struck = False
@@ -183,11 +186,17 @@ async def test_at_every_checkpoint(programs: list[Program], before: bool) -> Non
 
 
 PRESSES = 24
-"""How many of the thousand calls of a function in a turn are tried; others with every change of the code."""
+"""How many of the thousand function calls of a turn are tried.
+
+Each change of the code shifts which.
+"""
 
 
 def test_ctrl_c_in_the_middle_of_the_bookkeeping(programs: list[Program]) -> None:
-    """KeyboardInterrupt strikes between any two instructions; pressed here on entering functions of the library."""
+    """KeyboardInterrupt strikes between any two instructions.
+
+    Here it does as functions are entered.
+    """
     total = _press_at(programs, None)
     assert total > 500
     for number in range(PRESSES):
@@ -196,7 +205,10 @@ def test_ctrl_c_in_the_middle_of_the_bookkeeping(programs: list[Program]) -> Non
 
 
 def _press_at(programs: list[Program], press: int | None) -> int:
-    """One session with a whole turn, Ctrl+C at the so-manyth call of a function of the library; returns how many calls there were."""
+    """One session with a turn, Ctrl+C at the given call of a function.
+
+    Returns how many calls there were.
+    """
     calls = 0
 
     def count(frame: FrameType, event: str, _: object) -> None:
@@ -272,7 +284,7 @@ async def _restart(host: PluginHost, session: Session) -> None:
 def test_ctrl_c_lands_behind_the_bookkeeping(
     shop: Workshop, enter: Callable[[PluginHost, Session], Awaitable[None]], pressed_in: str
 ) -> None:
-    """Whatever the agent awaits: KeyboardInterrupt is raised where it waits, never in the middle of a message."""
+    """KeyboardInterrupt is raised where the agent waits, never in the middle of a message."""
     go = shop.flag("go")
     probe = shop.program(
         hears=["session_start", "user_prompt_submit"],

@@ -1,4 +1,4 @@
-"""What plugins ask of the host: granted, bounded, answered at once, also by a plugin that is itself in a hook."""
+"""What plugins ask of the host: granted, bounded, answered at once, also during their hooks."""
 
 # An interrupt leaves a turn's block early; these tests know where it does.
 # pyright: reportPossiblyUnboundVariable=false
@@ -27,7 +27,7 @@ USES = ["notify", "tools", "inject", "interrupt"]
 def asking(
     shop: Workshop, code: str, *, name: str = "probe", uses: list[str] | None = None, **more: Any
 ) -> Program:
-    """A plugin that asks things of the host while it is in `user_prompt_submit`, and waits there for every answer."""
+    """A plugin that asks the host in its `user_prompt_submit`, and waits there for every answer."""
     before = """
     def ask(id, method, **params):
         request(id, method, **params)
@@ -72,7 +72,8 @@ async def test_every_call_is_answered_while_the_plugin_is_in_a_hook(shop: Worksh
         shop,
         """
 ask("n", "host/notify", level="info", message="hello \\x1b[31m")
-ask("t", "host/tools", session_id=None, tools=[{"name": "new", "description": "d", "input_schema": {"type": "object"}}])
+new = {"name": "new", "description": "d", "input_schema": {"type": "object"}}
+ask("t", "host/tools", session_id=None, tools=[new])
 ask("i", "host/inject", session_id=session, text="think")
 ask("x", "host/nothing")
 """,
@@ -309,14 +310,15 @@ async def test_progress_reaches_the_user_for_what_is_under_way_only(shop: Worksh
 
 
 async def test_a_flood_of_requests_is_answered_busy_and_holds_nobody(shop: Workshop) -> None:
-    """It asks 500 things without reading an answer; a healthy plugin beside it answers meanwhile."""
+    """It sends 500 requests without reading an answer; a healthy plugin answers meanwhile."""
     flood = shop.program(
         "flood",
         uses=USES,
         main="""
         reply(receive()["id"], MANIFEST)
-        asked = ({"jsonrpc": "2.0", "id": number, "method": "host/x", "params": {"pad": "p" * 300}} for number in range(500))
-        raw(b"".join(json.dumps(one).encode() + b"\\n" for one in asked))
+        asked = {"jsonrpc": "2.0", "method": "host/x", "params": {"pad": "p" * 300}}
+        lines = [json.dumps({**asked, "id": number}) + "\\n" for number in range(500)]
+        raw("".join(lines).encode())
         serve()
         """,
     )
@@ -335,8 +337,13 @@ async def test_a_flood_of_requests_is_answered_busy_and_holds_nobody(shop: Works
 
 async def test_the_same_id_twice_gets_one_answer_and_the_third_time_ends_it(shop: Workshop) -> None:
     problems: list[str] = []
-    twice = "raw(b''.join(json.dumps({'jsonrpc':'2.0','id':1,'method':'host/x','params':{}}).encode() + b'\\n' for n in range(2)))"
-    deaf = shop.program("deaf", main=f"reply(receive()['id'], MANIFEST)\n{twice}\nserve()")
+    main = """
+    reply(receive()["id"], MANIFEST)
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "host/x", "params": {}}
+    raw(2 * (json.dumps(asked).encode() + b"\\n"))
+    serve()
+    """
+    deaf = shop.program("deaf", main=main)
     with trio.fail_after(WAIT_S):
         async with PluginHost([deaf.path], on_problem=lambda _, line: problems.append(line)):
             await deaf.has_reply(1)

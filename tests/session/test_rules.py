@@ -1,4 +1,4 @@
-"""Rules of hooks, answers and turns as an embedder meets them: on fakes, on a clock that jumps, in the public face alone."""
+"""Rules of hooks, answers and turns through the public face: on fakes, on a clock that jumps."""
 
 from __future__ import annotations
 
@@ -551,7 +551,10 @@ async def test_a_failure_that_counts_as_none_is_said(
 async def test_an_answer_that_an_interrupt_overtakes_permits_nothing(
     kind: type[SingleFire | Fire], plugins: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The turn ends after the last answer and before the task that waits for it can run; that task is outside of the turn's block."""
+    """The turn ends after the last answer, before the waiting task can run.
+
+    That task is outside of the turn's block.
+    """
     guards = [FakePlugin(name, hooks={"pre_tool_call": {"decision": "allow"}}) for name in plugins]
     came: list[tuple[str | None, bool]] = []
     finish = kind._finish  # pyright: ignore[reportPrivateUsage]
@@ -652,7 +655,7 @@ async def test_a_text_of_several_lines_is_logged_line_by_line() -> None:
 async def test_an_interrupt_waits_for_no_plugin_that_is_being_ended(
     autojump_clock: MockClock, how: str, tool: str, others: int
 ) -> None:
-    """It ends by being killed, seconds later; whoever asked it outside of the turn's block is free at once, too."""
+    """It is killed seconds later; a caller outside of the turn's block is free at once, too."""
     match = {"event": "pre_tool_call", "match": {"tool_name": "shell"}}
     guard = FakePlugin(
         "guard", hooks={"pre_tool_call": HANGS}, subscriptions=[match], tools={"deploy": HANGS}

@@ -1,4 +1,4 @@
-"""Sessions and turns as scopes: whatever ends the block, everything that was begun is ended, once, in order, and rightly named."""
+"""Sessions and turns as scopes: however the block ends, all that began ends once and in order."""
 
 # An interrupt leaves a turn's block early; these tests know where it does.
 # pyright: reportPossiblyUnboundVariable=false
@@ -172,7 +172,10 @@ async def test_cancelled_inside_of_a_tool_of_the_agents_own(probe: Program) -> N
 
 @pytest.mark.parametrize("level", ["turn", "session", "host"])
 async def test_cancelled_from_outside(probe: Program, level: str) -> None:
-    """The scope that is cancelled lies around the turn, the session or the host; the plugins hear the end all the same."""
+    """The cancelled scope lies around the turn, the session or the host.
+
+    The plugins hear the end.
+    """
     scopes = {name: trio.CancelScope() for name in ("turn", "session", "host")}
     with trio.fail_after(WAIT_S):
         with scopes["host"]:
@@ -478,7 +481,7 @@ async def test_the_tools_of_a_turn_in_a_nursery(probe: Program) -> None:
 
 
 async def test_a_child_that_outlives_its_parent_is_cancelled(probe: Program) -> None:
-    """The agent runs a child in a task outside of the turn's block, and leaves the block too early."""
+    """The agent runs a child in a task outside of the turn's block, and leaves the block early."""
     begun = trio.Event()
     status: list[bool] = []
 
@@ -514,7 +517,7 @@ async def test_a_child_of_a_turn_that_has_ended_does_not_begin(probe: Program) -
 
 
 async def test_what_is_called_on_a_turn_that_has_ended_says_nothing(probe: Program) -> None:
-    """A thread or task of the old turn is still at work: nothing of it is heard, and nothing is allowed."""
+    """A thread or task of the old turn still works: it fires nothing and is allowed nothing."""
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host, host.session() as session:
             async with session.turn("hello") as turn:

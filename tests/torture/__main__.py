@@ -1,4 +1,7 @@
-"""`python -m tests.torture [-1] [WORD…]`: plays all cases, or those whose title has one of the words; -1 plays them one by one."""
+"""`python -m tests.torture [-1] [WORD…]`: plays the cases whose title has one of the words.
+
+Without a word it plays all; -1 plays them one by one.
+"""
 
 from __future__ import annotations
 

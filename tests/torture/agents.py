@@ -1,4 +1,4 @@
-"""Agents in processes of their own: those that are killed, run out of something, or sit at a terminal.
+"""Agents in other processes: some are killed, run out of something, or sit at a terminal.
 
 Run as `python -m tests.torture.agents MODE FOLDER PROGRAM…`.
 """
@@ -64,7 +64,7 @@ async def run_agent(shop: Workshop, mode: str, make: Make) -> None:
 
 
 async def kill_agent(shop: Workshop, mode: str, number: int, make: Make) -> None:
-    """Start an agent with two plugins, kill it with a signal; a moment later none of their processes lives.
+    """Start an agent with two plugins and kill it: a moment later none of their processes lives.
 
     Raises:
         AssertionError: one does.

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from tests.torture.stage import Stage
 
 PATIENT_S = 30.0
-"""The timeout of a hook that is expected to be answered, or to fail for another reason: no busy machine takes so long."""
+"""The timeout of a hook that is answered, or fails for another reason.
+
+No busy machine takes so long.
+"""
 
 HASTY_S = 0.3
 """The timeout of a hook that is expected not to be answered."""
@@ -111,7 +114,7 @@ _BASE = Path(__file__).parent / "programs" / "base.py"
 
 
 def python(body: str, *, name: str = "bad", timeout_s: float = PATIENT_S, **manifest: Any) -> Make:
-    """A program in Python, without the SDK, that hears a hook and what is told of turns and interrupts."""
+    """A program in Python, without the SDK, with a hook and the events of turns and interrupts."""
     hears: list[dict[str, Any]] = [{"event": "user_prompt_submit", "timeout_s": timeout_s}]
     hears += [
         {"event": event, "mode": "event"}
@@ -130,7 +133,7 @@ def python(body: str, *, name: str = "bad", timeout_s: float = PATIENT_S, **mani
 
 
 def on_hook(body: str, *, timeout_s: float = PATIENT_S, **manifest: Any) -> Make:
-    """A program in Python that behaves until its first hook, whose id is then `id`; afterwards it behaves again."""
+    """A program in Python that misbehaves in its first hook alone, whose id is `id`."""
     return python(
         f"greet()\nid = hook()\n{textwrap.dedent(body).strip()}\nserve()",
         timeout_s=timeout_s,

@@ -87,7 +87,10 @@ class Sightings:
 
 
 async def comes(done: Callable[[], object], within_s: float) -> bool:
-    """Wait for something that happens in another process or task; False where it does not come in time."""
+    """Wait for something that happens in another process or task.
+
+    False if it does not come in time.
+    """
     with trio.move_on_after(within_s):
         while not done():  # noqa: ASYNC110
             await trio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Plays many cases side by side in one loop, and looks for what all of them together left behind."""
+"""Plays many cases side by side in one loop, and looks for what they left behind together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`python -m tests.torture.soak [SECONDS]`: thirty plugins, a third misbehaving at random, hooks and interrupts all the time.
+"""`python -m tests.torture.soak [SECONDS]`: thirty plugins, hooks and interrupts all the time.
+
+A third of the plugins misbehave at random.
 
 Memory, descriptors and processes must be as flat at the end as at the beginning. Linux only: it
 reads /proc.
@@ -28,7 +30,7 @@ GOOD, BAD, WORKERS = 20, 10, 6
 ROWS = 20
 """Rows of the table, about."""
 MORE_MEMORY = 1.15
-"""The last third of the run may use so much more memory than the first: allocators keep what they had at their peak."""
+"""The last third may use so much more memory than the first: allocators keep their peak."""
 
 _RANDOM = """
 import random

@@ -1,4 +1,4 @@
-"""Plays one case: the misbehaving program beside a healthy one, and everything that the host promises meanwhile."""
+"""Plays one case: a misbehaving program beside a healthy one, and the host's promises meanwhile."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class Stage:
             await trio.sleep(0.01)
 
     async def interrupt(self) -> None:
-        """A turn is interrupted while hooks are under way, and the next one begins: no checkpoint is needed for both."""
+        """A turn is interrupted during hooks, and the next begins: neither needs a checkpoint."""
         left: list[bool] = []
 
         async def held() -> None:

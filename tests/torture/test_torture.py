@@ -1,4 +1,7 @@
-"""The torture suite as tests: cases of one kind side by side, two dozen a test. One case alone: `python -m tests.torture ids/null`."""
+"""The torture suite as tests: cases of one kind side by side, two dozen a test.
+
+One case alone: `python -m tests.torture ids/null`.
+"""
 
 from __future__ import annotations
 

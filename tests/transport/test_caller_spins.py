@@ -1,4 +1,7 @@
-"""A caller that stays awake for its answer: it holds nobody up, and whatever ends a wait ends this one, at every pass of the loop."""
+"""A caller that spins for its answer: it delays no other task, and all that ends a wait ends it.
+
+Each is tried at every pass of the loop.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from sliphook.transport.reader import PipeReader
 from sliphook.transport.spin_wait import SpinWait
 
 PASSES = range(8)
-"""When the disturbance comes: within so many passes a request is written, looked for in vain, and read by the plugin."""
+"""When the disturbance comes: in so many passes a request is written, polled in vain, and read."""
 
 
 @pytest.fixture(autouse=True)
@@ -225,7 +228,7 @@ async def test_other_output_before_the_answer(before: bytes, head: bytes) -> Non
 async def test_a_look_in_vain_takes_nothing_from_whoever_got_an_answer_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What they send next is written at once, whether they run before the caller that looks or behind it."""
+    """What they send next is written at once, also if they run before the spinning caller."""
     plugin = FakePlugin("guard", hooks={"pre_tool_call": HANGS})
     writers: list[str] = []
 

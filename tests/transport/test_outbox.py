@@ -1,4 +1,4 @@
-"""What waits to be written to one plugin: order, room, and that no frame is ever broken up by another."""
+"""What waits to be written to one plugin: order, room, and frames that are never mixed."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ async def test_others_come_to_their_turn_after_a_hundred_messages(
 async def test_what_a_caller_leaves_is_handled_though_the_task_had_no_time_to_park(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
-    """The caller reads more than one pass may handle, while the task that it has just nudged is still on its way to look."""
+    """The caller reads more than one pass may handle before the nudged task can run."""
     for _ in range(20):  # which of the two comes first is chance
         owner = Owner(asked=True)
         owner.is_owed = True

@@ -27,7 +27,8 @@ const { FrameSplitter } = await import(process.argv[1]);
 const cases = JSON.parse(fs.readFileSync(process.argv[2], "utf8")).host_writes;
 const read = ({ stream }) => [1, 7, 1e9].map((size) => {
   const [splitter, bytes, texts] = [new FrameSplitter(), Buffer.from(stream), []];
-  for (let at = 0; at < bytes.length; at += size) texts.push(...splitter.feed(bytes.subarray(at, at + size)));
+  for (let at = 0; at < bytes.length; at += size)
+    texts.push(...splitter.feed(bytes.subarray(at, at + size)));
   return texts.map((text) => text.trimEnd());
 });
 console.log(JSON.stringify(cases.map(read)));

@@ -554,7 +554,8 @@ def test_any_text_can_be_encoded(text: str) -> None:
 
 
 VALID = (
-    b'{"jsonrpc":"2.0","id":12,"method":"host/inject","params":{"session_id":"s-1","text":"h\xc3\xa9 \\u00e9"}}',
+    b'{"jsonrpc":"2.0","id":12,"method":"host/inject",'
+    b'"params":{"session_id":"s-1","text":"h\xc3\xa9 \\u00e9"}}',
     b'{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"x","data":[1,2.5e3,null]}}',
     b'{"jsonrpc":"2.0","id":7,"result":{"decision":"deny","context":["a",{"b":[]}]}}',
 )

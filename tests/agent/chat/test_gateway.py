@@ -1,4 +1,4 @@
-"""Many conversations in one host: what users type at any moment, and what the plugins hear of it, in order."""
+"""Many conversations in one host: users type at any time, and the plugins hear it in order."""
 
 from __future__ import annotations
 

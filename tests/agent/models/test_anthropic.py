@@ -1,4 +1,4 @@
-"""What is Anthropic's alone: how a conversation is written for its API, and what its events hold beside text."""
+"""What only Anthropic has: its form of a conversation, and what its events hold beside text."""
 
 from __future__ import annotations
 

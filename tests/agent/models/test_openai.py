@@ -1,4 +1,4 @@
-"""The OpenAI-compatible model against a real HTTP server that streams as servers do, and misbehaves as servers do."""
+"""The OpenAI-compatible model against an HTTP server that streams and misbehaves as servers do."""
 
 from __future__ import annotations
 

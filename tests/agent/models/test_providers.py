@@ -1,4 +1,4 @@
-"""What the loop relies on, whoever serves the model: every case against every provider, over real HTTP."""
+"""What the loop relies on with any provider: every case against every provider, over real HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loop shows: the plain display is in test_plain_display, this is the one for terminals."""
+"""What the loop shows at a terminal; the plain display is in test_plain_display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loop shows in a pipe: the model's text on one stream, all else as lines on another, children's text too."""
+"""What the loop shows in a pipe: the model's text on one stream, all else as lines on another."""
 
 from __future__ import annotations
 

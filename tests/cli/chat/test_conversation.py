@@ -1,4 +1,4 @@
-"""`sliphook chat` without a terminal: its rules on a clock that jumps, plugins in memory, and lines from a pipe."""
+"""`sliphook chat` without a terminal: a clock that jumps, plugins in memory, lines from a pipe."""
 
 from __future__ import annotations
 
@@ -138,7 +138,10 @@ async def chatting(
 
 @pytest.fixture(autouse=True)
 def _nothing_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The transcripts' thread knows no clock that jumps; a file where the folder should be keeps it away."""
+    """The transcripts' thread knows no clock that jumps.
+
+    A file in the folder's place keeps it away.
+    """
     (tmp_path / "no-folder").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "no-folder"))
 

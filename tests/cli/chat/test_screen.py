@@ -37,7 +37,7 @@ class Person:
 
 
 class Unread:
-    """A terminal that ends every wait after ten seconds, so that a fault fails and does not hang."""
+    """A terminal that ends every wait after ten seconds: a fault fails instead of hanging."""
 
     def __init__(self, slave: io.TextIOWrapper, master: int) -> None:
         self.slave = slave

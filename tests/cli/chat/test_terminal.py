@@ -1,4 +1,4 @@
-"""`sliphook chat` and `run` at a terminal: what a person sees, every way out, and what a plugin hears of it."""
+"""`sliphook chat` and `run` at a terminal: the screen, every way out, what a plugin hears."""
 
 from __future__ import annotations
 
@@ -112,7 +112,10 @@ class Terminal:
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    """A plugin that writes down what it hears, asks about one tool, and whose other tool never answers."""
+    """A plugin that writes down what it hears.
+
+    It asks about one tool, and its other tool never answers.
+    """
     path = tmp_path / "probe"
     manifest = {
         "protocol_version": 1,

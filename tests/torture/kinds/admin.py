@@ -37,7 +37,10 @@ async def _order(host: PluginHost, order: str, name: str) -> str:
 def _scene(
     make: Make, *orders: str, kill: bool = False, together: bool = False, rest: str = "ready"
 ) -> Case:
-    """Orders one after the other or at the same time, also right after a kill; then the plugin can still be enabled."""
+    """Orders in turn or at the same time, also after a kill.
+
+    Then the plugin can still be enabled.
+    """
 
     async def scene(shop: Workshop) -> None:
         programs = await trio.to_thread.run_sync(lambda: make_all(shop, make, HEALTHY))
@@ -69,7 +72,7 @@ def _scene(
 
 
 async def _many_orders(shop: Workshop) -> None:
-    """Two hundred random orders and kills, many at the same time: all are answered, and the last one counts."""
+    """Two hundred random orders and kills: all orders are answered, and the last one counts."""
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, _GOOD, HEALTHY))
     stage, dice = Stage(shop), random.Random(7)
     async with stage.open_host(programs) as host, host.session() as stage.session:
@@ -107,7 +110,7 @@ async def _two_of_one_name(shop: Workshop) -> None:
 
 
 async def _opened_in_vain(shop: Workshop) -> None:
-    """The agent is cancelled before, while and after the plugins start: leaving the host returns, nothing is left."""
+    """The agent is cancelled around the plugins' start: the host can be left, nothing remains."""
     programs = await trio.to_thread.run_sync(lambda: make_all(shop, _SLOW, HEALTHY))
     for after_s in (0.0, 0.01, 0.03, 0.1, 0.3, 1.2):
         stage = Stage(shop)
@@ -128,7 +131,7 @@ async def _closed_while_starting(shop: Workshop) -> None:
 
 
 async def _wait_by_thousands(stage: Stage) -> None:
-    """Three thousand hooks for a plugin that is being started: those that fit wait and are answered, the others fail at once."""
+    """Three thousand hooks for a plugin that starts: some fit and wait, the others fail at once."""
     await stage.until(lambda: stage.bad.state in ("restarting", "starting"), "the death")
     statuses: Counter[str] = Counter()
 

@@ -98,9 +98,10 @@ CASES = (
             reply(hook(), {})
             while True:
                 message = receive()
-                if message.get('method') == '$/cancelRequest':
-                    reply(message['params']['id'], {'decision': 'deny'})
-                elif str(message.get('method')).startswith('hook/') and message['params'].get('text') != 'hold':
+                method, params = str(message.get('method')), message.get('params') or {}
+                if method == '$/cancelRequest':
+                    reply(params['id'], {'decision': 'deny'})
+                elif method.startswith('hook/') and params.get('text') != 'hold':
                     reply(message['id'], {})
                 else:
                     polite(message)

@@ -140,6 +140,7 @@ CASES = (
     ),
     _reads(
         "all fields always",
-        'raw(b\'{"jsonrpc":"2.0","id":%d,"method":null,"params":null,"result":{},"error":null}\\n\' % id)',
+        'raw(b\'{"jsonrpc":"2.0","id":%d,"method":null,"params":null,\' % id'
+        ' + b\'"result":{},"error":null}\\n\')',
     ),
 )

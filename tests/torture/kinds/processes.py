@@ -6,6 +6,7 @@ import os
 import pty
 import signal
 import sys
+from pathlib import Path
 
 import trio
 
@@ -62,7 +63,7 @@ def _grandchild(name: str, body: str, says: str = "exited with status 0") -> Cas
 
 
 async def _daemon_is_out_of_reach(stage: Stage) -> None:
-    """What is not promised: a grandchild with a session of its own lives on; it ends by itself here."""
+    """Not promised: a grandchild with its own session lives on; here it ends by itself."""
     file = stage.shop.folder / "data" / "bad" / "daemon"
     await stage.until(lambda: file.exists() and file.read_text().endswith("\n"), "the daemon")
     assert living([int(file.read_text())]), (
@@ -160,33 +161,7 @@ async def _ctrl_c(shop: Workshop) -> None:
         await trio.to_thread.run_sync(os.waitpid, pid, 0)
 
 
-_C_SEGFAULT = """
-#include <stdio.h>
-#include <string.h>
-int main(void) {
-    char line[65536];
-    while (fgets(line, sizeof line, stdin)) {
-        if (strstr(line, "\\"method\\":\\"initialize\\"")) {
-            puts("{\\"jsonrpc\\":\\"2.0\\",\\"id\\":1,\\"result\\":{\\"protocol_version\\":1,\\"name\\":\\"bad\\","
-                 "\\"subscriptions\\":[{\\"event\\":\\"user_prompt_submit\\"}]}}");
-            fflush(stdout);
-        } else if (strstr(line, "\\"method\\":\\"hook/")) {
-            FILE *once = fopen("once", "wx");
-            if (once) *(volatile int *)0 = 1;
-            char *id = strstr(line, "\\"id\\":");
-            printf("{\\"jsonrpc\\":\\"2.0\\",\\"id\\":%ld,\\"result\\":null}\\n", strtol(id + 5, 0, 10));
-            fflush(stdout);
-        } else if (strstr(line, "\\"method\\":\\"shutdown\\"")) {
-            char *id = strstr(line, "\\"id\\":");
-            printf("{\\"jsonrpc\\":\\"2.0\\",\\"id\\":%ld,\\"result\\":null}\\n", strtol(id + 5, 0, 10));
-            fflush(stdout);
-        } else if (strstr(line, "\\"method\\":\\"exit\\"")) {
-            return 0;
-        }
-    }
-    return 0;
-}
-""".replace("#include <stdio.h>", "#include <stdio.h>\n#include <stdlib.h>", 1)
+_SEGFAULT = (Path(__file__).parents[1] / "programs" / "segfault.c").read_text(encoding="utf-8")
 
 _C_FORKS_RAW = """
 #include <unistd.h>
@@ -260,7 +235,7 @@ CASES = (
         "exited with status 9",
     ),
     *(_by_signal(getattr(signal, f"SIG{name}")) for name in _DEADLY),
-    _compiled_dies("segmentation fault in C", _C_SEGFAULT),
+    _compiled_dies("segmentation fault in C", _SEGFAULT),
     Case(
         "processes",
         "forks and exits before the handshake",

@@ -30,7 +30,7 @@ LONG_S = 25.0
 
 
 def _ends(name: str, on_end: str) -> Case:
-    """A program that answers hooks and does something of its own at `shutdown` (then `id` is set) and `exit` (then it is None)."""
+    """A program that answers hooks and runs `body` at `shutdown` (its `id`) and `exit` (None)."""
     body = _HOOKS + "    elif method in ('shutdown', 'exit'):\n        id = message.get('id')\n"
     body += textwrap.indent(textwrap.dedent(on_end).strip(), " " * 8)
     return Case("shutdown", name, "leaving the host ends it, in seconds", python(body), restarts=0)
@@ -69,7 +69,7 @@ async def _twenty(shop: Workshop) -> None:
 
 
 async def _cancelled_twice(shop: Workshop) -> None:
-    """The agent is cancelled, and so is all around it while the host closes: the ladder is climbed all the same."""
+    """The agent is cancelled while the host closes: all steps of ending are taken all the same."""
     async with trio.open_nursery() as nursery:
         nursery.cancel_scope.deadline = trio.current_time() + 2.0
 
@@ -150,7 +150,8 @@ CASES = (
     _ends(
         "asks the host",
         """
-        for n in range(50): send(id=f'q{n}', method='host/notify', params={'level': 'info', 'message': 'm'})
+        params = {'level': 'info', 'message': 'm'}
+        for n in range(50): send(id=f'q{n}', method='host/notify', params=params)
         if id is not None: reply(id)
         else: sys.exit(0)
         """,

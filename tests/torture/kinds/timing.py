@@ -81,7 +81,8 @@ _AT_THE_DEADLINE = python(
                 message = json.loads(line)
                 if str(message.get("method")).startswith("hook/"):
                     number += 1
-                    due.append((time.monotonic() + message["params"]["timeout_s"] - .001 + number % 3 * .001, message["id"]))
+                    in_s = message["params"]["timeout_s"] - .001 + number % 3 * .001
+                    due.append((time.monotonic() + in_s, message["id"]))
                 else:
                     polite(message)
         while due and due[0][0] <= time.monotonic():
@@ -92,7 +93,7 @@ _AT_THE_DEADLINE = python(
 
 
 async def _at_the_deadline(shop: Workshop) -> None:
-    """Ten thousand hooks, answered within a millisecond of their deadline: exactly one outcome each."""
+    """Ten thousand hooks, answered within a millisecond of their deadline: one outcome each."""
     (program,) = await trio.to_thread.run_sync(lambda: make_all(shop, _AT_THE_DEADLINE))
     counts: Counter[str] = Counter()
 
@@ -115,7 +116,7 @@ async def _at_the_deadline(shop: Workshop) -> None:
 
 
 async def _fifty(shop: Workshop) -> None:
-    """Fifty plugins that hang in the same hook: it costs one timeout, and the healthy answer is there."""
+    """Fifty plugins hang in the same hook: it costs one timeout, the healthy answer is there."""
     makes = [
         python("greet()\nhook()\ntime.sleep(1000)", name=f"bad{number}", timeout_s=2.0)
         for number in range(50)

@@ -1,4 +1,4 @@
-"""The picture of a trace: what it shows, that it escapes a plugin's text, and that it stays small."""
+"""The picture of a trace: what it shows, that it escapes a plugin's text and stays small."""
 
 from __future__ import annotations
 
@@ -193,9 +193,8 @@ def test_requests_at_the_same_time_have_a_row_each_and_not_without_end() -> None
     assert [len(row.items) for row in track.rows] == [1, 1, 1, 1, 1, 1, 1, 93]
 
 
-def test_turns_at_the_same_time_are_shaded_once_and_their_interrupts_are_told_apart_or_drawn_once() -> (
-    None
-):
+def test_turns_at_the_same_time_are_shaded_once() -> None:
+    """Their interrupts are told apart, or drawn once if that is not possible."""
     place = [{"session_id": f"s-{n}", "turn_id": f"t-{n}"} for n in range(300)]
     turns = [told("turn_start", n / 1000, **one) for n, one in enumerate(place)]
     stops = [
