@@ -45,6 +45,7 @@ class SettingsError(TomlError):
     """
 
 
+# Unknown keys are errors: a typo must not take away what the user has decided for a guard.
 class PluginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the user has decided about one plugin. It beats the plugin's own file."""
 

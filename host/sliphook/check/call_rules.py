@@ -236,6 +236,7 @@ async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> s
     child = await bench.pinged()
     id = child.next_id()
     sent = f"{what} and its $/cancelRequest"
+    # In one write: after two, a quick plugin could have answered before the cancel came.
     await child.write(request(id) + message("$/cancelRequest", {"id": id}))
     cancelled = ErrorCode.REQUEST_CANCELLED.value
     advice = f"read while handlers run; at a cancel stop the work and answer {cancelled} at once"

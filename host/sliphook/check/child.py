@@ -87,13 +87,16 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=data_dir,
+            # As the host starts it, without any grant: a variable of this shell must not help it.
             env=plugin_environment(os.environ, {}),
+            # Its own process group, so that `end` also kills what the plugin has started.
             start_new_session=True,
         )
         child = cls(process, breach, watched)
         if watched is not None:
             watched.recorder.life("spawn", note=f"pid {process.pid}: {path}")
         nursery.start_soon(child._read)
+        # Read even without a trace: a plugin blocks when the pipe of its stderr is full.
         nursery.start_soon(child._drain)
         return child
 
@@ -186,6 +189,7 @@ class Child:
 
     async def end(self) -> None:
         """Kill the process group and wait for the end, at most `EXIT_GRACE_S`."""
+        # Shielded: a cancelled check must still kill its plugin.
         with trio.CancelScope(shield=True):
             self._kill()
             with trio.move_on_after(EXIT_GRACE_S):
@@ -271,6 +275,7 @@ class Child:
         id = reply.id
         if not isinstance(id, int) or id not in self._sent:
             self._breach("replies", f"a reply to the id {quote(str(id), 40)}, which was never sent")
+        # Replies are kept to the end of the process, since a second one may come at any time.
         elif id in self._replies:
             self._breach("replies", f"a second reply to the id {id}")
         else:
@@ -280,6 +285,7 @@ class Child:
         why = self._why_not(asked)
         if why is not None:
             self._breach("unasked", f"{why}: {quote(data)}")
+        # Answered even if it is a breach: a plugin that waits for it would fail other checks.
         if isinstance(asked, envelope.Request):
             body: dict[str, Any] = {"result": _GRANTED.get(asked.method, {})}
             if why is not None:

@@ -50,6 +50,7 @@ async def sigterm(bench: Bench) -> str:
     async with bench.initialized() as child:
         child.terminate()
         return describe_exit(
+            # Not `_ends`: SIGTERM may kill a plugin without a handler, and that is no lapse.
             await _status(child, TERM_GRACE_S, "SIGTERM", "do not ignore SIGTERM: SIGKILL follows")
         )
 

@@ -40,6 +40,7 @@ _RIGHT: dict[str, Any] = {
     "object": {},
     "null": None,
 }
+# A schema may refer to itself; this ends the descent.
 _DEEPEST = 8
 
 
@@ -72,6 +73,7 @@ def sample(struct: type[_P], **fields: Any) -> _P:
 
 def sample_for(route: Route, match: Mapping[str, str | list[str] | None] | None) -> Payload | None:
     """A payload that fits a subscription and its `include`; None if no sample fits its `match`."""
+    # The host sets heavy fields to null, too, unless the subscription includes them.
     fields: dict[str, Any] = dict.fromkeys(set(route.entry.heavy) - route.include)
     for field, patterns in (match or {}).items():
         if patterns is not None:
@@ -100,6 +102,7 @@ def _texts(payload: type[Payload], field: str, globs: list[str]) -> Iterator[str
             value
             for value in get_args(hint)
             for glob in globs
+            # In the protocol's patterns `[` is a plain character, in those of fnmatch it is not.
             if fnmatch.fnmatchcase(value, glob.replace("[", "[[]"))
         )
     return (glob.replace("*", "").replace("?", "x") for glob in globs)

@@ -125,6 +125,7 @@ async def check_plugin(
                         found(await _run(check, bench))
                 finally:
                     await bench.drop()
+            # Last: any check may have seen such a breach.
             for finding in _conduct(bench):
                 found(finding)
             nursery.cancel_scope.cancel()

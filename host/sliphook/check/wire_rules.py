@@ -169,6 +169,7 @@ async def unknown_notification(bench: Bench) -> str:
     child = await bench.pinged()
     await child.tell("event/of_tomorrow", {"seq": 1})
     await child.tell("of_tomorrow/happened", {})
+    # A cancel may cross the reply, so the host can send one for a request that is over.
     await child.tell("$/cancelRequest", {"id": 1})
     await child.tell("$/cancelRequest", {"id": _LARGEST_ID - 1})
     await child.ask("ping", {})

@@ -52,6 +52,7 @@ async def examine(
     )
     about_the_machine: list[Finding] = []
     async with trio.open_nursery() as nursery:
+        # Beside the starts, as the trials of the machine take a second or more, too.
         nursery.start_soon(_look, scene, about_the_machine)
         specs = [
             with_settings(plugin.spec(os.environ), settings)
@@ -71,10 +72,12 @@ async def examine(
 
 async def _look(scene: Scene, findings: list[Finding]) -> None:
     for rule in _AT_THE_MACHINE:
+        # Abandoned on cancel, so that Ctrl+C does not wait for the trial of the reaper.
         findings += await trio.to_thread.run_sync(_all_of, rule, scene, abandon_on_cancel=True)
 
 
 def _all_of(rule: Rule, scene: Scene) -> list[Finding]:
+    # A rule is a generator: it must also run in the thread, not only be made there.
     return list(rule(scene))
 
 

@@ -21,6 +21,7 @@ from .finding import Finding, Rule, Scene
 def executables(scene: Scene) -> Iterator[Finding]:
     """Changed or unsafe executables of disabled plugins; for the others, their start shows it."""
     for plugin in scene.plugins:
+        # Also for enabled plugins: the interpreter is not hashed, so a start does not notice it.
         if (what := _runs_in_another(plugin)) is not None:
             yield Finding(area="files", level="note", about=plugin.name, what=what)
         if plugin.enabled:

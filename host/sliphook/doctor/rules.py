@@ -79,6 +79,7 @@ def _not_started(plugin: Registered, scene: Scene) -> Finding:
     guards = "; its closed hooks deny as long as it is not there" if closed else ""
     do = (
         None
+        # Such a reason names the command that helps; a second advice would compete with it.
         if "sliphook " in why
         else f"once it is put right: sliphook check {shlex.quote(str(plugin.path))};"
         f" or: sliphook disable {plugin.name}"
@@ -177,6 +178,7 @@ def timeouts(scene: Scene) -> Iterator[Finding]:
     """Hooks for which the user's cap is shorter than the time that the plugin asks for."""
     for plugin, manifest in scene.enabled():
         caps = [
+            # No environment is needed, since only the cap is read.
             with_settings(plugin.spec({}), scene.settings).timeout_cap_s,
             scene.settings.timeout_cap_s,
         ]

@@ -78,6 +78,7 @@ def look_at(path: Path) -> Executable:
         raise RegistryError(why)
     resolved = path.resolve()
     try:
+        # The record is TOML, which can only hold UTF-8.
         str(resolved).encode()
     except UnicodeEncodeError:
         shown = quote(str(resolved), 200)
@@ -116,6 +117,7 @@ def available() -> dict[str, Path]:
     found: dict[str, Path] = {}
     for folder in os.get_exec_path():
         try:
+            # An empty entry in PATH means the current folder.
             entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
         except OSError:
             continue

@@ -35,6 +35,7 @@ async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
         InterviewError: the plugin cannot be started, or its manifest cannot be accepted.
     """
     reaper, deadlines = OrphanReaper(), Deadlines()
+    # In a thread: starting a process takes milliseconds in which the loop would stand still.
     await trio.to_thread.run_sync(reaper.start)
     try:
         async with trio.open_nursery() as nursery:
@@ -83,6 +84,7 @@ async def _ask(
     except CannotStart as error:
         answers.why = str(error)
         return answers
+    # No handlers: at its installation, a plugin has been granted nothing that it could ask for.
     instance = Instance(process, answers, deadlines, {}, StderrTail(), None)
     async with trio.open_nursery() as nursery:
 
@@ -90,6 +92,7 @@ async def _ask(
             await answers.heard.wait()
             instance.stop()
 
+        # A task of its own, since `run` returns only when the process has ended.
         nursery.start_soon(end)
         told = PluginInfo(name=spec.name, data_dir=str(data_dir), config=dict(spec.config))
         await instance.run(introduction(told))

@@ -38,6 +38,7 @@ class Recorded(
     ]
 
 
+# Unknown keys are errors: a typo in `sandbox` would else start the plugin without one.
 class PluginKeys(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
@@ -88,6 +89,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
     if not _SHA256.fullmatch(keys.recorded.sha256):
         raise BadKey(("recorded", "sha256"), "it must be 64 digits 0-9a-f")
     try:
+        # Checked here, so that `Registered.manifest` cannot fail later, in the middle of a start.
         msgspec.json.decode(keys.recorded.manifest, type=Manifest)
     except DECODE_ERRORS as error:
         raise BadKey(

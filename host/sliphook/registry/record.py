@@ -38,6 +38,7 @@ class Broken:
     why: str
 
 
+# `dict=True`: a `cached_property` needs a `__dict__`, which msgspec leaves out by default.
 class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """An installed plugin: the keys of its file, and the name of the file.
 

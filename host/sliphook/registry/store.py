@@ -117,6 +117,7 @@ class Registry:
         Raises:
             RegistryError: a plugin has the name, or no plugin can have it.
         """
+        # Not `exists`, which is false for a link that leads nowhere.
         if os.path.lexists(self.file_of(name)):
             raise RegistryError(
                 f"a plugin named {name} is installed already;"
@@ -136,6 +137,8 @@ class Registry:
         """
         file = self.file_of(plugin.name)
         with self._change():
+            # Under the lock, although `install` has checked before: while it asked the user,
+            # another one may have taken the name.
             self.check_free(plugin.name)
             orders = [one.order for one in self.read() if isinstance(one, Registered)]
             placed = replace(plugin, order=max(orders, default=0) + 1)
@@ -185,6 +188,7 @@ class Registry:
     def _change(self) -> Generator[None]:
         try:
             with locked(self.folder):
+                # Only now, since `locked` makes the folder if it is missing.
                 self._refuse_what_others_could_change(self.folder)
                 yield
         except (Busy, TomlError) as error:

@@ -143,6 +143,7 @@ class FakePlugin(PluginSpec):
         self._under_way: dict[int, trio.CancelScope] = {}
 
     def __eq__(self, other: object) -> bool:
+        # A `PluginSpec` is compared by value, but two fakes with equal arguments are two plugins.
         return self is other
 
     def __hash__(self) -> int:
@@ -233,6 +234,7 @@ class FakePlugin(PluginSpec):
         process = FakeProcess()
         self.starts += 1
         self._process, self._stream = process, Stream(process, self._frozen)
+        # Not in a nursery of the test: as a real process, it outlives what the host cancels.
         trio.lowlevel.spawn_system_task(
             self._live, process, self._stream, name=f"fake plugin {self.name}"
         )
@@ -311,6 +313,7 @@ class FakePlugin(PluginSpec):
                         reply = _failure(error)
         if request_id is None:
             return
+        # Before the answer is written, since a cancel that comes meanwhile is too late.
         del self._under_way[request_id]
         if scope.cancelled_caught:
             reply = Fails(ErrorCode.REQUEST_CANCELLED.text, int(ErrorCode.REQUEST_CANCELLED))

@@ -40,6 +40,7 @@ class Stream:
             except trio.ClosedResourceError:
                 return
             await self._frozen()
+            # It may have died while it was frozen; then another file may have this descriptor.
             if self._process.dead():
                 return
             data = os.read(self._process.reads, _READ_BYTES)

@@ -49,6 +49,7 @@ class FakeProcess:
     def end(self, returncode: int = -signal.SIGKILL) -> None:
         """End now, as a process does: written bytes stay readable, all else stops."""
         if self.returncode is None:
+            # First: `write` checks it, and must not use a descriptor that is closed below.
             self.returncode = returncode
             self.life.cancel()
             for descriptor in (self.reads, self.writes, self._complaints):

@@ -55,6 +55,7 @@ class BackgroundSink(ABC):
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Replace these from now on."""
+        # No lock against the thread: a record with one of these is queued only after this call.
         self._redactor.add(secrets)
 
     @abstractmethod

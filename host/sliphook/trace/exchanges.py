@@ -38,6 +38,7 @@ class Params(msgspec.Struct, frozen=True):
     provider: str | None = None
     model: str | None = None
     finish_reason: str | None = None
+    # Every type that a method has for it: one value that does not fit would lose all fields.
     status: str | int | None = None
     kind: str | None = None
     message: str | None = None
@@ -117,6 +118,7 @@ class Exchanges:
     """Pairs requests with what ended them, record by record. Keeps only open requests."""
 
     def __init__(self) -> None:
+        # Two tables, since each side counts its own ids: both may have a request 1 open.
         self._asked: dict[tuple[str, int | str], tuple[TraceRecord, str]] = {}
         self._called: dict[tuple[str, int | str], TraceRecord] = {}
 
@@ -132,6 +134,8 @@ class Exchanges:
             return self._sent(record)
         if record.id is None:
             return RecordRole("said", record.method or "")
+        # The record of a reply has its request's method; only the duration tells it from a request.
+        # A reply that fits no request has neither.
         if record.elapsed_ms is not None or record.method is None:
             return self._end("answered", record)
         self._called[record.plugin, record.id] = record

@@ -54,6 +54,7 @@ class FileTrace(BackgroundSink):
         self._headed = False
         self._told_lost = 0
         self._why: str | None = None
+        # Last, so that a file that cannot be opened leaves no thread behind.
         super().__init__("sliphook-trace-file")
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
@@ -64,6 +65,7 @@ class FileTrace(BackgroundSink):
         """
         lost = self._writer.close(timeout_s)
         if not lost:
+            # All is written, so the thread does not touch the file any more.
             self._file.close()
             return None
         # The descriptor stays open, since the thread may still be writing to it. Without the lock
@@ -82,9 +84,11 @@ class FileTrace(BackgroundSink):
         whole, error = self._file.append(lines)
         if error is not None:
             self._why = _reason(error)
+        # A loss counts as told only when its line is in the file; else the next batch tells it.
         if whole >= len(own) and own:
             self._headed = True
             self._told_lost = self._writer.lost
+        # Only records count as lost: the trace's own lines are written again with the next batch.
         return len(lines) - max(whole, len(own))
 
     def _attend(self) -> None:
@@ -97,6 +101,7 @@ class FileTrace(BackgroundSink):
             self._why = _reason(error)
 
     def _line(self, record: TraceRecord) -> bytes:
+        # Redacted first: what `encode_line` takes out of the body could be a secret.
         redacted = self._redactor.record(record)
         # The host has parsed or made these bodies: they are JSON, unless a secret was replaced.
         return encode_line(redacted, is_json=redacted is record and record.kind in _JSON)
@@ -121,6 +126,7 @@ def _reason(error: OSError) -> str:
 
 
 def _open_private(path: Path) -> int:
+    # No O_TRUNC: until it is locked, the file may be the trace of another program.
     # O_NONBLOCK: opening a named pipe that has no reader fails at once instead of waiting for one.
     try:
         fd = os.open(
@@ -131,10 +137,12 @@ def _open_private(path: Path) -> int:
             raise OSError(error.errno, "nobody reads from this pipe") from None
         raise
     try:
+        # A device such as /dev/null keeps its mode, and several traces may write to it.
         if stat.S_ISREG(os.fstat(fd).st_mode):
             _claim(fd)
             os.fchmod(fd, 0o600)  # before the first byte, also if the file was there
             os.ftruncate(fd, 0)
+        # Only the thread writes, and it may wait; else a full pipe would cut lines short.
         os.set_blocking(fd, True)
     except BaseException:
         os.close(fd)

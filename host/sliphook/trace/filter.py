@@ -42,6 +42,7 @@ class TraceFilter:
 
     def fits(self, record: TraceRecord) -> bool:
         """True if every condition holds. A `header` and a `lost` record always fit."""
+        # Without the `lost` records, a filtered view would look complete.
         return record.kind in ("header", "lost") or (
             (self.plugin is None or any(map(self.plugin.fits, _plugins_of(record))))
             and _fits(self.method, record.method)
@@ -89,6 +90,7 @@ def _events(value: str | None) -> Globs | None:
         return None
     names = [name.strip().lower().replace("-", "_") for name in value.split("|")]
     for name in names:
+        # A name with a typo would fit no record, as if the hook had never been fired.
         if name not in CATALOGUE and not set(name) & set("*?"):
             near = nearest(name, list(CATALOGUE))
             hint = f"did you mean {near}?" if near else "`sliphook events` shows them all"
@@ -97,6 +99,7 @@ def _events(value: str | None) -> Globs | None:
 
 
 def _plugins_of(record: TraceRecord) -> Sequence[str]:
+    # An outcome is about several plugins, so only its body names them.
     if record.kind != "outcome" or record.body is None:
         return (record.plugin,)
     try:

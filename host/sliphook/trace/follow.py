@@ -69,6 +69,7 @@ def _read_one(
         while data := os.read(descriptor, _PIECE_BYTES):
             read += len(data)
             yield from reader.feed(data)
+        # A new trace with the same name empties the file in place, so the inode tells nothing.
         if replaced or os.fstat(descriptor).st_size < read:
             yield from reader.close()
             return

@@ -16,6 +16,7 @@ from .record import TraceRecord
 __all__ = ["complete", "told_by_body"]
 
 
+# These structs have few fields on purpose: msgspec skips all others without making objects.
 class _Place(msgspec.Struct, frozen=True):
     session_id: str | None = None
     turn_id: str | None = None
@@ -54,6 +55,7 @@ def told_by_body(record: TraceRecord) -> dict[str, Any]:
         return {}
     try:
         if record.direction == "from_plugin":
+            # An error has its verdict already; of all results only a hook's holds a decision.
             if record.verdict is not None or not record.method.startswith("hook/"):
                 return {}
             result = _answered.decode(record.body).result

@@ -67,6 +67,7 @@ def encode_line(record: TraceRecord, *, is_json: bool = False) -> bytes:
     body = record.body
     if body is None:
         return _encoder.encode(record) + b"\n"
+    # The closing brace is cut off: the body follows as it is, not decoded and encoded again.
     head = _encoder.encode(msgspec.structs.replace(record, body=None, **told_by_body(record)))[:-1]
     if record.kind == "stderr":
         return (
@@ -86,6 +87,7 @@ def decode_line(line: bytes) -> TraceRecord:
         ValueError: it is no line of a trace; the message says why, in words that follow its number.
     """
     try:
+        # `Raw`, so that the body keeps its bytes: the order of keys and the spelling of numbers.
         fields = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
         body: bytes | None = None
         if "body" in fields:
@@ -95,6 +97,7 @@ def decode_line(line: bytes) -> TraceRecord:
         if "raw" in fields:
             body = base64.b64decode(msgspec.json.decode(fields.pop("raw"), type=str), validate=True)
         plain = {name: msgspec.json.decode(value) for name, value in fields.items()}
+        # `mono_s` tells a record of a later version from any other JSON that has a `kind`.
         if isinstance(plain.get("kind"), str) and "mono_s" in plain and plain["kind"] not in _KINDS:
             raise UnknownKind(plain["kind"])
         return msgspec.convert({**plain, "body": body}, TraceRecord)

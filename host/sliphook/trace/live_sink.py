@@ -43,6 +43,7 @@ class LiveTrace(BackgroundSink):
         self._style = style_of(stream)
         self._bodies = bodies
         self._wanted = wanted or TraceFilter()
+        # Last, so that a stream without a descriptor leaves no thread behind.
         super().__init__("sliphook-trace-live")
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
@@ -55,6 +56,7 @@ class LiveTrace(BackgroundSink):
         return f"{count(lost, 'record')} of the trace could not be shown" if lost else None
 
     def _write(self, batch: Sequence[TraceRecord]) -> int:
+        # For each batch, since the window may have another size by now.
         style = self._style._replace(width=self._width())
         shown = [
             record
@@ -64,6 +66,7 @@ class LiveTrace(BackgroundSink):
         text = "".join(
             f"{line}\n"
             for record in shown
+            # Redacted first: what `complete` takes out of the body could be a secret.
             for line in self._lines(complete(self._redactor.record(record)), style)
         )
         try:
@@ -84,6 +87,7 @@ class LiveTrace(BackgroundSink):
             return None
 
     def _to_stream(self, text: str) -> None:
+        # Not `stream.write`: if the terminal blocks, the program's own prints would wait, too.
         left = memoryview(text.encode(self._encoding, "backslashreplace"))
         while left:
             left = left[os.write(self._fd, left) :]

@@ -47,6 +47,8 @@ def turn_named(wanted: str, records: Iterable[TraceRecord]) -> TurnPlace:
             elif record.kind != "late":  # a late answer may come long after the turn
                 turns[turn_id] = known._replace(last=index)
     found = list(turns.values())
+    # `isdigit` alone takes a superscript two, which `int` refuses. A number that is too large
+    # may be the beginning of an id.
     if wanted.isascii() and wanted.isdigit() and 1 <= int(wanted) <= len(found):
         return found[int(wanted) - 1]
     fitting = [turn for turn in found if turn.turn_id.startswith(wanted)]

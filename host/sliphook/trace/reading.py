@@ -58,6 +58,7 @@ class TraceReader:
             return
         whole = bytes(self._rest) + data[:end]
         self._rest.clear()
+        # Not `splitlines`, which also splits at a CR: in this format only LF ends a record.
         for line in whole.split(b"\n")[:-1]:
             self._line += 1
             if self._skipping:
@@ -82,6 +83,7 @@ class TraceReader:
         if len(self._rest) > MAX_LINE_BYTES:
             self._trouble(self._line + 1, f"it is over {MAX_LINE_BYTES:,} bytes long")
             self._rest.clear()
+            # What follows up to the next LF is dropped: a file without any would fill the memory.
             self._skipping = True
 
     def _read(self, line: bytes) -> TraceRecord | None:
@@ -89,6 +91,7 @@ class TraceReader:
             return None
         try:
             record = decode_line(line)
+        # Not reported: later versions may add kinds without a change of `FORMAT`.
         except UnknownKind:
             return None
         except ValueError as error:
@@ -119,6 +122,7 @@ def records_of(pieces: Iterable[bytes], trouble: Trouble) -> Iterator[TraceRecor
         if found:
             trouble(line, why)
             return
+        # Held back until there is a record: a file that is no trace deserves one error, not many.
         held.append((line, why))
         if len(held) >= _PATIENCE:
             raise NotATrace(f"is no trace: line {held[0][0]}: {held[0][1]}")

@@ -122,6 +122,7 @@ class Tee:
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Have every sink hide `secrets`."""
+        # An iterator would be empty for the second sink.
         kept = tuple(secrets)
         for sink in self._sinks:
             sink.hide(kept)

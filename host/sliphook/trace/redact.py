@@ -78,6 +78,7 @@ class Redactor:
             data = self._without_beginnings(data)
         if self._bare is not None:
             data = _without_numbers(data, self._bare)
+        # A secret number needs the pattern: `replace` would hit its digits in longer numbers, too.
         if b"\\" in data or self._bare is not None:
             return self._escaped.sub(REDACTED.encode(), data)
         for secret, replacement in self._literals:  # nothing is escaped: replace is faster
@@ -101,6 +102,7 @@ class Redactor:
         """`text` with every secret replaced."""
         if self._escaped is None:
             return text
+        # File names that are no UTF-8 have surrogates in Python; plain `encode` would raise.
         return self.data(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def record(self, record: TraceRecord) -> TraceRecord:
@@ -113,6 +115,7 @@ class Redactor:
             for text in (record.method, record.verdict, record.note)
         )
         request_id = self.text(record.id) if isinstance(record.id, str) else record.id
+        # The same object tells `FileTrace` that nothing was replaced, so the body is still JSON.
         if (body, method, verdict, note, request_id) == (
             record.body,
             record.method,
@@ -174,10 +177,12 @@ def _any_spelling(secret: str) -> bytes:
     if _NUMBER.fullmatch(secret) and len(secret) >= _SHORT:
         # In a longer number the digits are there by chance.
         return rb"(?<![0-9])(?<![0-9]\.)" + pattern + rb"(?!\.?[0-9])"
+    # In JSON inside a string, the closing quote is escaped, with any number of backslashes.
     return rb'(?<=")' + pattern + rb'(?=\\*")' if len(secret) < _SHORT else pattern
 
 
 def _any_spelling_of_char(char: str) -> bytes:
+    # JSON escapes a character above U+FFFF as two units; hex digits may have either case.
     units = char.encode("utf-16-be", "surrogatepass")
     unicode = b"".join(
         rb"\\+u(?i:" + units[i : i + 2].hex().encode() + b")" for i in range(0, len(units), 2)

@@ -103,6 +103,7 @@ def render_body(record: TraceRecord, style: Style) -> list[str]:
 
 def duration(elapsed_ms: float) -> str:
     """A duration with three significant digits: `0.42 ms`, `12.5 ms`, `1.20 s`."""
+    # The bounds are where rounding would add a digit: 9.995 would be shown as 10.00.
     if elapsed_ms < 9.995:
         return f"{elapsed_ms:.2f} ms"
     if elapsed_ms < 99.95:
@@ -130,6 +131,7 @@ def count(number: int, one: str, many: str | None = None) -> str:
 
 
 def _clock(wall_s: float) -> str:
+    # Milliseconds are cut off, not rounded: rounding could give 1000 of them.
     return f"{time.strftime('%H:%M:%S', time.localtime(wall_s))}.{int(wall_s % 1 * 1000):03d}"
 
 
@@ -151,6 +153,7 @@ class _Line:
             if self._style.unicode
             else word[: self._left]
         )
+        # Counted before the word is painted, since codes for colour take no room on the screen.
         self._left -= len(cut) + 1
         self._words.append(cut if colour is None else _paint(cut, colour, self._style))
 

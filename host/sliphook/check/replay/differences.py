@@ -171,6 +171,7 @@ def values_differ(path: str, recorded: Any, now: Any) -> Iterator[tuple[str, Any
         pattern = ".*".join(re.escape(piece) for piece in recorded.split(REDACTED))
         if not isinstance(now, str) or re.fullmatch(pattern, now, re.DOTALL) is None:
             yield path, recorded, now
+    # In Python `True == 1`, in JSON they are two values.
     elif recorded != now or isinstance(recorded, bool) != isinstance(now, bool):
         yield path, recorded, now
 

@@ -90,6 +90,7 @@ class Player:
         for step in life.steps:
             if isinstance(step, ExpectStep):
                 self._expected.setdefault(step.method, deque()).append(step)
+                # By identity: a mutable msgspec struct has no hash, and two steps may be equal.
                 self._called[id(step)] = trio.Event()
         self._unread = 0
         self._unread_bytes = 0

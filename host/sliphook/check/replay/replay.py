@@ -65,6 +65,7 @@ async def replay(
                         process = await spawn(path, cwd=Path(folder), env=env, reaper=reaper)
                     except CannotStart as error:
                         verdicts.differs("the process", "start", "started", str(error))
+                        # Further lives need the same executable.
                         break
                     player = Player(name, life, verdicts, deadlines, timeout_s=timeout_s, log=log)
                     recorder = None if trace is None else TransportRecorder(trace, name)
@@ -105,6 +106,7 @@ def _initialize(life: Life, data_dir: str) -> msgspec.Raw:
     if not isinstance(plugin, dict):
         return introduction(PluginInfo(name=None, data_dir=data_dir, config={}))
     plugin = cast("dict[str, Any]", plugin)
+    # The recorded folder is the user's own: a replay must not write to it.
     plugin["data_dir"] = data_dir
     if plugin.get("config") == REDACTED:
         plugin["config"] = {}

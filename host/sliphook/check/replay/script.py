@@ -120,6 +120,7 @@ def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRec
     for plugin, mine in known.items():
         merged.setdefault(names[plugin], []).extend(mine)
     return {
+        # A plugin with two names has two lists; the index brings them into the order of the file.
         plugin: [record for _, record in sorted(mine, key=lambda pair: pair[0])]
         for plugin, mine in merged.items()
     }
@@ -178,6 +179,8 @@ class _ScriptWriter:
             case "answered" | "given_up" if id(request) in self._asked:
                 ask = self._asked.pop(id(request))
                 ask.ending = _ending(record, message)
+                # The wait stands where the answer came: what the host sent meanwhile is sent
+                # while the request is open again.
                 life.steps.append(WaitStep(ask))
             case "told" if record.method == "$/cancelRequest":
                 pass  # another record says that the request was given up

@@ -240,6 +240,7 @@ class _Agent:
             if turn.state == "open":
                 turn.end_s = record.mono_s
         family, _, name = (record.method or "").partition("/")
+        # Those that no plugin heard tell as much of what the agent did.
         if family in ("hook", "event") and (
             record.kind == "unheard" or record.direction == "to_plugin"
         ):

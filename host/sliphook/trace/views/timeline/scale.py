@@ -80,6 +80,7 @@ class Scale(msgspec.Struct, frozen=True):
 def scale_of(busy: Iterable[tuple[float, float]], length_ms: float) -> Scale:
     """The axis for a trace of `length_ms`; `busy` has from when to when something happens."""
     merged: list[list[float]] = []
+    # Both ends count as busy, so that the axis covers the whole trace.
     for begin, end in sorted([(0.0, 0.0), *busy, (length_ms, length_ms)]):
         if merged and begin <= merged[-1][1]:
             merged[-1][1] = max(merged[-1][1], end)
