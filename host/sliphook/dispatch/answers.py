@@ -47,6 +47,7 @@ def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
     """
     known = [field.encode_name for field in msgspec.structs.fields(Answer)]
     try:
+        # only a wrong answer pays for this second decoding
         fields = msgspec.json.decode(raw)
     except DECODE_ERRORS:
         return f"the answer cannot be read: {quote(error, 200)}"
@@ -118,6 +119,7 @@ def _check_values(
     return {
         name: _typed(entry, word, name, value)
         for name, value in values.items()
+        # protocol.md: null means the same as absent
         if value is not None
     }
 

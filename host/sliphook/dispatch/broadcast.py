@@ -50,6 +50,7 @@ def listeners_among(
 def _group_of(subscriber: Subscriber) -> object:
     """A key made of everything that decides whether and what a plugin is told."""
     return tuple(
+        # `texts` and not `globs`: compiled patterns do not compare as equal
         (route.subagents, route.include, *((one.field, one.texts) for one in route.patterns))
         for route in subscriber.routes
     )
@@ -122,5 +123,6 @@ class Broadcast:
                 session_id=self._payload.session_id,
                 droppable=not self._entry.urgent,
             )
+        # None too: the next plugin must not cause the same encoding and the same warning
         self._items[include] = item
         return item

@@ -80,6 +80,7 @@ class SingleFire(PendingOutcome):
         self._subscriber = subscriber
         self._connection = connection
         self._deadlines = deadlines
+        # `asked_single` has made sure that there is exactly one
         (self._route,) = subscriber.routes
 
     def begin(self) -> None:
@@ -120,6 +121,7 @@ class SingleFire(PendingOutcome):
         self._connection.cancel(self._call)
 
     def _settled(self, call: Call) -> None:
+        # else the turn or the caller was cancelled meanwhile, and that outcome stands
         if self.outcome is None:
             result = result_of(call)
             self._finish(

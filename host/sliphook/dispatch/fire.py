@@ -124,6 +124,7 @@ class Fire(PendingOutcome):
         Args:
             results: those of the round before; None begins the first round.
         """
+        # a loop and no recursion: the results of many rounds may be known at once
         while self.outcome is None:
             try:
                 todo = next(self._policy) if results is None else self._policy.send(results)
@@ -143,6 +144,7 @@ class Fire(PendingOutcome):
         for index, ask in enumerate(todo.asks):
             self._ask(index, ask)
         self._opening = False
+        # after the requests: the agent waits for those
         if todo.tells:
             self._tell([told.subscriber for told in todo.tells], todo.tells[0].payload)
         return self._complete()
@@ -208,6 +210,7 @@ class Fire(PendingOutcome):
                 self._advance(results)
 
     def _out_of_budget(self) -> None:
+        # a copy: a call that ends leaves the dict, and the last one may begin the next round
         for _, call in list(self._calls.values()):
             call.expired(0.0)  # late by 0 s: only the timeouts of calls report a blocked loop
 

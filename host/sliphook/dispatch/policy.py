@@ -125,6 +125,7 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
         if (
             not route.replaces
             or subscriber.plugin in done
+            # matched anew each time: what was replaced so far may decide which subscription fits
             or first_match(subscriber, merge.payload) is not route
         ):
             continue

@@ -47,6 +47,7 @@ class HangWatchdog:
 
     def heard(self) -> None:
         """End the suspicion: a message came."""
+        # every message comes through here, and nearly always nothing is suspected
         if self._watching:
             self.stop()
 

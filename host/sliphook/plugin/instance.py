@@ -123,6 +123,7 @@ class Instance:
         """Kill the process because it cannot be used; its open calls end with `status`."""
         if self.why is None and not self.stopped:  # the first reason counts
             self._status, self.why = status, why
+        # `run` now leaves its nursery, and `_clean_up` kills the process
         self._over.set()
 
     # -- its tasks
@@ -145,6 +146,7 @@ class Instance:
                 call.start_clock(self._deadlines)
                 self.connection.call(call, initialize)
                 await self._over.wait()
+                # the tasks above still read its output, so that no full pipe holds it up
                 if self.stopped:
                     await terminate(
                         self._process,
@@ -218,6 +220,7 @@ class Instance:
             return 0
         now_s = trio.current_time()
         lines = self._stderr.feed(data, now_s) if data else self._stderr.close(now_s)
+        # only if this process wrote: the tail keeps the lines of the plugin's earlier processes too
         if data or lines:
             self._last_words = next(reversed(self._stderr.lines), None)
         for level, line in lines:

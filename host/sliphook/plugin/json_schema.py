@@ -45,6 +45,7 @@ class _Budget(NamedTuple):
     ends_s: float
 
 
+# a context variable, since the library passes no argument of ours to a keyword
 _budget: ContextVar[_Budget] = ContextVar("_budget")
 
 
@@ -60,10 +61,12 @@ def why_arguments_do_not_fit(
         schema: the plugin's schema.
         what: the name of the schema in errors.
     """
+    # what `read_tools` makes of a missing schema: no need to load the library
     if schema == {"type": "object"} and isinstance(arguments, dict):
         return None
     library: Any = import_module("jsonschema")
     registry: Any = import_module("jsonschema_specifications").REGISTRY
+    # the time of this thread alone: on a busy machine a usual schema must not fail
     _budget.set(_Budget(iter(range(MAX_REFERENCES)), thread_time() + MAX_CPU_S))
     try:
         draft = library.validators.validator_for(schema, default=library.Draft202012Validator)

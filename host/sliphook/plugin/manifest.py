@@ -159,6 +159,7 @@ def read_manifest(
     except DECODE_ERRORS as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
     check_name("plugin", wire.name)
+    # before `_resolve`, which compiles every pattern
     _check_counts(wire)
     routes: dict[str, list[Route]] = {}
     for index, subscription in enumerate(wire.subscriptions or ()):
@@ -298,11 +299,13 @@ def _explain(error: str) -> str:
     """Add to the decoder's message the closest known field, or the allowed words."""
     hint = ""
     if unknown := re.search(r"unknown field `([^`]*)`", error):
+        # only subscriptions refuse unknown fields: see Envelope in protocol.md
         close = nearest(
             unknown[1], [field.encode_name for field in msgspec.structs.fields(Subscription)]
         )
         hint = f"; did you mean {close}?" if close else ""
     elif error.startswith("Invalid enum value"):
+        # the decoder's message ends with a path such as `$.subscriptions[...].mode`
         field = error.rpartition(".")[2].partition("[")[0].rstrip("`")
         hint = f"; there are {', '.join(_WORDS[field])}"
     return quote(error, 300) + hint

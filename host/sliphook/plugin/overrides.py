@@ -38,6 +38,7 @@ def read_declared(
     declared = read_manifest(raw)
     applied = apply_overrides(declared, spec, timeout_cap_s=timeout_cap_s)
     if spec.recorded is not None:
+        # without the user's settings: the user may weaken a guard, an update may not
         more = asks_for_more(read_manifest(envelope.encode(spec.recorded)), declared)
         if more:
             raise AsksForMore(f"it asks for more than was approved: {', '.join(more)}")

@@ -41,6 +41,7 @@ def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:
             secret.
     """
     wants = (manifest.env or []) if manifest is not None else []
+    # `is False`: a variable is secret unless the manifest says that it is not
     open_ones = {want.name for want in wants if want.secret is False}
     found = [value for name, value in spec.env.items() if name not in open_ones]
     schema = manifest.config_schema if manifest is not None else None
@@ -72,6 +73,7 @@ def _may_hold_mark(schema: Any, root: Mapping[str, Any], steps: Iterator[int]) -
     waiting, added = [schema], set[str]()
     while waiting:
         part = waiting.pop()
+        # too large to search: hide too much rather than too little
         if next(steps, None) is None:
             return True
         if isinstance(part, list):

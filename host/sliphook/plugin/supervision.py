@@ -108,7 +108,7 @@ class Plugin:
             return {}
         if self.ready or self.state.waits:
             return self.manifest.routes
-        return self.manifest.closed_routes()
+        return self.manifest.closed_routes()  # protocol.md: an absent guard still guards
 
     def status(self) -> PluginStatus:
         """A snapshot for people and programs."""
@@ -171,7 +171,7 @@ class Plugin:
 
     def _aim_at(self, target: Target) -> None:
         """Set the target, end the present process, and wake `run`."""
-        if self._target is not Target.CLOSED:
+        if self._target is not Target.CLOSED:  # closing is final
             self._target = target
         if self.settled.is_set():  # else the tasks that wait already wait for this target too
             self.settled = trio.Event()
@@ -189,7 +189,7 @@ class Plugin:
         """Keep the plugin at its target until that is CLOSED; raises only `trio.Cancelled`."""
         try:
             while not (self._target is Target.CLOSED and not self.state.waits):
-                self._wake = trio.Event()
+                self._wake = trio.Event()  # before the step: a target set in it is not missed
                 try:
                     await self._step()
                 except Exception as error:
@@ -278,7 +278,7 @@ class Plugin:
         self._host.problem(self, f"{self.name} {why}; it is started again{when}")
         with trio.move_on_after(delay_s):
             await self._wake.wait()  # a new target ends the wait
-        self._start_asked = True
+        self._start_asked = True  # `_step` turns this into RETRY
 
     # -- what its process reports (see InstanceOwner)
 

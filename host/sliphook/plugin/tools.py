@@ -131,6 +131,7 @@ class ToolTable:
         """The tools of a session: a session's tool hides a global one of the same name."""
         found: dict[str, ToolOffer] = {}
         for scopes in self._tools.values():
+            # the session last, so that its tools win; `fromkeys`, since `session_id` may be None
             for scope in dict.fromkeys((None, session_id)):
                 found.update((offer.name, offer) for offer in scopes.get(scope, ()))
         return list(found.values())

@@ -160,6 +160,7 @@ class ChildProcess:
         The rest of its group is killed first: after reaping, no signal can be sent safely.
         """
         if self.returncode is None:
+            # WNOWAIT: it stays unreaped, so that the kill below cannot meet another group
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             if ended is None:
                 return None
@@ -181,4 +182,5 @@ def describe_exit(returncode: int) -> str:
     try:
         return f"was killed by {signal.Signals(-returncode).name}"
     except ValueError:
+        # most real-time signals have no name
         return f"was killed by signal {-returncode}"

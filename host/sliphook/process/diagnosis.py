@@ -11,6 +11,7 @@ from pathlib import Path
 
 from sliphook.quoting import quote
 
+# what Linux itself reads of a file to find its interpreter (BINPRM_BUF_SIZE)
 _SHEBANG_BYTES = 256
 _ELF_MACHINES = {
     0x03: "i386",
@@ -21,6 +22,7 @@ _ELF_MACHINES = {
     0x16: "s390x",
     0x15: "ppc64le",
 }
+# the magic numbers of 64-bit, universal and 32-bit binaries
 _MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
 
 
@@ -42,6 +44,7 @@ def why_not_startable(path: Path) -> str | None:
         if error.errno == errno.ELOOP:
             return f"{shown} is a loop of symbolic links"
         return f"{shown} cannot be reached: {error.strerror}"
+    # before the test of X_OK, which most folders pass
     if stat.S_ISDIR(info.st_mode):
         return f"{shown} is a directory; name the executable inside it"
     if not stat.S_ISREG(info.st_mode):
@@ -75,6 +78,7 @@ def _why_not_head(shown: str, head: bytes) -> str | None:
 
 def _why_not_script(shown: str, head: bytes) -> str | None:
     line = head[2:].split(b"\n", 1)[0]
+    # else the interpreter would seem to be missing, by a name that ends in an invisible CR
     if line.endswith(b"\r"):
         return (
             f"{shown} has Windows line endings (CRLF) in its #! line;"
@@ -84,6 +88,7 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
     if not words:
         return f"{shown} has an empty #! line"
     interpreter = words[0]
+    # for this the system reports ENOENT of the script, which does exist
     if not os.path.exists(interpreter):
         return f"{shown} needs the interpreter {quote(interpreter)}, which does not exist"
     if not os.access(interpreter, os.X_OK):
@@ -150,6 +155,7 @@ def _built_for_another(shown: str, path: Path) -> str | None:
     except OSError:
         return None
     if head.startswith(b"\x7fELF"):
+        # e_machine of the ELF header; byte 5 tells its byte order
         number = int.from_bytes(head[18:20], "little" if head[5:6] == b"\x01" else "big")
         machine = _ELF_MACHINES.get(number, "another machine")
         if machine == platform.machine():

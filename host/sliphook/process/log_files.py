@@ -106,6 +106,7 @@ class _LogLine(NamedTuple):
     def encoded(self) -> bytes:
         clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self.wall_s))
         milliseconds = int(self.wall_s % 1 * 1000)
+        # the process id tells agents apart that write to the same file
         line = f"{clock}.{milliseconds:03d} {os.getpid()} {self.level}: {self.message}\n"
         return line.encode("utf-8", "backslashreplace")
 
@@ -139,6 +140,7 @@ class _LogFile:
 
 
 def _open_private(path: Path) -> int:
+    # O_NOFOLLOW: a symbolic link of this name could make the host write to any file of the user
     return os.open(
         path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
     )

@@ -27,6 +27,7 @@ class OrphanReaper:
     """
 
     def __init__(self) -> None:
+        # processes are started in several threads, and each of them calls `add`
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe = -1
@@ -85,6 +86,7 @@ class OrphanReaper:
             if self._pipe < 0:
                 return
             try:
+                # shorter than PIPE_BUF: written whole or, if the pipe is full, not at all
                 os.write(self._pipe, line)
             except OSError as error:
                 _log.warning("the reaper is gone (%s); plugins may outlive a killed agent", error)
@@ -101,6 +103,7 @@ class OrphanReaper:
         self._drop_pipe()
 
 
+# weak: this must not keep the reaper of a dropped host alive
 _open_pipes: weakref.WeakSet[OrphanReaper] = weakref.WeakSet()
 
 

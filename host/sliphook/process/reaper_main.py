@@ -31,6 +31,7 @@ def main() -> None:
     while any(_lives(group) for group in groups) and time.monotonic() < gives_up:
         time.sleep(0.05)
     for group in groups:
+        # looked at once more: the id of a group that has ended may belong to others by now
         if _lives(group):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)

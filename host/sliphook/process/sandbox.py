@@ -61,9 +61,11 @@ def sandbox_command(
         python: a Python interpreter.
         prefixes: the folders that this interpreter needs, absolute.
     """
+    # the order counts: a later mount covers an earlier one
     command = [*_IGNORE_SIGTERM, bwrap, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for folder in PRIVATE:
         command += ["--tmpfs", str(folder)]
+    # after the empty folders, which would cover them
     for needed in dict.fromkeys(_hidden((path, target), prefixes)):
         command += ["--ro-bind", str(needed), str(needed)]
     command += [
@@ -72,11 +74,13 @@ def sandbox_command(
         str(data_dir),
         "--chdir",
         str(data_dir),
+        # the agent's TMPDIR may be a folder that is read-only or empty inside
         "--setenv",
         "TMPDIR",
         "/tmp",
     ]
     command += ["--unshare-net", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL"]
+    # -I: Python imports nothing from the plugin's folder; -S: it starts faster
     return [*command, "--", python, "-I", "-S", "-c", _DEFAULT_SIGTERM, str(path)]
 
 

@@ -51,7 +51,9 @@ async def terminate(
         say: takes a line for the plugin's log.
     """
     if polite and not hurry.is_set():
+        # a plugin that ends or is killed meanwhile never answers
         await _until_first(hurry.wait, process.exited, lambda: _shutdown(connection, deadlines))
+    # both, as protocol.md says: a plugin may wait for the message or for the end of its input
     connection.notify("exit", NO_PARAMS)
     connection.close_stdin()
     # each pair: how long to wait for the end, and the signal if it does not come

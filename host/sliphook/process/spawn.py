@@ -78,14 +78,17 @@ class _Handover:
 
     @property
     def abandoned(self) -> bool:
+        # without the lock: this only saves work, and `deliver` looks again
         return self._abandoned
 
     def deliver(self, popen: subprocess.Popen[bytes]) -> None:
+        # first: from here on, the death of the host ends the child too
         self._reaper.add(popen.pid)
         with self._lock:
             if not self._abandoned:
                 self._popen = popen
                 return
+        # outside the lock: it waits for the child, and `abandon` runs in the host's loop
         _destroy(popen, self._reaper)
 
     def abandon(self) -> None:
@@ -148,6 +151,7 @@ async def spawn(
             limiter=_spawns,
         )
     except BaseException:
+        # also if this task was cancelled: the thread may still be about to deliver a child
         handover.abandon()
         raise
     try:
@@ -165,6 +169,7 @@ def _spawn(
     sandbox: bool,
     sha256: str | None,
 ) -> None:
+    # before the spawn, whose error does not say which of these reasons it has
     why = why_not_startable(path)
     if why is not None:
         raise CannotStart(why)
@@ -180,6 +185,7 @@ def _spawn(
     if sha256 is None:
         _popen(path, command, None, cwd, env, handover)
         return
+    # `mkdir` accepts a link to a folder
     if cwd.is_symlink():
         raise Refused(
             f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere;"
@@ -198,6 +204,7 @@ def _spawn(
 
 def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
     """Open and hash the approved file, which only the user may be able to change."""
+    # a hash says nothing of a file that others can change a moment later
     why = why_unsafe(path)
     if why is not None:
         raise Refused(why)
@@ -238,6 +245,7 @@ def _popen(
                 cwd=cwd,
                 env=env,
                 bufsize=0,
+                # protocol.md promises that only the standard streams are open
                 close_fds=True,
                 # its own session and group: the host can signal all of it, a Ctrl+C in the terminal
                 # does not reach it
@@ -251,6 +259,7 @@ def _popen(
                 continue
             raise CannotStart(explain_spawn_error(path, error)) from None
         except ValueError as error:
+            # for example a NUL in a granted variable
             raise CannotStart(f"{quote(str(path))} cannot be started: {error}") from None
         handover.deliver(popen)
         return

@@ -64,6 +64,7 @@ class StderrTail:
         for line in lines[-LINES_OF_A_PIECE:]:
             line = line.rstrip(b"\r")
             text = quote(line if self._clean is None else self._clean(line), LINE_CHARS)
+            # also if the limit keeps it out of the log: the report of a crash needs the last lines
             self._kept.append(text)
             if self._limit.allows(now_s):
                 self._say_left_out(said)

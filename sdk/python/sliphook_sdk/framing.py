@@ -101,6 +101,7 @@ class FrameSplitter:
 
 def _header(buffer: bytearray, at: int) -> tuple[int, int] | None:
     """Where the body after the header at `at` starts and ends; None if the header is incomplete."""
+    # bounded: a header that does not end is an error at once, not a growing buffer
     end = buffer.find(_END_OF_HEADER, at, at + _MAX_HEADER)
     if end >= 0:
         head = bytes(buffer[at:end])

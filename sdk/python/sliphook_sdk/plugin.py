@@ -97,6 +97,7 @@ class Plugin(Generic[StateT]):
         self._env = [EnvWant(name=want) if isinstance(want, str) else want for want in env]
         self._config = config
         self._disabled = disabled
+        # states and tools of a session are dropped at its end, so the plugin must be told of it
         self._ends_sessions = sessions is not None or "tools" in uses
         self._runtime: Runtime | None = None
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def run(plugin: Plugin[Any]) -> NoReturn:
     """Serve the host on standard input and output; explain the plugin if a person starts it."""
+    # the host starts a plugin without arguments and never on a terminal
     if sys.argv[1:] or os.isatty(0):
         sys.stderr.write(explain(plugin, sys.argv[0]))
         sys.exit(2)
@@ -37,6 +38,7 @@ def run(plugin: Plugin[Any]) -> NoReturn:
         send_logging(engine.peer)
         engine.serve()
     except BaseException:
+        # to standard error, which is the plugin's log: the way to the host may be what failed
         traceback.print_exc()
     end_process(1)
 

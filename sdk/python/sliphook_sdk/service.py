@@ -186,6 +186,7 @@ class Service:
         try:
             args, kwargs = tool.bind(params.arguments)
         except ToolError as exc:
+            # a result and no error: the model reads it and may call again with other arguments
             return ToolResult(content=str(exc), is_error=True)
         return self._invocation(tool, args, kwargs, call, params)
 
@@ -217,6 +218,7 @@ class Service:
         try:
             returned = handler.function(*invocation.args, **invocation.kwargs)
             if isinstance(returned, CoroutineType):
+                # else Python warns on standard error that it was never awaited
                 returned.close()
                 raise AnswerError("returned something to await; declare it with `async def`")
             return handler.finish(returned)
@@ -251,6 +253,7 @@ class Service:
         return await self.run_async(invocation)
 
     def _failed(self, invocation: Invocation, exc: BaseException) -> Any:
+        # what a handler raises after a cancel is most often its way to stop, so it is not logged
         if invocation.call.cancelled or isinstance(exc, Cancelled):
             raise RpcError(ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED.text) from None
         if not isinstance(exc, ToolError):

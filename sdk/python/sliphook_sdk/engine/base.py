@@ -91,6 +91,7 @@ class Engine:
             if call.method in INLINE:
                 self.peer.dispatch(call)
             elif call.method == "exit":
+                # from here on as at the end of the input
                 data = b""
             else:
                 calls.append(call)

@@ -101,6 +101,7 @@ class AsyncEngine(Engine):
         return loop
 
     def _read(self) -> None:
+        # this does not block: the loop has found the descriptor readable
         data = os.read(self._incoming, _READ_BYTES)
         for call in self.receive(data):
             if not is_ordered(call):
@@ -168,6 +169,7 @@ class AsyncEngine(Engine):
                 await asyncio.wait(under_way, timeout=seconds)
             end_process(0)
 
+        # kept, since the loop holds tasks only weakly
         self._ending = self._loop.create_task(end())
 
     def _watchdog(self) -> None:
@@ -183,5 +185,6 @@ class AsyncEngine(Engine):
                         continue
                     patience_s = limits.SHUTDOWN_TIMEOUT_S
                     self._loop.call_soon_threadsafe(self._end_within, patience_s)
+                # longer than the loop gives its handlers: if that still runs, it ends in order
                 threading.Event().wait(2 * patience_s)
                 end_process(0)

@@ -56,6 +56,7 @@ class EpollPoller:
     def __init__(self, incoming: int, signals: int) -> None:
         self._incoming = incoming
         self._epoll = select.epoll()
+        # one shot: after an event no other thread reads until `rearm`
         self._epoll.register(incoming, select.EPOLLIN | select.EPOLLONESHOT)
         self._epoll.register(signals, select.EPOLLIN)
         self._woken, self._wakes = _wakeup_pipe()
@@ -64,6 +65,7 @@ class EpollPoller:
     def wait(self, timeout_s: float | None) -> bytes | None:
         """See `Poller`."""
         while True:
+            # one event at most: what else is ready is for another idle thread
             ready = self._epoll.poll(timeout_s, 1)
             if not ready:
                 return None
@@ -107,6 +109,7 @@ class LockPoller:
         if not self._reading.acquire(timeout=-1 if timeout_s is None else timeout_s):
             return None
         ready, _, _ = select.select(self._polled, [], [], timeout_s)
+        # in this case the lock stays held until `rearm` or `close`
         if self._incoming in ready:
             return os.read(self._incoming, _READ_BYTES)
         if self._woken in ready:

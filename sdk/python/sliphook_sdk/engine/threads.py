@@ -64,6 +64,7 @@ class ThreadEngine(Engine):
         while True:
             watches = bool(self._backlog) and self._begin_watch()
             data = self._poller.wait(WATCH_S if watches else None)
+            # before `rearm`: calls are queued in the order in which they were read
             work = self._take([] if data is None else self.receive(data), watches)
             if data is None:
                 if self._signals.ending():
@@ -117,6 +118,7 @@ class ThreadEngine(Engine):
             self._running += 1
             self._idle -= 1
             no_reader = not self._idle
+        # before the handler runs, another thread must read: the next message may be its cancel
         if no_reader and not self._add_thread() and self._put_back(work):
             return None
         if more:
@@ -163,6 +165,7 @@ class ThreadEngine(Engine):
                 return self._backlog.take()
             self._running -= 1
             self._idle += 1
+            # an idle thread exists again: the shortage that `_put_back` met is over
             self._max_running = MAX_HANDLERS
             if self._all_done is not None and not self._running:
                 self._all_done.set()

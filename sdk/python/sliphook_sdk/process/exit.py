@@ -30,6 +30,7 @@ def end_process(code: int = 0) -> NoReturn:
     with suppress(RuntimeError):  # the system gives no more threads; then end without cleaning up
         cleanup.start()
         cleanup.join(_CLEANUP_S)
+    # `sys.exit` would end this thread only, and then wait for others that may never end
     os._exit(code)
 
 

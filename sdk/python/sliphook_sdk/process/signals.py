@@ -20,6 +20,7 @@ class Signals:
         self.fd, wakeup = os.pipe()
         os.set_blocking(self.fd, False)
         os.set_blocking(wakeup, False)
+        # no warning: a full pipe is readable all the same
         signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         for number in _ENDING:
             # without a handler Python writes nothing to the descriptor

@@ -27,6 +27,7 @@ def take_over() -> tuple[int, int]:
     if _taken:
         return _taken[0]
     try:
+        # standard output becomes a copy of it below, so it must be open
         os.fstat(2)
     except OSError:
         _onto(os.open(os.devnull, os.O_WRONLY), 2)
@@ -34,6 +35,7 @@ def take_over() -> tuple[int, int]:
     _onto(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     if sys.stdout is not None:  # None if the stream was closed at the start
+        # a pipe is buffered in blocks: a `print` would reach the log late, or never after a kill
         cast("Any", sys.stdout).reconfigure(line_buffering=True)
     _taken.append((incoming, outgoing))
     return incoming, outgoing
@@ -86,10 +88,12 @@ def flush(stream: IO[str] | None) -> None:
 def _private(fd: int) -> int:
     import fcntl
 
+    # closed on exec: a program that the plugin starts cannot write to the host
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
 
 
 def _onto(source: int, target: int) -> None:
+    # the target was closed, and `os.open` was given its number
     if source == target:
         os.set_inheritable(target, True)
         return

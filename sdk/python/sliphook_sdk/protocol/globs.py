@@ -64,6 +64,7 @@ def _parts(glob: str) -> tuple[_Part, ...]:
 def _part(text: str) -> _Part:
     rest = text.lstrip("?")
     core = rest.rstrip("?")
+    # DOTALL: `?` is any character, a line feed too
     pattern = re.compile(
         "".join("." if char == "?" else re.escape(char) for char in core), re.DOTALL
     )

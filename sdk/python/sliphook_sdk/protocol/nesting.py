@@ -15,6 +15,7 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
 def too_deep(body: bytes) -> bool:
     """True if a JSON text is nested deeper than a message may be."""
     return (
+        # the cheapest test first: each level takes two brackets
         len(body) > 2 * limits.MAX_DEPTH
         and _brackets(body) > limits.MAX_DEPTH
         and _depth(body) > limits.MAX_DEPTH
@@ -34,6 +35,8 @@ def _depth(body: bytes) -> int:
 
     No loop in Python, since a hostile body may be nothing but brackets.
     """
+    # pairs of backslashes first: the quote in `\\"` ends a string, the one in `\"` does not
     unescaped = body.replace(rb"\\", b"").replace(rb"\"", b"")
+    # every second part between quotes is inside of a string
     outside = b"".join(unescaped.split(b'"')[::2])
     return max(accumulate(array("b", outside.translate(_STEPS, _NO_BRACKETS))), default=0)

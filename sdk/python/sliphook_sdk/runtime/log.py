@@ -41,6 +41,7 @@ def send_logging(link: HostLink) -> None:
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(HostHandler(link))
+        # WARNING is Python's default; any other level is the author's choice
         if root.level == logging.WARNING:
             root.setLevel(logging.INFO)
 

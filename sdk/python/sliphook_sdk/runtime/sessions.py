@@ -33,12 +33,14 @@ class Sessions(Mapping[str, StateT], Generic[StateT]):
         try:
             return self._states[session_id]
         except KeyError:
+            # two threads that meet a new session at the same time get the same state
             return self._states.setdefault(session_id, self._make())
 
     def __contains__(self, session_id: object) -> bool:
         return session_id in self._states
 
     def __iter__(self) -> Iterator[str]:
+        # a copy: another thread may add a session meanwhile
         return iter(tuple(self._states))
 
     def __len__(self) -> int:

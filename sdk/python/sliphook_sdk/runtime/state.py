@@ -60,6 +60,7 @@ class Runtime:
             HostRefused: it is not granted, or a name is taken; the old tools stay.
         """
         require(self.uses, "tools")
+        # one change at a time: a refused one must not bring back tools that another has replaced
         with self._changing_tools, self.toolbox.changing(tools, session_id) as specs:
             self.link.ask("host/tools", ToolsParams(session_id=session_id, tools=specs))
 

@@ -51,6 +51,7 @@ class Toolbox:
                 raise ValueError(f"two of the tools are called {tool.spec.name!r}")
             new[tool.spec.name] = tool
         old = self._tools.get(session_id, {})
+        # the host may call a new tool before its reply is read; calls of old ones may be on the way
         self._tools[session_id] = {**old, **new}
         try:
             yield [tool.spec for tool in new.values()]

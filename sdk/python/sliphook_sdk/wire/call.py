@@ -41,6 +41,7 @@ class Call:
 
     def cancel(self) -> None:
         """Tell the handler that its answer is no longer wanted. A second call changes nothing."""
+        # set first: `wait` looks at it after it has made its event
         self.cancelled = True
         if self._woken is not None:
             self._woken.set()

@@ -104,6 +104,7 @@ class Peer:
                 self.log_error(f"a request of the host has no id: {message.method}")
                 return None
             call = Call(message.id, message.method, message.params, message.traceparent)
+            # in the thread that reads, so that a cancel in the next message finds it
             self._replies.open[message.id] = call
             return call
         self._settle(message)
@@ -113,6 +114,7 @@ class Peer:
         """Call the handler, and send what it returns or raises as the reply."""
         if call.id is None:
             self._endpoint.consume({"jsonrpc": "2.0", "method": call.method, "params": call})
+        # else the cancel has been replied to already, and no other reply may follow
         elif not call.cancelled:
             handler = self._direct.get(call.method)
             if handler is None:
@@ -231,6 +233,7 @@ def _for_endpoint(error: RpcError) -> JsonRpcException:
 
 def _loop_runs() -> bool:
     asyncio = sys.modules.get("asyncio")
+    # then no loop can run; importing it here would slow the start of plain plugins
     if asyncio is None:
         return False
     try:
