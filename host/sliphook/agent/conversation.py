@@ -98,6 +98,7 @@ class Conversation:
         """Add the result of a call of the last answer, in the order of the calls."""
         result = Message(role="tool", content=text, call_id=call.call_id)
         self._record(result)
+        # calls run side by side and end in any order; models want the results in the calls' order
         calls, results = _open_block(self.messages)
         del self.messages[len(self.messages) - len(results) :]
         self.messages += _in_order(calls, [*results, result])
@@ -131,6 +132,7 @@ def with_context(messages: Sequence[Message], context: Sequence[Context]) -> lis
     messages = list(messages)
     if not context:
         return messages
+    # the last message may be a tool's result, and only the user's may hold other texts
     for at in range(len(messages) - 1, -1, -1):
         if messages[at].role == "user":
             messages[at] = msgspec.structs.replace(
@@ -160,6 +162,7 @@ def restored(said: Iterable[Message]) -> list[Message]:
         if message.role == "tool":
             waiting.append(message)
             continue
+        # the block of results is over; an agent that was killed leaves calls without one
         close_block()
         _append(messages, message)
     close_block()
@@ -191,6 +194,7 @@ def _unanswered(
 
 def _in_order(calls: Sequence[ToolCallRequest], results: Sequence[Message]) -> list[Message]:
     """One result for each call, in the calls' order."""
+    # reversed: of two results with one id, the first one counts
     by_id = {result.call_id: result for result in reversed(results)}
     return [by_id[call.call_id] for call in calls if call.call_id in by_id]
 

@@ -84,6 +84,7 @@ async def delegate(
                 display=display,
             )
         )
+        # inside of the block: `subagent_stop`, which tells it, is sent when the block ends
         turn.summary = turn.last_assistant_message
     said = turn.summary
     # the child's block swallows an interrupt, but it is the parent's interrupt too

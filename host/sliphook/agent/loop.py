@@ -146,6 +146,7 @@ class Agent:
         repeats = Repeats()
         made = 0
         while True:
+            # a multiple, not a limit: after a yes, the user is asked again as many calls later
             if made and made % self._max_model_calls == 0:
                 happened = f"model calls in this turn: {made}"
                 if not await self._may_go_on(now, "max_iterations", happened):
@@ -167,6 +168,7 @@ class Agent:
                     if not await self._may_go_on(now, "question", happened):
                         return _end(now, Ending("loop_detected", happened))
                 continue
+            # a child fires no `stop`: the hook is about the answer that the user sees
             go_on = await now.turn.stop() if now.turn.agent_depth == 0 else None
             if go_on is None:
                 return None

@@ -46,6 +46,7 @@ class Repeats:
         for length in range(1, LONGEST_CIRCLE + 1):
             last = steps[-length:]
             if steps[-length * TIMES :] == last * TIMES:
+                # the user may let it go on: the next report comes after TIMES more rounds
                 self._steps.clear()
                 return [name for step in last for name, _, _ in step]
         return []

@@ -50,6 +50,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 async def next_answer(now: AgentTurn) -> Answer | Ending:
     """The model's next answer, or why there is none; the user has then been told."""
+    # not to a child: what it takes would be missing in the session's own conversation
     if now.turn.agent_depth == 0:
         now.conversation.add_injected(now.turn.session.take_injected())
     gate = await now.turn.pre_llm_call(
@@ -70,6 +71,7 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
     """Ask the model, again after failures that may pass."""
     attempt = 1
     while True:
+        # per attempt: `duration_ms` is of the answer, not of failures and waits before it
         began_s = trio.current_time()
         try:
             answer = await _attempt(now, gate)
@@ -126,11 +128,13 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
                 else:
                     finish = piece
     except ModelError:
+        # the next attempt begins anew: its text must not be recorded as the rest of this one
         now.conversation.abandon_answer()
         if text:
             now.display.text_abandoned()
         raise
     except trio.Cancelled:
+        # without its calls: none of them has run, and each would need a result
         if text:
             now.conversation.add_answer(
                 Message(role="assistant", content="".join(text)), interrupted=True

@@ -38,6 +38,7 @@ async def call_tools(
                 # trio starts tasks in any order; users and plugins must see the model's order
                 await trio.lowlevel.checkpoint()
     finally:
+        # on an interrupt too: servers refuse the next request if a call in it has no result
         now.conversation.close_calls(now.turn.tools_begun)
     return texts
 
@@ -52,6 +53,7 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
     if wrong is not None:
         now.display.tool_ended(call, "error", wrong, None)
         return wrong
+    # the agent's own tools go through the turn as well, so that guards see them
     own = now.tools.get(call.name)
     outcome = await now.turn.call_tool(
         call.name,
@@ -71,6 +73,7 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
 
 def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:
     """The mistake in a call that can be found before any plugin is asked, or None."""
+    # what this answer was offered: a plugin may have removed tools from this call
     names = answer.on_offer
     if call.name not in names:
         near = nearest(call.name, names)

@@ -142,6 +142,7 @@ async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None])
             changed then: a typing mistake must not remove a guard.
     """
     try:
+        # other conversations go on meanwhile, and files may be slow to read
         chosen = await trio.to_thread.run_sync(
             lambda: _what_is_installed(before.tried, user_settings())
         )

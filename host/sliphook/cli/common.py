@@ -185,6 +185,7 @@ def read_object(given: str | None, option: str) -> dict[str, Any]:
     if given is None:
         return {}
     source = option
+    # the bytes as the shell gave them: Python puts surrogates for those that are no UTF-8
     data = given.encode("utf-8", "surrogateescape")
     if given.startswith("@"):
         source = given[1:]

@@ -157,6 +157,7 @@ def main(args: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _without_output(error)
     except BaseExceptionGroup as group:
+        # nurseries wrap what they raise; any other error inside is a bug to be shown
         failed = group.subgroup(OSError)
         if failed is None or group.split(OSError)[1] is not None:
             raise
@@ -168,6 +169,7 @@ def _run(args: Sequence[str] | None) -> int:
         status = sliphook.main(
             args=None if args is None else list(args), prog_name="sliphook", standalone_mode=False
         )
+        # here, where an error has a handler: at the interpreter's end it would be a traceback
         sys.stdout.flush()
         return int(status or 0)
     except click.UsageError as error:

@@ -145,6 +145,7 @@ def _head(row: SessionRow) -> str:
 def _page(line: Line) -> str:
     message = line.message
     lines = message.content.split("\n") if message.content else []
+    # `quote` would show a tab as an escape, which spoils indented code
     text = [f"  {_shown(each.expandtabs(4), _LINE_CHARS)}" for each in lines]
     calls = [
         f"  calls {_shown(call.name)} {_shown(msgspec.json.encode(call.arguments).decode())}"

@@ -164,6 +164,7 @@ def trace_options(command: _F) -> _F:
         ),
     )
     wrapped: Any = with_tracing
+    # click lists the option that was added last first
     for option in reversed(options):
         wrapped = option(wrapped)
     return cast("_F", wrapped)

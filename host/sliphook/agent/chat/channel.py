@@ -47,6 +47,7 @@ class _Work:
         """Wait for the plugins of the new session, as long as the host waits when it opens."""
         with trio.move_on_after(INITIALIZE_TIMEOUT_S):
             await self.taken_up.wait()
+        # after a timeout too: only a session's first message waits for plugins
         self.taken_up.set()
 
 
@@ -169,6 +170,7 @@ class Channel:
             self.session.reset(cause)
             self._begin()
             if self._reload is not None:
+                # not in the task, which begins later: a message may come before
                 self._work.taken_up = trio.Event()
                 self._spawn(self._take_up, self._reload, self._work)
         return dropped
@@ -201,6 +203,7 @@ class Channel:
         try:
             async with self.session, trio.open_nursery() as nursery:
                 self._nursery = nursery
+                # emptied first: a `/stop` among them drops those before it, not those behind it
                 early, self._early = self._early, []
                 for message in early:
                     self._take(message)
@@ -211,6 +214,7 @@ class Channel:
             self._drop_waiting()
 
     def _begin(self) -> None:
+        # not reused: the old turn may still unwind, and must not take new messages
         self._work = _Work()
         self._work.agent = self._agent_for(self)
 
@@ -260,6 +264,7 @@ class Channel:
         if work.under_way:
             message.queued = self._new_message == "queue"
         else:
+            # not in the task, which begins later: a message before that would start another
             work.under_way = True
             self._spawn(self._do, work)
 
@@ -307,8 +312,10 @@ class Channel:
                         ChatReply(text=f"{work.display.take()}\n{said}".strip(), outcome="failed")
                     )
                 finally:
+                    # counts only if the task was cancelled: the first reply stands
                     message.settle(ChatReply(text=work.display.take(), outcome="interrupted"))
         finally:
+            # no checkpoint since the queue was found empty, so no message is left behind
             work.under_way = False
 
     async def _take_up(self, reload: Callable[[], Awaitable[object]], work: _Work) -> None:

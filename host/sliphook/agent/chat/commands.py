@@ -98,6 +98,7 @@ async def run_slash(
 
 def _harmless(text: str) -> str:
     """A plugin's text without control characters, and cut so that it cannot fill the terminal."""
+    # line by line: `quote` would escape the line breaks of the whole
     lines = text.splitlines()
     more = len(lines) - _MAX_LINES
     shown = [quote(line, _LINE_CHARS) for line in lines[:_MAX_LINES]]

@@ -104,6 +104,7 @@ class Gateway:
             else:
                 self.close()
             finally:
+                # the nursery waits for the sessions next; none may begin meanwhile
                 self._host = self._nursery = None
 
     @property
@@ -194,6 +195,7 @@ class Gateway:
         for channel in self.channels:
             if channel.session.session_id == request.session_id and channel.person is not None:
                 return await channel.person.approve(request)
+        # no users to ask: the session is not a channel's, or `/new` has ended it
         return False
 
     def close(self, reason: EndReason = "shutdown", invalidation_reason: str | None = None) -> None:
@@ -206,5 +208,6 @@ class Gateway:
         try:
             await channel.live()
         finally:
+            # a closed channel may have a successor of the same name already
             if self._channels.get(key) is channel:
                 del self._channels[key]

@@ -53,6 +53,7 @@ class PendingMessage:
 
     def settle(self, reply: ChatReply) -> None:
         """Set the reply; only the first one counts."""
+        # first wins: an ending task settles once more in its `finally`, in case it was cancelled
         if self.reply is None:
             self.reply = reply
             self._replied.set()

@@ -110,6 +110,7 @@ class MessageAssembler:
             case "content_block_start" if event.content_block is not None:
                 return self._begin(event.index, event.content_block)
             case "content_block_delta" if event.delta is not None:
+                # the server's own tools send such parts too, but their calls are not ours to run
                 if event.delta.partial_json and event.index in self._by_index:
                     self._by_index[event.index].parts.append(event.delta.partial_json)
                 return event.delta.text or ""

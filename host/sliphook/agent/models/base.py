@@ -52,6 +52,7 @@ def read_calls(calls: Iterable[tuple[str, str, str]]) -> Iterator[ToolCall]:
     """
     taken: set[str] = set()
     for call_id, name, written in calls:
+        # results are matched by id: two calls with one id would share a result
         unique = call_id if call_id and call_id not in taken else f"call_{secrets.token_hex(6)}"
         taken.add(unique)
         yield read_call(unique, name, written)

@@ -52,6 +52,7 @@ async def choose_model(name: str | None, base_url: str | None, environ: Mapping[
         try:
             model.name = _the_only(await model.offered(), model.base_url)
         except BaseException:
+            # the caller gets no model that it could close, also on a cancel
             await model.aclose()
             raise
     return model
@@ -85,6 +86,7 @@ def _of_a_server(
 
 def _key(name: str, address: str, environ: Mapping[str, str], variable: str) -> str | None:
     key = environ.get("SLIPHOOK_API_KEY") or environ.get(variable)
+    # only there is a key certain to be needed: a local server takes none
     if not key and address in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
         raise ModelError(
             "refused",

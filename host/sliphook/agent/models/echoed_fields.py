@@ -65,6 +65,7 @@ class EchoedFieldStore:
         """The fields to send with a message that calls tools."""
         calls = message.tool_calls or []
         found = [self._by_call[call.call_id] for call in calls if call.call_id in self._by_call]
+        # all calls of one answer have the same fields, so the first that is known will do
         return found[0] if found else self._fill_in
 
     def learn(self, refusal: str) -> bool:
@@ -73,6 +74,7 @@ class EchoedFieldStore:
         Returns:
             Whether the refusal names a missing field and the request is worth repeating.
         """
+        # the filler was sent and refused too: another request would fail in the same way
         if self._fill_in != NOTHING:
             return False
         if "reasoning_content" in refusal:

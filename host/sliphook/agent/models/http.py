@@ -154,6 +154,7 @@ class ModelServer:
         body: dict[str, Any],
         amend: Callable[[ModelError], dict[str, Any] | None],
     ) -> httpx.Response:
+        # the last try is outside of the loop, so that its refusal is raised
         for _ in range(MAX_AMENDED):
             try:
                 return await stack.enter_async_context(self._post(path, body))
@@ -181,6 +182,7 @@ class ModelServer:
                 method, f"{self._address}{path}?{self._query}".rstrip("?"), **more
             ) as response:
                 self._known = True
+                # from here on, a lost connection is an answer that broke off
                 answering = response.status_code == 200
                 yield response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -238,6 +240,7 @@ async def _next_event(
     After the reason to finish, the answer is complete: a timeout or a lost connection is no error.
     """
     if answer.finish_reason is None:
+        # httpx's own timeout begins again with every byte, also of comments between events
         with trio.move_on_after(STALL_TIMEOUT_S):
             return await anext(events, None)
         raise ModelError(
@@ -275,6 +278,7 @@ async def _read(response: httpx.Response) -> bytes:
     async with _unwound(response.aiter_bytes()) as chunks:
         async for chunk in chunks:
             body += chunk
+            # a server that never ends its body must not fill the memory
             if len(body) > MAX_BODY_BYTES:
                 break
     return bytes(body[:MAX_BODY_BYTES])

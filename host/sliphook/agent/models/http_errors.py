@@ -69,6 +69,7 @@ def failure_of_status(
             f"{url} has moved to {target} ({status}); set --base-url to the new place",
             status=status,
         )
+    # 409 is a lock that timed out; OpenAI's own client asks again after it, too
     if status in (408, 409) or status >= 500:
         return ModelError(
             "http",
@@ -98,6 +99,7 @@ def failure_of_transport(
             retry does not help.
     """
     detail = quote(str(error), MAX_QUOTED_CHARS) or type(error).__name__
+    # before TimeoutException, its base: an address that takes no connection may be the wrong one
     if isinstance(error, httpx.ConnectTimeout):
         return ModelError(
             "timeout",
@@ -132,6 +134,7 @@ def hide_key(error: ModelError, key: str) -> None:
     """Remove `key` from the message, also a cut one: some servers send it back in their errors."""
     if len(key) < SECRET_CHARS:
         return  # a word such as `none`, for a local server that wants no key
+    # longest first: to replace a short beginning would leave the rest of a whole key in the message
     for end in range(len(key), SECRET_CHARS - 1, -1):
         error.message = error.message.replace(key[:end], "[key]")
     error.args = (error.message,)
@@ -145,6 +148,7 @@ def _plain(body: bytes) -> str | None:
 
 def _milliseconds(value: str | None) -> float | None:
     """The header in milliseconds that OpenAI and Azure send beside Retry-After; in seconds."""
+    # isascii: for `isdigit` a superscript two is a digit too, and `int` would raise
     return int(value) / 1000 if value and value.isascii() and value.isdigit() else None
 
 
@@ -164,4 +168,5 @@ def retry_after(value: str | None, *, now: float) -> float | None:
             seconds = parsedate_to_datetime(value.strip()).timestamp() - now
         except (ValueError, OverflowError):
             return None
+    # `nan` and `inf` are floats as well, and a date may lie in the past
     return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -75,6 +75,7 @@ class OpenAIModel(ModelServer):
         answer = CompletionAssembler()
         async with self.ask("/chat/completions", body(), answer, amend=amend) as pieces:
             yield pieces
+        # only after a whole answer: the calls of a broken one are not in the conversation
         self._echoed.keep(answer.call_ids, answer.echoed_fields)
 
 

@@ -29,6 +29,7 @@ class _OpenCall:
 
     def is_whole(self) -> bool:
         """The arguments form an object, so no more parts can come."""
+        # nothing written reads as `{}`, but the arguments may still come
         return any(self.written) and read_call("", "", "".join(self.written)).unreadable is None
 
 
@@ -80,6 +81,7 @@ class CompletionAssembler:
                 "malformed",
                 f"the model server sent an event that is no chunk of an answer: {quote(data, 80)}",
             )
+        # an error in a shape that we do not know: its text is shown as it came
         if kind == "error" and (chunk is None or chunk.failure is None):
             chunk = Chunk(error=data)
         assert chunk is not None
@@ -114,9 +116,11 @@ class CompletionAssembler:
         self._model = chunk.model or self._model
         if chunk.usage is not None:
             self._usage = chunk.usage.usage
+        # the chunk with the usage has an empty list
         if not chunk.choices:
             return ""
         choice = chunk.choices[0]
+        # a later chunk may have null again
         self.finish_reason = choice.finish_reason or self.finish_reason
         if self.finish_reason == "error":  # as Mistral and OpenRouter end an answer that failed
             raise ModelError("stream", "the model server failed while it answered", transient=True)

@@ -136,6 +136,7 @@ def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
             yield ScriptedCall(name=name)
             continue
         try:
+            # `raw_decode` tells where the value ends, so that text may follow
             _, end = json.JSONDecoder().raw_decode(rest)
         except (ValueError, RecursionError):
             end = len(rest.partition("\n")[0])

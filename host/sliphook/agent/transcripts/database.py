@@ -70,6 +70,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """
     try:
         _make(path)
+        # isolation_level: Python would begin transactions on its own, and not IMMEDIATE ones
         connection = sqlite3.connect(
             path, timeout=OPEN_TIMEOUT_S, isolation_level=None, check_same_thread=False
         )
@@ -89,6 +90,7 @@ def connect(path: Path) -> sqlite3.Connection:
 def broken(path: Path, error: sqlite3.Error) -> TranscriptError:
     """What SQLite says of the file, for people."""
     advice = _ADVICE.get(
+        # the low byte is the primary code; the rest tells the kinds of one failure apart
         getattr(error, "sqlite_errorcode", 0) & 0xFF,
         "repair it, or move it away and a new one is made",
     )
@@ -101,11 +103,13 @@ def _make(path: Path) -> None:
     # whole process
     if not path.exists():
         with contextlib.suppress(FileExistsError):
+            # made here for the mode: SQLite gives its -wal and -shm files the mode of this one
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     if _is_new(connection):
+        # before BEGIN: the mode cannot be changed inside of a transaction
         connection.execute(
             "PRAGMA journal_mode = WAL"
         )  # readers and one writer do not wait for each other
@@ -125,6 +129,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute(
         "PRAGMA synchronous = NORMAL"
     )  # a killed process loses nothing, a power cut the last moments
+    # off by default, and without it ON DELETE CASCADE removes no message
     connection.execute("PRAGMA foreign_keys = ON")
 
 
@@ -132,6 +137,7 @@ def _is_new(connection: sqlite3.Connection) -> bool:
     return (
         _pragma(connection, "application_id"),
         _pragma(connection, "user_version"),
+        # not 0 if another program has made tables without giving the file an id
         _pragma(connection, "schema_version"),
     ) == (0, 0, 0)
 

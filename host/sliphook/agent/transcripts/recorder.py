@@ -37,6 +37,7 @@ class SessionRecorder:
 
     def message(self, message: Message, state: MessageState = "whole") -> None:
         """Record a message; an assistant's replaces the pieces of text that came before it."""
+        # taken here: the thread may write it much later than it was said
         at = now()
         if message.role == "assistant":
             self._said.clear()
@@ -74,6 +75,7 @@ class SessionRecorder:
     def _insert(self, db: sqlite3.Connection, at: str, state: str, message: Message) -> list[int]:
         body = msgspec.json.encode(message).decode()
         if not self._begun:
+            # a session that is resumed is open again, and keeps its `began_at`
             db.execute(
                 """INSERT INTO session (id, session_key, platform, cwd, model, began_at)
                 VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id)

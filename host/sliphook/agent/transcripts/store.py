@@ -194,6 +194,7 @@ class Transcripts:
                 row for row in rows if cwd in (None, row.cwd) and platform in (None, row.platform)
             ][:1]
         else:
+            # a whole id first: it may be the beginning of another one
             fits = [row for row in rows if row.session_id == prefix] or [
                 row for row in rows if row.session_id.startswith(prefix)
             ]
@@ -265,8 +266,10 @@ class Transcripts:
             TranscriptError: the file cannot be written.
         """
         with self._reading() as db:
+            # the user wants the words gone: a plain DELETE leaves them in free pages of the file
             db.execute("PRAGMA secure_delete = ON")
             db.execute("DELETE FROM session WHERE id = ?", (session_id,))
+            # the write-ahead log holds the words as well, until it is emptied
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _writing(self) -> TranscriptWriter:
@@ -279,6 +282,7 @@ class Transcripts:
     @contextmanager
     def _reading(self) -> Generator[sqlite3.Connection]:
         try:
+            # a connection of its own: the other one may belong to the writer's thread
             with closing(connect(self.path)) as db:
                 yield db
         except sqlite3.Error as error:

@@ -74,6 +74,7 @@ class TranscriptWriter:
         if self._problem is None and not self._behind:
             self._loop = trio.lowlevel.current_trio_token()
             written = trio.Event()
+            # in the queue of the changes: the thread reaches it when all before it is written
             self._put(written)
             with trio.move_on_after(PATIENCE_S) as patience:
                 await written.wait()
@@ -121,6 +122,8 @@ class TranscriptWriter:
     def _transact(self, changes: list[Change]) -> None:
         try:
             self._connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
+            # the write lock at once: if a transaction reads first and another agent writes
+            # meanwhile, its own write fails without waiting
             self._connection.execute("BEGIN IMMEDIATE")
             for change in changes:
                 change(self._connection)
@@ -146,4 +149,5 @@ class TranscriptWriter:
             with contextlib.suppress(
                 trio.RunFinishedError
             ):  # the loop has ended, and with it all that waited
+                # trio's events may be set in trio's thread only
                 self._loop.run_sync_soon(wake)

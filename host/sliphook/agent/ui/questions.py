@@ -138,12 +138,14 @@ class Asked:
         return await self._ask(going_on(prompt))
 
     async def _ask(self, question: Question) -> bool:
+        # room for one: `answer` must not wait for this task
         mine, answers = trio.open_memory_channel[bool](1)
         self._open = mine
         try:
             self._show(question)
             return await answers.receive()
         finally:
+            # an answer has closed it already, and the next question may be open by now
             if self._open is mine:
                 self._over()
 

@@ -81,6 +81,7 @@ def _say(text: str) -> None:
 async def _line() -> str:
     """One line, empty at the end of input. A terminal hands out whole lines only."""
     descriptor = sys.stdin.fileno()
+    # no thread: an interrupt ends this wait at once, and leaves no reader that takes the next line
     await trio.lowlevel.wait_readable(descriptor)
     try:
         return os.read(descriptor, _READ_BYTES).decode("utf-8", "replace")

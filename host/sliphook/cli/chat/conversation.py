@@ -112,8 +112,10 @@ class _Chat(Interruptible):
                     await self._left.wait()
                     nursery.cancel_scope.cancel()
             except BaseExceptionGroup as group:
+                # the command catches errors by their classes, and a nursery wraps even a single one
                 raise _one_of(group) from None
             if self._hurry:
+                # else the host would give every plugin its full time to end
                 await trio.sleep(HURRY_S)
                 host.kill()
         return self.status
@@ -202,6 +204,7 @@ class _Chat(Interruptible):
     ) -> None:
         if self._left.is_set():
             return
+        # the first way out counts; later ones return above
         self.status = status
         if self._channel is not None:
             self._channel.close(reason, invalidation_reason)

@@ -51,6 +51,7 @@ class Lines:
     async def _take_lines(self, listener: Listener) -> None:
         async with trio.open_nursery() as nursery, contextlib.aclosing(_lines()) as lines:
             async for line in lines:
+                # never queued: it would wait for the very turn that it is to stop
                 if line.strip() == "/stop":
                     listener.stop(self._drop())
                 elif line.strip():

@@ -127,6 +127,7 @@ class Screen:
     def _take(self, prompt: str, typed: str) -> None:
         """Pass the typed line on and show it, with a note if it waits for its turn."""
         assert self._listener is not None
+        # first: only then is it known whether the message waits
         message = self._listener.line(typed)
         shown = without_controls(typed).replace("\n", "\n  ")
         waits = " (waits)" if message is not None and message.queued else ""
@@ -175,15 +176,18 @@ class Screen:
 
     async def _until_it_leaves(self, terminal: TerminalKept) -> None:
         try:
+            # a thread that hangs in a write to the terminal cannot be cancelled
             await trio.to_thread.run_sync(self._live, abandon_on_cancel=True)
         except trio.Cancelled:
             if not await self._leaves():
+                # this wakes a thread that hangs in a write, so that it can hear the second call
                 terminal.give_up()
                 await self._leaves()
             raise
 
     async def _show_the_rest(self, terminal: TerminalKept) -> None:
         """Write what was not drawn, but do not wait for a terminal that takes nothing."""
+        # shielded: a cancelled chat still shows its last words
         with trio.move_on_after(_CLOSE_S, shield=True) as waiting:
             await terminal.write(self._pending.take_text())
         if waiting.cancelled_caught:
@@ -197,6 +201,7 @@ class Screen:
         return self._ended.is_set()
 
     def _exit(self) -> None:
+        # `exit` raises before the prompt runs, and if it is called twice
         if self._prompt.app.is_running and not self._prompt.app.is_done:
             self._prompt.app.exit(result="")
 
@@ -213,9 +218,11 @@ class Screen:
 
     async def _converse(self) -> None:
         self._loop = asyncio.get_running_loop()
+        # what was said before there was a loop to wake
         self._news.set()
         try:
             await self._prompt.prompt_async(
+                # asyncio can handle signals in the main thread only, and that one is trio's
                 handle_sigint=False,
                 set_exception_handler=False,
                 pre_run=self._begin_to_draw,
@@ -270,6 +277,7 @@ class Screen:
         if typed.strip() or self._question is not None:
             self._tell(
                 self._take,
+                # the prompt as it is now: the question may be over when trio runs `_take`
                 _PROMPT if self._question is None else f"{self._question.prompt} [y/N] ",
                 typed,
             )

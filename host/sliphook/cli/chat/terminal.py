@@ -41,6 +41,7 @@ class History(FileHistory):
     def __init__(self, path: Path) -> None:
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
+            # made here for the mode: prompt_toolkit would let other users read it
             os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
         super().__init__(str(path))
 
@@ -113,6 +114,7 @@ class TerminalKept:
             return
         output = sys.stdout.fileno()
         left = memoryview(text.encode(sys.stdout.encoding, "backslashreplace"))
+        # a blocking write to a stopped terminal (Ctrl+S) would stop trio's loop
         os.set_blocking(output, False)
         try:
             with contextlib.suppress(OSError):  # it was closed

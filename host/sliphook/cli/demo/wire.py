@@ -41,6 +41,7 @@ class Wire:
         """The same, but wait for it; None if it does not come within `WAIT_S`."""
         with trio.move_on_after(WAIT_S):
             while (found := self.find(wanted, after=after)) is None:
+                # no checkpoint between the look and the wait, so no record is missed
                 self._more = trio.Event()
                 await self._more.wait()
             return found

@@ -79,6 +79,7 @@ def command(name: str, as_json: bool, **options: Any) -> int:
     with registry_errors():
         plugin = registry.get(name)
         if any(value not in (None, ()) for value in options.values()):
+            # changed under the registry's lock: two commands at once must not undo each other
             plugin = registry.change(name, lambda current: _changed(current, options))
     row = {
         "name": plugin.name,

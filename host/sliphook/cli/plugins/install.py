@@ -66,6 +66,7 @@ def command(
     consent.confirm("Run it once, to see what it wants?")
     given = {variable: os.environ[variable] for variable in env if variable in os.environ}
     config = settings_from(settings, None)
+    # with the hash that the user was shown: a file that was swapped since is not started
     manifest = run_once(PluginSpec(found.path, config=config, env=given, sha256=found.sha256))
     consent.show(["", *lines_of_manifest(manifest)])
     name = name or manifest.name
@@ -82,6 +83,7 @@ def command(
     )
     consent.confirm(f"Install it as {name}?")
     with registry_errors():
+        # once more: those that the plugin asks for are known only now
         check_variables(plugin.env)
         plugin = registry.add(plugin)
         _tell_of_clashes(plugin, registry)

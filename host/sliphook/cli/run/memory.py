@@ -56,6 +56,7 @@ class Memory:
                 )
         except TranscriptError as error:
             if resume is not None:
+                # the caller never enters the `with` block that would close it
                 self._stack.close()
                 raise Failed(str(error)) from None
             tell(str(error))
@@ -79,6 +80,7 @@ class Memory:
         """
         if self._transcripts is None:
             return Conversation()
+        # a second call means `/new`, which has ended the session before
         if self._recorded is not None:
             self.end(self._recorded, "reset")
         self._recorded = session.session_id

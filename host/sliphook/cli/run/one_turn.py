@@ -78,6 +78,7 @@ class _Run(Interruptible):
         """The first signal interrupts the turn; if none is open, it cancels the run."""
         self._signalled = True
         if self._session is not None and self._session.interrupt("signal", reason):
+            # an interrupted turn ends its block in order: the session cannot see the signal
             self._session.end("signal")
             self._display.notice("warning", "interrupted; once more to leave at once")
         else:
