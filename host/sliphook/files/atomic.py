@@ -34,12 +34,14 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         OSError: the file cannot be written; the old one is as it was.
     """
-    # mkstemp gives mode 0600 from the start
+    # mkstemp gives mode 0600 from the start;
+    # beside `path`: a rename is atomic only within one file system
     descriptor, temporary = tempfile.mkstemp(_UNFINISHED, f".{path.name}.", path.parent)
     try:
         with open(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
             file.flush()
+            # before the rename: else a power cut may leave the new name with no content
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except BaseException:
@@ -75,11 +77,13 @@ def locked(folder: Path, wait_s: float = LOCK_WAIT_S) -> Generator[None]:
         OSError: the folder cannot be made or written to.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # O_NOFOLLOW: a link there must not make us create a file elsewhere
     descriptor = os.open(
         folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
     )
     try:
         give_up = time.monotonic() + wait_s
+        # tried again and again, as flock itself knows no timeout
         while not _takes(descriptor):
             if time.monotonic() >= give_up:
                 raise Busy(
@@ -92,6 +96,7 @@ def locked(folder: Path, wait_s: float = LOCK_WAIT_S) -> Generator[None]:
             left.unlink(missing_ok=True)
         yield
     finally:
+        # the file stays: were it removed, two programs could hold locks on two files of that name
         os.close(descriptor)
 
 

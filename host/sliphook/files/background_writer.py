@@ -105,6 +105,7 @@ class BackgroundWriter(Generic[T]):
             return False
         self._bytes_in += size
         self._queue.append(item)
+        # a flag, since Event.set takes a lock, and most items find the thread awake
         if self._asleep:
             self._asleep = False
             self._wake.set()
@@ -122,6 +123,7 @@ class BackgroundWriter(Generic[T]):
         self._closed = True
         self._closing.set()
         self._wake.set()
+        # False in a forked child: there is no such thread there to wait for
         if self.is_running and threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
         return self.lost + len(self._queue) + self._in_hand
@@ -137,7 +139,9 @@ class BackgroundWriter(Generic[T]):
                     self._failed += len(batch)
                 self._in_hand = 0
                 if self._gather_s and not self._queue:
+                    # not time.sleep: `close` must not wait for it
                     self._closing.wait(self._gather_s)
+            # asked only when the queue is empty: what was taken before the close is written
             elif self._closing.is_set():
                 break
             else:

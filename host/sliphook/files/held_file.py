@@ -73,6 +73,7 @@ class HeldFile:
                 raise Unreadable(f"{quote(str(path))} is no regular file")
             self.seal = seal_of(info)
             self.sha256, self._head = self._read(give_up)
+            # a write during the reading gives the hash of bytes that were never there together
             if seal_of(os.fstat(self._descriptor)) != self.seal:
                 raise Unreadable(
                     f"{quote(str(path))} is being written to; try again when that is done"
@@ -102,6 +103,7 @@ class HeldFile:
         Only Linux has such a path, and only for binaries: the interpreter of a script would be
         given this path, and the script would not find the files beside it.
         """
+        # not /proc/self: the path is resolved in the child, where that is the child
         path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
         usable = sys.platform == "linux" and self._head == b"\x7fELF" and os.access(path, os.X_OK)
         return path if usable else None

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from sliphook.quoting import quote
 
-_MAX_LINKS: Final = 40
+_MAX_LINKS: Final = 40  # as many as Linux follows
 _ROOT: Final = 0
 
 
@@ -58,6 +58,7 @@ def why_others_could_change(steps: Sequence[Step], user: int) -> str | None:
                 f"{shown} belongs to {_name_of(step.owner)}, who could change it;"
                 f" it must belong to you ({_name_of(user)}) or to root"
             )
+        # a link's own mode means nothing: its folder decides whether it can be replaced
         if stat.S_ISLNK(step.mode) or (stat.S_ISDIR(step.mode) and step.mode & stat.S_ISVTX):
             continue
         mode = stat.filemode(step.mode)
@@ -94,6 +95,7 @@ def steps_to(path: Path) -> Iterator[Step]:
     while ahead:
         name = ahead.pop()
         if name == "..":
+            # right as text: `here` has no links in it any more
             here = os.path.dirname(here)
             continue
         found = os.path.join(here, name)
@@ -117,6 +119,7 @@ def _step(path: str) -> Step:
         path,
         info.st_mode,
         info.st_uid,
+        # asked only if it matters: to list all users may take long, or ask a server
         bool(info.st_mode & stat.S_IWGRP) and _is_shared(info.st_gid, os.geteuid()),
     )
 
@@ -130,8 +133,10 @@ def _is_shared(group: int, user: int) -> bool:
     try:
         names = {pwd.getpwuid(one).pw_name for one in (user, _ROOT)}
         members = set(grp.getgrgid(group).gr_mem)
+        # a group's own list leaves out the users whose first group it is
         members |= {one.pw_name for one in pwd.getpwall() if one.pw_gid == group}
     except KeyError:
+        # what has no name cannot be looked up; the safe answer
         return True
     return not members <= names
 

@@ -57,12 +57,15 @@ class RotatingFile:
             return False
         if not self._is_gone():
             size = os.fstat(self._fd).st_size
+            # an empty file is never full: lines over the limit would only push old files out
             if not size or size + more < self._max_bytes:
                 return False
+            # from the oldest, so that no file overwrites one that is to be kept
             for number in range(self._old_files, 0, -1):
                 old = self._numbered(number - 1)
                 if old.exists():
                     old.replace(self._numbered(number))
+        # before the close: if it fails, the old file can still be written to
         fd = self._open(self._real)
         os.close(self._fd)
         self._fd, self._node, self._torn = fd, os.fstat(fd), False
@@ -84,6 +87,7 @@ class RotatingFile:
                 left = left[os.write(self._fd, left) :]
         except OSError as error:
             there = data[: len(data) - len(left)]
+            # the first line break ends the torn line, which is none of `lines`
             whole = there.count(b"\n") - (1 if self._torn and there else 0)
             if there:
                 self._torn = not there.endswith(b"\n")
@@ -100,6 +104,7 @@ class RotatingFile:
             node = self._real.stat()
         except OSError:
             return True
+        # by its inode: a new file may have been made under the old name
         return (node.st_dev, node.st_ino) != (self._node.st_dev, self._node.st_ino)
 
     def _numbered(self, number: int) -> Path:

@@ -26,7 +26,7 @@ from sliphook_sdk.protocol import nearest
 T = TypeVar("T", bound=msgspec.Struct)
 
 MAX_FILE_BYTES: Final = 32 * 1024 * 1024
-_MAX_INTEGER: Final = 2**63
+_MAX_INTEGER: Final = 2**63  # TOML promises 64 bits, with a sign
 _WORDS: Final[Mapping[str, str]] = {
     "bool": "true or false",
     "int": "a whole number",
@@ -97,6 +97,7 @@ def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None]
         try:
             read = msgspec.convert(data, shape)
         except msgspec.ValidationError:
+            # not msgspec's own words: they have neither the line nor the key of a dict
             _refuse(data, shape, ())
         check(read)
     except tomllib.TOMLDecodeError as error:
@@ -123,7 +124,9 @@ def text_of(path: Path) -> str:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise TomlError(f"{shown} is no regular file")
+            # one byte more tells a file that is too large, also one that grows meanwhile
             data = file.read(MAX_FILE_BYTES + 1)
+    # for the caller to judge: that there is no file is often no mistake
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -157,6 +160,7 @@ def line_of(text: str, keys: tuple[str, ...]) -> int | None:
     tomlkit keeps no positions, but it writes every byte as it was. So a mark before the item, in
     what tomlkit writes, shows the item's line.
     """
+    # only a mistake needs it: reading a file without one does not wait for the import
     import tomlkit
 
     try:
@@ -286,6 +290,7 @@ def _hint(given: object, right: list[str] | tuple[str, ...]) -> str:
 
 
 def _shown(value: object) -> str:
+    # before the rest: Python would write True
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):

@@ -39,6 +39,7 @@ def change_toml(
         document = tomlkit.parse(heading if old is None else old)
         _merge(document, wanted)
         text = document.as_string()
+        # tomlkit gets some layouts wrong: another parser reads the text before it is written
         same = tomllib.loads(text) == wanted
     except (tomlkit.exceptions.TOMLKitError, tomllib.TOMLDecodeError):
         same, text = False, ""
@@ -57,6 +58,7 @@ def _merge(table: Any, wanted: Mapping[str, Any]) -> None:
         old: Any = table.get(key)
         if _is_table(value) and _is_table(old):
             _merge(old, value)
+        # a value that stays is not set again: that would lose its layout and its comment
         elif not same_json(_bare(old), value):
             table[key] = _item(value)
 
@@ -68,6 +70,7 @@ def _item(value: Any) -> Any:
     if _is_table(value):
         return {key: _item(inner) for key, inner in value.items()}
     if (
+        # a literal string has no escapes: nothing in it may need one, or end it
         isinstance(value, str)
         and '"' in value
         and value.isprintable()

@@ -33,6 +33,7 @@ class Backpressure:
         """Something of `size` bytes was sent unasked."""
         if not self._messages:
             self._window_s = trio.current_time()
+        # A window that is not exceeded has no end: how old it is matters only in `rest_until`.
         self._messages += 1
         self._bytes += size
         self.exceeded = (
@@ -47,6 +48,7 @@ class Backpressure:
         end_s = self._window_s + 1.0
         if trio.current_time() < end_s:
             return end_s
+        # the rest is over, or the plugin took more than a second to send so much
         self._messages = self._bytes = 0
         self.exceeded = False
         return None

@@ -123,10 +123,12 @@ class Call:
     def start_clock(self, deadlines: Deadlines) -> None:
         """Start the timeout; it also covers the wait for a plugin that is not ready yet."""
         self._deadlines = deadlines
+        # from the making of the call: what held the loop since then uses up the same time
         deadlines.add(self, self.timeout_s, self._began_s)
 
     def replied(self, result: msgspec.Raw | None, error: ErrorObject | None) -> None:
         """Take the plugin's reply, or the end of a call that the host has settled (see `Rpc`)."""
+        # the host's own verdict stands, whatever the plugin says later
         if self.status is None:
             self.status = "error" if result is None else "answered"
             self.result = result
@@ -155,6 +157,7 @@ class Call:
 
     def _finish(self) -> None:
         if self._deadlines is not None:
+            # else the queue would keep the call, and all it refers to, until the timeout
             self._deadlines.remove(self, self.timeout_s)
         self.elapsed_ms = (trio.current_time() - self._began_s) * 1000
         # The maker usually holds the call, so the call must not go on holding the maker: without

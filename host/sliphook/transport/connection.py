@@ -119,10 +119,12 @@ class Connection:
         if count:
             self._writer.wrote(item, count)
             return
+        # looked at only here: a closed pipe takes no byte, so the usual message needs no look
         if self.closed:
             return
         try:
             self._writer.send(item, urgent=urgent)
+        # a droppable item never gets here: the outbox gives it back instead
         except QueueFull:
             why = f"its queue is full and {item.method} may not be lost"
             self._break("crashed", f"{why}: it does not read what it is sent")
@@ -152,6 +154,7 @@ class Connection:
                 params = envelope.told_instead(call.retell)
                 told = self._rpc.notify(method, params, call.traceparent)
                 item = Item(told, method, session_id=call.session_id)
+                # in its place, not at the end: what waits for the plugin keeps its order
                 if self._writer.outbox.swap(call, item):
                     taken.add(call)
         return taken
@@ -165,11 +168,13 @@ class Connection:
 
     def expire(self, call: Call, late_s: float) -> None:
         """The call's timeout is over; what can already be read is read first."""
+        # if the agent held the loop, the reply lies there already, and the plugin was not late
         self._reader.read_now()
         if call.status is not None:
             return
         if late_s > BLOCKED_LOOP_S:
             self._owner.agent_blocked(late_s)
+        # not `withdraw`: that would settle it as cancelled
         if not self._take_back([call]):
             self._tell_cancelled(call)
         self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
@@ -182,6 +187,7 @@ class Connection:
     def end(self, call: Call, status: CallStatus, why: str) -> None:
         """Settle a call of this connection as the host sees fit."""
         if call.status is None:
+            # first: `replied` keeps a status that is there
             call.status = status
             call.why = why
             self._calls.pop(call.id, None)
@@ -212,6 +218,7 @@ class Connection:
             item.call.written = True
         if item.reply_to is not None:
             self._unsent_replies -= 1
+            # not before: the plugin cannot have seen the reply, so the id is still taken
             self._rpc.answered(item.reply_to)
         if self._recorder is not None:
             self._recorder.sent(body_of(item.frame), item.method, item.reply_to, item.call)
@@ -224,6 +231,7 @@ class Connection:
 
     def cannot_write(self, why: str) -> None:
         """The plugin does not read any more."""
+        # a plugin that is ending may have answered first; how it ended is told by its exit
         self._reader.read_now()
         if not self._owner.is_dead():
             self._break("crashed", why)
@@ -276,6 +284,7 @@ class Connection:
             if isinstance(message, envelope.Request) and self._is_too_busy_for(message.id):
                 why = "too many requests are under way"
                 refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, why)
+                # no `reply_to`: the engine never saw this request, so its id was not taken
                 self._put_reply(Item(refusal, message.method))
                 return False
             return self._rpc.consume(message)
@@ -289,6 +298,7 @@ class Connection:
         return busy and not self._rpc.is_in_flight(request_id)
 
     def _handle_reply(self, data: bytes, reply: envelope.Reply) -> bool:
+        # out of the table first: what its maker asks next may then go alone, on the fast path
         call = self._calls.pop(reply.id, None) if isinstance(reply.id, int) else None
         if self._recorder is not None:
             if call is None and self._rpc.was_issued(reply.id):
@@ -302,6 +312,7 @@ class Connection:
         call = self._calls.get(error.id) if may_answer and isinstance(error.id, int) else None
         if call is not None:
             self.end(call, "error", f"its reply is not valid: {error.why}")
+        # a reply is never answered: two peers could refuse each other's refusals for ever
         elif not error.is_reply:
             self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
         self._violation(data, error.why)
@@ -310,6 +321,7 @@ class Connection:
         self._owner.stray_output(why)
         if self._recorder is not None:
             self._recorder.oddity("refused", data, why)
+        # last, as it may raise
         self._reader.violation(why, quote(data), fatal=fatal)
 
     # -- the end
@@ -327,6 +339,7 @@ class Connection:
         """End the conversation: every call is settled with `status`, both pipes are closed."""
         if self.closed:
             return
+        # first: a request that the makers of these calls send now must fail at once
         self.closed = True
         for call in list(self._calls.values()):
             self.end(call, status, why)

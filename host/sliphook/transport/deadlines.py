@@ -35,6 +35,7 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._queues: dict[float, dict[Expiring, float]] = {}
+        # a scope that is never entered: `add` may come before the watchdog runs
         self._sleep = trio.CancelScope()
         self._wakes_at = inf
 
@@ -52,6 +53,7 @@ class Deadlines:
             queue = self._queues[timeout_s] = {}
         queue.pop(item, None)  # its old place would hold up those behind it
         queue[item] = deadline
+        # usually it is not the next to expire, and the scope, with trio's heap, is left alone
         if deadline < self._wakes_at:
             self._wakes_at = self._sleep.deadline = deadline
 
@@ -59,7 +61,9 @@ class Deadlines:
         """Forget `item`; does nothing if it has expired or was never added."""
         queue = self._queues.get(timeout_s)
         if queue is not None:
+            # the watchdog is not told: at worst it wakes once for nothing
             queue.pop(item, None)
+            # timeouts may be any number: empty queues would pile up, and each is looked at
             if not queue:
                 del self._queues[timeout_s]
 
@@ -67,6 +71,7 @@ class Deadlines:
     async def run(self) -> None:
         """The watchdog; runs until it is cancelled."""
         while True:
+            # computed anew: what has just expired may have added and removed others
             self._wakes_at = min(
                 (next(iter(queue.values())) for queue in self._queues.values()), default=inf
             )
@@ -80,6 +85,7 @@ class Deadlines:
                     item, deadline = next(iter(queue.items()))
                     if deadline > now:
                         break
+                    # before it is told, as it may add itself again
                     self.remove(item, timeout_s)
                     try:
                         item.expired(now - deadline)
@@ -122,6 +128,7 @@ class IdleTimer:
 
     def restart(self) -> None:
         """Have the function called later, however soon it would have been."""
+        # only a flag: to move the deadline each time would cost two dictionary operations
         self._restarted = True
         if not self._runs:
             self._runs = True

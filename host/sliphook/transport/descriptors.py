@@ -24,8 +24,10 @@ def take(descriptor: int) -> int:
 
 def close(descriptor: int) -> None:
     """Close one of ours; who waits for it is woken. Closing it twice does nothing."""
+    # after a first close the number may be another file's
     if descriptor in _ours:
         _ours.discard(descriptor)
+        # before the close: a task that waits must let go of the number while it is ours
         trio.lowlevel.notify_closing(descriptor)
         os.close(descriptor)
 
@@ -37,4 +39,5 @@ def _close_in_child() -> None:
     _ours.clear()
 
 
+# close-on-exec is not enough: a child of os.fork() runs on without exec
 os.register_at_fork(after_in_child=_close_in_child)

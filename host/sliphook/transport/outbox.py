@@ -123,6 +123,7 @@ class Outbox:
         """Take out the requests of `calls` of which no byte has been written; returns them."""
         taken: set[Call] = set()
         for lane in (self._urgent, self._normal):
+            # the usual lane has none of them, and is not built anew
             if any(item.call in calls for item in lane if item.call is not None):
                 kept: list[Item] = []
                 for item in lane:
@@ -140,6 +141,7 @@ class Outbox:
         for lane in (self._urgent, self._normal):
             for index, waiting in enumerate(lane):
                 if waiting.call is call:
+                    # within the bounds: without id and timeout it is smaller than the request
                     lane[index] = item
                     self.size += len(item.frame) - len(waiting.frame)
                     return True
@@ -155,6 +157,7 @@ class Outbox:
 
     def next_write(self) -> bytes | memoryview:
         """What to write now, joined; b"" where nothing waits."""
+        # even before the urgent: bytes inside a message would garble both
         if self._begun is not None:
             return self._begun
         if self.size <= WRITE_BYTES:
@@ -163,13 +166,16 @@ class Outbox:
         size = 0
         for item in self._in_order():
             size += len(item.frame)
+            # `parts`: a message that is larger than this goes alone
             if parts and size > WRITE_BYTES:
                 break
             parts.append(item.frame)
+        # joining would copy a large message once more
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def wrote(self, count: int) -> list[Item]:
         """`count` bytes of `next_write` have left; returns the messages that have begun or left."""
+        # the usual case: all that waited has left in one write
         if self._begun is None and count == self.size:
             return self.clear()
         left: list[Item] = []
@@ -183,6 +189,7 @@ class Outbox:
             item = lane.popleft()
             left.append(item)
             if count < len(item.frame):
+                # a view: a slow reader takes 64 KiB at a time, and the rest is not copied each time
                 self._begun = memoryview(item.frame)[count:]
                 return left
             count -= len(item.frame)

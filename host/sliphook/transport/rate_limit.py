@@ -26,6 +26,7 @@ class RateLimit:
         while self._moments and now_s - self._moments[0] >= self._span_s:
             self._moments.popleft()
         if len(self._moments) >= self._count:
+            # it takes no place in the window: a steady flood still lets `count` through
             self._left_out += 1
             return False
         self._moments.append(now_s)

@@ -42,8 +42,8 @@ from .reader_roles import TABLE, ReaderEvent, ReaderRole
 from .silence_watch import SilenceWatch
 from .spin_wait import SPIN_S, SpinWait, processors
 
-READ_BYTES = 64 * 1024
-MESSAGES_PER_PASS = 100
+READ_BYTES = 64 * 1024  # what a pipe holds on Linux
+MESSAGES_PER_PASS = 100  # then other tasks have their turn
 LAST_READS = 256
 """Reads of a dead process's pipe at most: a child of the plugin may go on writing for ever."""
 LULL_S = 0.005
@@ -141,6 +141,7 @@ class PipeReader:
             while (
                 call.status is None
                 and self._role == "caller"
+                # callers keep to the limit too, or a flood could come in by way of hooks
                 and not (self._backpressure.exceeded and self._backpressure.rest_until())
             ):
                 if perf_counter() < awake_until:
@@ -153,6 +154,7 @@ class PipeReader:
         except Exception as error:
             self._fault = error  # the host's: the plugin's task raises it, not the agent's call
         finally:
+            # also if the caller was cancelled: the pipe must never be left without a reader
             self._spin.took(perf_counter() - began)
             work = more or self._owner.is_owed or self._fault is not None
             self._move("caller left work" if work else "caller left")
@@ -187,6 +189,7 @@ class PipeReader:
                 pass
             if not came:
                 break
+        # not only at EOF: a child of the plugin may hold the other end of the pipe open
         self._end()
 
     def violation(self, why: str, excerpt: str, *, fatal: bool = False) -> None:
@@ -204,6 +207,7 @@ class PipeReader:
         self._silence.stop()
         if self._role != "closed":
             descriptors.close(self._descriptor)
+            # before any task wakes: the number may soon be that of another file
             self._descriptor = -1
             self._move("close")
 
@@ -212,6 +216,7 @@ class PipeReader:
         self._role = role = TABLE[self._role, event]
         if role == "lull":
             self._lull.restart()
+        # a caller leaves the lull's timer running: to stop it for each hook would cost more
         elif role != "caller":
             self._lull.stop()
             if self._parked is not None:
@@ -292,6 +297,7 @@ class PipeReader:
     def _end(self) -> None:
         """The stream is over: the last line counts without its end."""
         if not self._over():
+            # the role first: `_give_up_on` then takes an error in the last piece for a cut
             self._move("end")
             self._frames.close()
             while self._handle_some():
@@ -301,6 +307,7 @@ class PipeReader:
         """Handle at most `MESSAGES_PER_PASS` messages; True if more are left."""
         try:
             for _ in range(MESSAGES_PER_PASS):
+                # asked each time: handling a message may close the connection
                 if self._role == "closed":
                     return False
                 piece = self._frames.next()

@@ -52,6 +52,7 @@ TABLE: Final = MappingProxyType[tuple[ReaderRole, ReaderEvent], ReaderRole](
         ("lull", "lull over"): "task",
         ("lull", "end"): "ended",
         ("lull", "close"): "closed",
+        # no "lull over" from here on: a move to one of these roles stops the timer
         ("ended", "caller left"): "ended",
         ("ended", "caller left work"): "ended",
         ("ended", "reply due"): "ended",

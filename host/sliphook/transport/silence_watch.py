@@ -36,6 +36,7 @@ class SilenceWatch:
         if not mid_message:
             self.stop()
         elif self._grew:
+            # adding it again moves its deadline: the time counts from the newest bytes
             self._deadlines.add(self._timer, MESSAGE_SILENCE_S)
             self._runs = True
         self._grew = False

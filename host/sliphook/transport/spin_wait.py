@@ -38,6 +38,7 @@ class SpinWait:
 
     def __init__(self, processors: int) -> None:
         self._possible = processors > 1
+        # nothing is known of this plugin yet: one quick answer first
         self._wanted = 1
 
     @property
@@ -48,6 +49,7 @@ class SpinWait:
     def took(self, seconds: float) -> None:
         """An answer has come, or is not waited for any more, after so long."""
         if seconds > SPIN_S:
+            # only a spin in vain is costly: after a sleep one quick answer is enough
             self._wanted = QUICK_ANSWERS if self.pays else max(self._wanted, 1)
         elif self._wanted:
             self._wanted -= 1

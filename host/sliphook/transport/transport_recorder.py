@@ -75,11 +75,13 @@ class TransportRecorder:
             return
         request_id = message.id if isinstance(message, envelope.Request) else None
         if request_id is not None:
+            # bounded, as the plugin chooses the ids and may send requests faster than it reads
             _remember(self._asked_s, request_id, now_s)
         self._record("message", now_s, "from_plugin", body, None, message.method, request_id)
 
     def settled(self, call: Call) -> None:
         """The host ended a call without a reply: timed out, cancelled, crashed."""
+        # what was never written cannot be answered late
         if call.written:
             _remember(self._given_up, call.id, call)
         now_s = self._now()
@@ -200,5 +202,6 @@ def _without_config(initialize: bytes) -> bytes:
 
 def _remember(kept: dict[int | str, _V], key: int | str, value: _V) -> None:
     if len(kept) >= MAX_REMEMBERED:
+        # a dict keeps the order of insertion: the first key is the oldest
         del kept[next(iter(kept))]
     kept[key] = value

@@ -76,6 +76,7 @@ class PipeWriter:
             self._owner.lost(victim)
         if at_once:
             self.flush()
+        # the task runs after the others of this pass, and joins what they queue
         elif self.outbox.size and not urgent:
             self._wake()
 
@@ -102,6 +103,7 @@ class PipeWriter:
     def wrote(self, item: Item, count: int) -> None:
         """So many bytes of `item` have been written by `write`; the rest is the task's."""
         if count < len(item.frame):
+            # nothing waited before it, so it is now the head, of which `count` bytes have left
             self.outbox.put(item)
             self.outbox.wrote(count)
             self._wake()
@@ -123,6 +125,7 @@ class PipeWriter:
                 # noticed first
                 self._blocked = True
                 self.outbox.clear()
+                # once: else each further message would put the verdict off
                 if not self._broken:
                     self._broken = True
                     self._deadlines.add(self._deaf, DYING_S)
@@ -137,11 +140,13 @@ class PipeWriter:
         Ends when the pipe is closed.
         """
         while self._descriptor >= 0:
+            # a broken pipe, whose outbox is empty, is always writable: to wait for it would spin
             if self._blocked and self.outbox:
                 try:
                     await trio.lowlevel.wait_writable(self._descriptor)
                 except trio.ClosedResourceError:
                     return
+                # room for any byte counts as reading; a write that stalls again gets its time anew
                 self._deadlines.remove(self._stall, WRITE_STALL_S)
                 self._blocked = False
             self.flush()

@@ -117,6 +117,7 @@ class InvalidMessage(SliphookError):
 class _Envelope(msgspec.Struct, frozen=True):
     """Every field of a message. null counts as absent, but in `id` (not allowed) and `result`."""
 
+    # Unknown fields are ignored here, as protocol.md promises: either side may gain new ones.
     jsonrpc: Literal["2.0"]
     id: int | str | msgspec.UnsetType = msgspec.UNSET
     method: str | None = None
@@ -146,8 +147,10 @@ def decode(body: bytes) -> Message:
             brackets, before it is parsed.
         InvalidMessage: It is JSON, but no message.
     """
+    # msgspec does not look at the text in `Raw` parts and in fields that it skips
     if not body.isascii():
         _check_utf8(body)
+    # here for all: the `Raw` parts are decoded later, in many places
     if too_deep(body):
         raise TooDeep
     try:
@@ -181,6 +184,7 @@ def decode(body: bytes) -> Message:
     if error_object is not None or not _is_absent(result):
         raise _invalid("a message with both a method and a result or error", shown_id)
     params = envelope.params
+    # a view: bytes() would copy up to 8 MiB for the sake of one byte
     if params is not _NO_PARAMS and memoryview(params)[0] != 0x7B:  # {
         if bytes(params) != _NULL:
             raise _invalid(
@@ -206,10 +210,12 @@ def encode(value: Any) -> bytes:
     try:
         try:
             body = _ENCODER.encode(value)
+        # rare, so only a value with a lone surrogate pays for the search through all of it
         except UnicodeEncodeError:
             body = _ENCODER.encode(
                 _without_surrogates(msgspec.to_builtins(value, enc_hook=_decoded))
             )
+        # a newline can only come from a `Raw` part, and would cut the line of a reader by lines
         return body if b"\n" not in body else _ENCODER.encode(msgspec.json.decode(body))
     except RecursionError:
         raise TypeError(
@@ -278,6 +284,7 @@ def _diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | N
     except msgspec.DecodeError as malformed:
         return _not_json(malformed)
 
+    # `method` of null is absent: some libraries write all fields of a reply
     is_reply = bytes(fields.get("method", _NULL)) == _NULL and (
         "result" in fields or "error" in fields
     )
@@ -325,5 +332,6 @@ def _decoded(value: object) -> Any:
 def told_instead(params: msgspec.Raw) -> msgspec.Raw:
     """The params of a hook's request as those of the event that tells the same."""
     fields = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
+    # an event is not waited for
     fields.pop("timeout_s", None)
     return msgspec.Raw(encode(fields))

@@ -34,7 +34,7 @@ from . import envelope
 
 __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 
-# the two usual beginnings at one go
+# the two usual beginnings at one go; seven digits are enough for MAX_MESSAGE_BYTES
 _BEGIN: Final = re.compile(rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?")
 _FRAME: Final = re.compile(rb"Content-Length: ([0-9]{1,7})\r\n\r\n")
 _PLAIN_HEADER: Final = 1
@@ -110,7 +110,7 @@ class FrameReader:
         if self._dead is not None:
             return
         if self._start:
-            del self._buffer[: self._start]
+            del self._buffer[: self._start]  # once for each read, not for each message: linear
             self._scanned -= self._start
             self._bad_line_end = max(0, self._bad_line_end - self._start)
             self._start = 0
@@ -136,7 +136,7 @@ class FrameReader:
         try:
             message = envelope.decode(body)
         except (envelope.NotJson, envelope.TooDeep, envelope.InvalidMessage):
-            return None
+            return None  # `next` will say what is wrong
         self._stray_in_a_row = 0
         return Body(body, message)
 
@@ -162,7 +162,7 @@ class FrameReader:
                 raises it again.
         """
         if self._dead is not None:
-            raise self._dead.with_traceback(None)
+            raise self._dead.with_traceback(None)  # else it grows with each raise
         if self._at == "boundary":
             if self._start == len(self._buffer):
                 return None
@@ -230,7 +230,7 @@ class FrameReader:
         if name.lower() != b"content-length":
             return
         digits = value.strip(b" \t")
-        if not digits.isdigit():
+        if not digits.isdigit():  # int() would take "+5" and "1_0" too
             self._fail("a Content-Length that is no decimal number", quote(line))
         if self._length is not None:
             self._fail("a header block with more than one Content-Length", self._block())
@@ -260,7 +260,7 @@ class FrameReader:
     def _read_line(self) -> Body | Stray | None:
         """Read a line that starts with `{`: a message, or the first part of a line that is none."""
         buffer, start = self._buffer, self._start
-        if start < self._bad_line_end:
+        if start < self._bad_line_end:  # else each part would decode the rest of the line
             return self._read_part()
         end = buffer.find(b"\n", self._scanned)
         found = end >= 0
@@ -274,7 +274,7 @@ class FrameReader:
         try:
             message = self._decode(data)
         except envelope.NotJson as error:
-            if _MARKER.search(data, 1):
+            if _MARKER.search(data, 1):  # 1: the line may itself begin with a marker
                 self._bad_line_end = end
                 return self._read_part()
             return self._no_json(data, error, end)
@@ -346,5 +346,5 @@ class FrameReader:
 
     def _fail(self, why: str, excerpt: str) -> NoReturn:
         self._dead = FramingError(why, excerpt)
-        self._buffer.clear()
+        self._buffer.clear()  # none of it is read any more, and it may be 8 MiB
         raise self._dead from None

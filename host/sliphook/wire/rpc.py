@@ -25,11 +25,12 @@ from sliphook_sdk.protocol import ErrorCode
 
 from . import envelope
 
+# Endpoint logs payloads and tracebacks; the user's words must not get into a log.
 logging.getLogger("pylsp_jsonrpc").disabled = True
 logging.getLogger("pylsp_jsonrpc.endpoint").disabled = True
 _log = logging.getLogger(__name__)
 
-_DOUBLED_IDS_ALLOWED = 2
+_DOUBLED_IDS_ALLOWED = 2  # protocol.md: the third ends the connection
 
 
 class Refusal(SliphookError):
@@ -94,6 +95,7 @@ class Rpc:
         """Register a request; returns its id and the frame that has to be written."""
         self._traceparent = traceparent
         self._endpoint.request(method, params)
+        # Endpoint has called `_new_id` and `_consume_outgoing` by now, so both are known
         self._waiting[self._next_id] = pending
         return self._next_id, self._sent
 
@@ -143,6 +145,8 @@ class Rpc:
         if isinstance(message, envelope.Reply):
             return self.consume_reply(message)
         if isinstance(message, envelope.Notification):
+            # `$/cancelRequest` has no handler, so it ends here: Endpoint would take it for its own,
+            # and fail where the id is missing
             handler = self._handlers.get(message.method)
             if handler is not None:
                 self._endpoint.consume(
@@ -150,12 +154,15 @@ class Rpc:
                 )
             return False
         if message.id in self._in_flight:
+            # no error reply: the plugin would take it for the answer to the first request
             self._doubled_ids += 1
             fatal = self._doubled_ids > _DOUBLED_IDS_ALLOWED
             raise Violation(
                 f"the request id {quote(repr(message.id), 40)} is still in flight", fatal=fatal
             )
+        # before a refusal too: the id is taken until the reply has been written
         self._in_flight[message.id] = message.method
+        # not left to Endpoint, which would send the whole name back, however long
         if message.method not in self._handlers:
             refusal = self.refuse(
                 message.id,
@@ -174,6 +181,7 @@ class Rpc:
         request_id, error = message.id, message.error
         if error is not None and not error.message:
             error = msgspec.structs.replace(error, message="(no message)")
+        # out of the table before it is told: it may send the next request at once
         asked = self._asked.pop(request_id, None)
         if asked is not None:
             asked.replied(message.result, error)
@@ -234,10 +242,12 @@ class Rpc:
 
     def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
         try:
+            # boxed: Endpoint would mix a result with a key "result" or "error" into the envelope
             return {"result": msgspec.Raw(envelope.encode(handler(params)))}
         except Refusal as refusal:
             raise JsonRpcException(str(refusal), int(refusal.code)) from None
         except Exception:
+            # the log has the details: protocol.md promises the plugin an error without a traceback
             _log.exception("a handler of the host failed")
             raise JsonRpcException(
                 "the host failed to handle this", int(ErrorCode.INTERNAL_ERROR)
