@@ -12,11 +12,11 @@ from sliphook.dispatch.hook_recorder import HookRecorder, Spans
 from sliphook.dispatch.outcome import Outcome
 from sliphook.dispatch.policy import Audience, Subscriber
 from sliphook.files.paths import plugin_data
+from sliphook.plugin.host_services import HostServices
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.supervision import Plugin
-from sliphook.plugin.supervisor import HostServices
 from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder, safe_name
 from sliphook.process.reaper import OrphanReaper

@@ -23,6 +23,7 @@ from sliphook.transport.connection import Connection
 from sliphook.transport.transport_recorder import TransportRecorder
 
 from .checks import ManifestError
+from .host_services import Supervisor
 from .instance import Instance
 from .launch import launch, with_advice
 from .lifecycle import RestartPolicy, State, Target, Trigger, move
@@ -31,7 +32,6 @@ from .overrides import AsksForMore, read_declared, recorded_manifest
 from .pending import PendingRequests
 from .secrets import secret_values
 from .spec import PluginSpec, PluginStatus
-from .supervisor import Supervisor
 
 _log = logging.getLogger(__name__)
 
