@@ -103,6 +103,7 @@ class Turn(TurnFace):
     async def __aenter__(self) -> Turn:
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         assert self._task is not None, "the code of an asyncio program runs in tasks"
+        # requests from before the block are not this turn's to swallow
         self._cancelling = self._task.cancelling()
         self.inner = await enter(self.block)
         self._open_turns.add(self)
@@ -114,9 +115,11 @@ class Turn(TurnFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
+        # first: an interrupt from now on must not cancel a task that is leaving
         self._open_turns.discard(self)
         assert self._task is not None, "it was entered"
         if self._has_cancelled:
+            # as `asyncio.timeout` does: what is left in the count came from outside
             self._task.uncancel()
         cancelled = isinstance(error, asyncio.CancelledError)
         await leave(self.block, None if cancelled and self.interrupted else error)
@@ -133,6 +136,7 @@ class Turn(TurnFace):
 
     def _cancelled(self) -> None:
         assert self._loop is not None, "it was entered"
+        # in trio's thread; a task can be cancelled only in its own loop
         with suppress(RuntimeError):  # the asyncio loop was closed
             self._loop.call_soon_threadsafe(self.cancel_task)
 
@@ -172,6 +176,7 @@ class Session(SessionFace):
         self._cancel_tasks()
 
     def _cancel_tasks(self) -> None:
+        # from any other thread, `_cancelled` has already asked the loop to do it
         if _running_loop() is self._loop:
             for turn in list(self._open_turns):
                 if turn.interrupted:

@@ -110,6 +110,7 @@ class Turn(TurnFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
+        # the `Interrupted` of another turn must go on to that turn's block
         mine = isinstance(error, Interrupted) and self.interrupted
         leave(self.block, None if mine else error)
         return mine
@@ -188,10 +189,12 @@ class PluginHost(HostFace):
         traceback: TracebackType | None,
     ) -> None:
         try:
+            # a further Ctrl+C is impatience: the plugins are killed, the way out goes on
             leave(self.block, error, hurry=self.kill)
         finally:
             self._end()
 
     def _end(self) -> None:
+        # the loop first: until it has ended it hands over callbacks
         self.portal.stop()
         self._callbacks.stop()

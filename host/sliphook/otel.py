@@ -41,6 +41,7 @@ __all__ = ["OtelSpans"]
 
 _log = logging.getLogger(__name__)
 
+# `interrupted` and `denied` are not here: the user or a plugin wanted it so
 _BAD_TURNS: Final = frozenset({"failed", "max_iterations", "loop_detected", "budget_exceeded"})
 
 
@@ -99,6 +100,7 @@ class OtelSpans:
         try:
             if isinstance(payload, TurnStart) and payload.turn_id is not None:
                 self._begin_turn(payload, payload.turn_id)
+            # before the end: `turn_end` itself still belongs to the turn
             parent = traceparent(self._place_of(payload))
             self._end_with(payload)
         except Exception:
@@ -142,6 +144,7 @@ class OtelSpans:
 
     def failed(self) -> None:
         """OpenTelemetry raised, or a value does not fit it."""
+        # an exporter that is broken fails on every hook, and would fill the log
         if not self._has_failed:
             self._has_failed = True
             _log.exception("spans could not be made; this is said once")
@@ -203,6 +206,7 @@ class OtelSpans:
             case PostToolCall():
                 self.end_tool(payload)
             case TurnEnd():
+                # an interrupted model call has no event of its own
                 self.end("model", payload.turn_id, {})
                 error = payload.outcome if payload.outcome in _BAD_TURNS else None
                 attributes: dict[str, str | int] = {
@@ -259,6 +263,7 @@ class OtelHook:
         """All answers are there, or they are not wanted any more."""
         try:
             self._end(outcome)
+            # no event tells that a model call begins: it does when this hook is over
             if (
                 isinstance(self._payload, PreLlmCall)
                 and not outcome.denied
@@ -279,7 +284,9 @@ class OtelHook:
                 )
                 if part.error is not None:
                     span.set_status(Status(StatusCode.ERROR, part.status))
+                # its own time: the hook may have waited longer, for another plugin
                 span.end(began_ns + int((part.elapsed_ms or 0.0) * 1e6))
+        # asked, but without a part: the turn ended first
         for span, _ in self._parts.values():
             span.set_attribute("sliphook.status", "cancelled")
             span.end()

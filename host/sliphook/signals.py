@@ -75,10 +75,12 @@ class SignalWatch:
             async for number in signals:
                 try:
                     if self.caught is None:
+                        # first: if the call fails, the next signal still counts as a further one
                         self.caught = signal.Signals(number)
                         if self._first(ENDING[self.caught]):
                             self.caught = None
                     else:
                         self._again()
+                # in a system task it would crash trio, and no signal would end the program any more
                 except Exception:
                     _log.exception("what a signal should have done failed")

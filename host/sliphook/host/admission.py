@@ -45,6 +45,7 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
         same_name or _shared(manifest, other.recorded) is not None
     )
     approved = plugin.recorded is not None and clash(plugin, plugin.recorded, other) is not None
+    # else a new plugin could take a tool that the user trusts, by its manifest alone
     return other_approved if other_approved != approved else other.order < plugin.order
 
 
@@ -109,6 +110,7 @@ def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, Audience]:
                 Subscriber(plugin=plugin.name, order=plugin.order, routes=routes)
             )
     return {
+        # they come in the order of their admission, which depends on which one starts first
         name: Audience(sorted(subscribers, key=lambda one: one.order))
         for name, subscribers in found.items()
     }

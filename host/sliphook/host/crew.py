@@ -61,10 +61,12 @@ class Crew:
             self._state.expect(self.plugins)
             outer.start_soon(self._supervise)
             await self._supervised.wait()
+            # a second more than a plugin's own bound, so that the plugin reports it, and says why
             with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
                 for plugin in self.plugins:
                     await plugin.settled.wait()
         except BaseException:
+            # `__aexit__` is not called if entering raises
             await self.close()
             raise
 
@@ -75,6 +77,7 @@ class Crew:
         """
         impatience: KeyboardInterrupt | None = None
         with trio.CancelScope(shield=True):
+            # before the plugins end: they still read `session_end`. A copy: each removes itself
             for session in list(self._state.sessions.values()):
                 session.close("shutdown")
             for plugin in self.plugins:
@@ -83,6 +86,7 @@ class Crew:
                 while not plugin.gone.is_set():
                     try:
                         await plugin.gone.wait()
+                    # trio raises Ctrl+C in its main task even behind a shield; it only hurries
                     except KeyboardInterrupt as error:
                         impatience = error
                         self.kill()
@@ -90,6 +94,7 @@ class Crew:
         assert self._outer is not None
         self._outer.cancel_scope.shield = True
         self._supervision.cancel()
+        # not before: it must outlive every process that it watches
         self._state.services.reaper.close()
         self._state.reports.logs.close()
         await self._open_nursery.__aexit__(None, None, None)
@@ -122,10 +127,12 @@ class Crew:
                     plugin.start()
             plan.append(plugin)
         self.plugins, self._leaving = plan, [*self._leaving, *going]
+        # first: `expect` gives a new plugin only names that are free
         self._state.part_with(going)
         self._state.expect(coming)
         for plugin in going:
             plugin.stop()
+        # those of earlier calls too: a new process may get the folder of any of them
         self._tasks.start_soon(self._change_over, list(self._leaving), coming)
         for plugin in plan:
             await plugin.settled.wait()
@@ -152,6 +159,7 @@ class Crew:
                 self._tasks = nursery
                 nursery.start_soon(self._state.deadlines.run)
                 self._supervised.set()
+                # before the first process, which it has to know
                 await self._start_reaper()
                 for plugin in self.plugins:
                     nursery.start_soon(plugin.run)
@@ -168,6 +176,9 @@ class Crew:
             self._tasks.start_soon(plugin.run)
 
     async def _start_reaper(self) -> None:
+        # plugins in memory have no process that could be left behind
         if not self._has_reaper and any(plugin.spec.start is None for plugin in self.plugins):
+            # before the wait: two changes at the same time must not start two
             self._has_reaper = True
+            # to start a process takes milliseconds, and the loop must not stand still
             await trio.to_thread.run_sync(self._state.services.reaper.start)

@@ -97,6 +97,7 @@ class PluginHost:
 
     # -- the scope
 
+    # Ctrl+C is for the agent's code: raised in here, it would leave processes behind
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> PluginHost:
         self._token = trio.lowlevel.current_trio_token()
@@ -181,6 +182,7 @@ class PluginHost:
     async def _order(self, name: str, order: Callable[[Plugin], None]) -> PluginStatus:
         plugin = self._crew.find(name)
         order(plugin)
+        # looked up only now: an order replaces the event
         await plugin.settled.wait()
         return plugin.status()
 
@@ -249,6 +251,7 @@ class PluginHost:
     def _interrupt(
         self, session_id: str, reason: InterruptReason, invalidation_reason: str
     ) -> None:
+        # looked up in the loop: the dict is the loop's, and the session may be over by now
         if (session := self._state.sessions.get(session_id)) is not None:
             session.interrupt(reason, invalidation_reason)
 

@@ -127,15 +127,19 @@ class HostState:
     def expect(self, plugins: Iterable[Plugin]) -> None:
         """Let the recorded manifests of plugins count that will start."""
         for plugin in plugins:
+            # a guard that is absent still guards: its closed hooks count before it runs
             if plugin.recorded is not None:
+                # a plugin that has the name keeps it until `admit` decides
                 self._by_name.setdefault(plugin.name, plugin)
         self._find_subscribers()
 
     def part_with(self, plugins: Iterable[Plugin]) -> None:
         """Lift the hooks and free the names of plugins that the user has removed."""
+        # without those that are gone: the list must not grow with each update
         self._parted = [plugin for plugin in self._parted if not plugin.gone.is_set()]
         for plugin in plugins:
             self._parted.append(plugin)
+            # another one may have taken the name meanwhile
             if self._by_name.get(plugin.name) is plugin:
                 del self._by_name[plugin.name]
             self.plugin_calls.table.remove(plugin.name)
@@ -167,6 +171,7 @@ class HostState:
 
         If two plugins want one name, `keeps_its_names` decides.
         """
+        # only collected: a plugin that is refused below must leave them as they are
         rivals: dict[Plugin, str] = {}
         for other in self._by_name.values():
             taken = clash(plugin, manifest, other) if other is not plugin else None
@@ -202,10 +207,12 @@ class HostState:
             why = f"{taken} is taken by the plugin {plugin.name}, which was installed before"
             self.problem(other, f"{other.name} is left out: {why}")
             self.plugin_calls.table.remove(other.name)
+            # with a recorded manifest it stays here, so that its closed hooks still deny
             if other.recorded is None or other.name == plugin.name:
                 del self._by_name[other.name]
             other.refuse(why)
         lacks = lacks_in_environment(manifest, plugin)
+        # said once, not after each restart
         if lacks is not None and not plugin.has_worked:
             self.problem(plugin, f"{plugin.name} {lacks}")
         self._by_name[name_of(plugin, manifest)] = plugin
@@ -217,6 +224,7 @@ class HostState:
     def state_changed(self, plugin: Plugin) -> None:
         """Find the subscribers anew; tell a plugin that came back of the open sessions."""
         self._find_subscribers()
+        # while it starts again its tools stay: a call of one waits for it
         if not plugin.ready and not plugin.state.waits:
             self.plugin_calls.table.remove(plugin.name)
         if plugin.state is State.READY:
@@ -258,7 +266,9 @@ class HostState:
     ) -> str | None:
         """Replace the plugin's tools of one session, or of all (None); or say why it does not."""
         table = self.plugin_calls.table
+        # all are checked before any is replaced: all or nothing (protocol.md, host/tools)
         for tool in tools:
+            # by manifest too: a plugin that does not run now keeps its names
             holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(
                 tool.name, self._by_name.values(), besides=plugin
             )

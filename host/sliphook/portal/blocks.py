@@ -54,6 +54,7 @@ class OpenBlock(Generic[T]):
         home = (
             self.parent.nursery
             if self.parent is not None
+            # the portal's own: it runs the call in which this is
             else trio.lowlevel.current_task().parent_nursery
         )
         if home is None:
@@ -62,6 +63,7 @@ class OpenBlock(Generic[T]):
                 if self.parent is not None
                 else HostClosed("the host was closed")
             )
+        # in a task of its own: one task must enter and leave trio's scopes, and a call's task ends
         value: T = await home.start(self._hold)
         return value
 
@@ -83,6 +85,7 @@ class OpenBlock(Generic[T]):
         if cancel:
             self._scope.cancel()
         self.give_up()
+        # the caller's block must not be over before this one is
         with trio.CancelScope(shield=True):
             await self._left.wait()
         if self._raised is not None:
@@ -124,8 +127,11 @@ class OpenBlock(Generic[T]):
                 try:
                     await self._leave.wait()
                 finally:
+                    # from here on no call can begin
                     self.nursery = None
+                    # woken without `leave`: by a cancellation
                     self.cancelled = not self._leave.is_set()
+                # calls that other threads or tasks of the caller have not finished
                 nursery.cancel_scope.cancel()
         except BaseException as error:
             # trio's Cancelled, one or a group: what a call raises goes to its caller alone
@@ -133,6 +139,7 @@ class OpenBlock(Generic[T]):
             if self.cancelled and self._on_cancelled is not None:
                 self._on_cancelled()
             with trio.CancelScope(shield=True):
+                # the caller's code may be inside its block still; the end is told when it is left
                 await self._leave.wait()
         why = self._error or cancelled
         try:
@@ -142,7 +149,9 @@ class OpenBlock(Generic[T]):
         except trio.Cancelled:
             raise
         except BaseException as raised:
+            # for `leave` to raise: from here it would end the portal's nursery
             self._raised = raised
             return
+        # the scope that was cancelled is further out, and has to see it
         if cancelled is not None and why is cancelled and not swallowed:
             raise cancelled

@@ -45,4 +45,5 @@ def _call(functions: Sequence[Callable[[], None]]) -> int:
             function()
         except Exception:
             _log.exception("a callback of the agent failed")
+    # none is lost: one that raised was called too
     return 0

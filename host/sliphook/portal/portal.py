@@ -79,19 +79,23 @@ class LoopCall(Generic[R]):
         """Run a plain function."""
         try:
             self._settle(self._function(), None)
+        # an exception that gets out of `run_sync_soon` would crash the loop
         except BaseException as error:
             self._settle(None, error)
 
     async def run(self) -> None:
         """Run an async function; the only work of its task."""
+        # each task has its own context, so calls side by side find their own callers
         _under_way.set(self)
         try:
             with self._scope:
                 self._settle(await self._function(), None)
+            # reached unsettled only if the scope swallowed what `cancel` raised
             self._settle(None, Interrupted("the call was given up"))
         except trio.Cancelled:
             self._settle(None, Interrupted("the turn was interrupted"))
             raise
+        # not raised: in the nursery it would cancel all other calls
         except BaseException as error:
             self._settle(None, error)
 
@@ -168,10 +172,12 @@ class Portal:
                 try:
                     await self._stop.wait()
                 finally:
+                    # first, so that no block takes the cancellation below for an interrupt
                     for block in list(self.blocks):
                         block.give_up()
                 nursery.cancel_scope.cancel()
         finally:
+            # at one moment: a call is refused by `soon`, or it is in `left`
             with self._lock:
                 self._token = self._nursery = None
                 left, self._calls = self._calls, set()
@@ -233,6 +239,7 @@ class Portal:
 
     def _enter(self, call: LoopCall[Any], run: Callable[[], object]) -> None:
         with self._lock:
+            # both under the lock: the loop cannot forget the call before it is in the set
             self.soon(run)
             self._calls.add(call)
 

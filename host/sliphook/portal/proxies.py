@@ -153,6 +153,7 @@ class SessionFace(Face[Session]):
         """
         try:
             return self.portal.at_once(partial(self.inner.interrupt, reason, invalidation_reason))
+        # a signal handler may come when all is over: then there is nothing to interrupt
         except HostClosed:
             return False
 
@@ -181,6 +182,7 @@ class TurnFace(Face[Turn]):
     user_input_required = AtOnce(Turn.user_input_required)
     user_input_received = AtOnce(Turn.user_input_received)
 
+    # read in the caller's thread: single attributes, for which the loop need not be asked
     @property
     def turn_id(self) -> str:
         """Unique."""

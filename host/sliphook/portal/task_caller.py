@@ -33,6 +33,7 @@ class WaitingTask:
 
     async def wait(self) -> None:
         """Wait until the call is over; a cancellation leaves the call alone."""
+        # not `await self._over`: a cancellation would cancel the future that `settled` sets
         await asyncio.wait([self._over])
 
     async def wait_out(self) -> None:
@@ -46,6 +47,7 @@ class WaitingTask:
         token = trio.lowlevel.current_trio_token()
         done = trio.Event()
 
+        # `run_coroutine_threadsafe` takes coroutines alone; the agent may give any awaitable
         async def work() -> Any:
             return await function(*args)
 
@@ -74,11 +76,13 @@ async def wait_for(
         await task.wait()
     except asyncio.CancelledError:
         portal.cancel(call)
+        # the call may still run the agent's tool: go on only when it has ended
         await task.wait_out()
         raise
     try:
         return call.result()
     except Interrupted as error:
+        # asyncio's own word for it, which `except Exception` lets pass
         raise asyncio.CancelledError(str(error)) from None
 
 
@@ -118,6 +122,7 @@ async def leave(block: OpenBlock[Any], error: BaseException | None) -> None:
         partial(block.leave, None if cancelled else error, cancel=cancelled), task
     )
     try:
+        # without a scope: as a call of the block it would wait for itself
         block.portal.begin(call)
     except HostClosed:
         return  # all blocks were left when the host was closed

@@ -28,6 +28,7 @@ class WaitingThread:
 
     def settled(self) -> None:
         """See `Caller`."""
+        # before the wake-up: the thread looks at it as soon as it is awake
         self._over = True
         self._inbox.put(_nothing)
 
@@ -65,10 +66,12 @@ class WaitingThread:
         withdrawn = False
 
         def work() -> None:
+            # the call was cancelled before the thread came to it
             if withdrawn:
                 return
             try:
                 gave.append(function(*args))
+            # not Ctrl+C: that goes on through `serve`, and `wait_for` withdraws the call
             except Exception as error:
                 raised.append(error)
             with suppress(trio.RunFinishedError):
@@ -97,6 +100,7 @@ def wait_for(portal: Portal, function: Callable[[], Awaitable[R]], scope: CallSc
         thread.serve()
     except BaseException:
         portal.cancel(call)
+        # until the plugins are told; only then the blocks around it may be left
         thread.wait_out()
         raise
     return call.result()
@@ -141,6 +145,7 @@ def leave(
     thread = WaitingThread()
     call = LoopCall[None](partial(block.leave, error), thread)
     try:
+        # without a scope: as a call of the block it would wait for itself
         block.portal.begin(call)
     except HostClosed:
         return  # all blocks were left when the host was closed

@@ -28,11 +28,13 @@ class Hooks:
         self.state = state
         self.host = host
 
+    # Ctrl+C half way would leave some of the plugins untold
     @trio.lowlevel.enable_ki_protection
     def tell(
         self, name: str, turn: TurnState | None = None, *, urgent: bool = False, **fields: Any
     ) -> None:
         """Tell an event to its subscribers, or a hook whose answers would come too late."""
+        # stamped even if no plugin listens: `seq` counts the fires, for the trace too
         payload = self.state.stamp(name, turn, fields)
         listeners = self.host.listeners(name)
         recorder = self.host.recorder
@@ -52,6 +54,7 @@ class Hooks:
 
     def tell_cancelled(self, turn: TurnState, tool: OpenTool, *, urgent: bool = False) -> None:
         """Tell `post_tool_call` for a call that will have no result."""
+        # an interrupt and the task of the call both come here; the first one tells
         if turn.close_tool(tool):
             self.tell("post_tool_call", turn, urgent=urgent, **tool.over("cancelled", None))
 
@@ -76,14 +79,17 @@ class Hooks:
             fields: the hook's own fields.
         """
         if turn.ended:
+            # not stamped: what is put to no plugin must not take a `seq`
             unsent = self.state.unnumbered(turn) | {"event_id": ""}
             payload = CATALOGUE[name].payload(**unsent, **fields)
             return await _unless_ended(turn, cancelled_outcome(payload))
         payload = self.state.stamp(name, turn, fields)
+        # `SingleFire` has no timer for the whole, so a budget needs a `Fire`
         single = self._single_fire(name, payload) if budget_s is None else None
         fire = single or self._fire(name, turn, payload, budget_s)
         fire.begin()
         if fire.outcome is None:
+            # an interrupt ends only what still waits; a fire that is over at once never gets here
             turn.fires.add(fire)
             try:
                 await fire.wait()
@@ -91,6 +97,7 @@ class Hooks:
                 turn.fires.discard(fire)
         assert fire.outcome is not None
         self.host.hook_answered(name, fire.outcome)
+        # asked here too: the usual case does without another coroutine
         return await _unless_ended(turn, fire.outcome) if turn.ended else fire.outcome
 
     def _fire(
@@ -125,5 +132,6 @@ async def _unless_ended(turn: TurnState, outcome: Outcome) -> Outcome:
     """
     if not turn.ended:
         return outcome
+    # inside the turn's block this raises; a task outside it gets the outcome `cancelled`
     await trio.lowlevel.checkpoint_if_cancelled()
     return outcome if outcome.cancelled else cancelled_outcome(outcome.payload)

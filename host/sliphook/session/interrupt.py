@@ -47,7 +47,9 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
     open_tools = [tool.call_id for turn in turns for tool in turn.open_tools.values()]
     llm = any(turn.llm_under_way for turn in turns)
     for turn in turns:
+        # first of all: what is woken below must find the turn ended and ask nothing more for it
         turn.mark_ended("interrupted")
+    # before their calls are settled: a call that is settled would begin the next round
     fires = _abandon_fires(turns)
     turn_ids = {turn.turn_id for turn in turns}
     subscribers = {one.plugin: one for one in host.subscribers(_STOPPED.name)}
@@ -80,6 +82,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
                 if item is not None:
                     connection.tell(item, urgent=True)
             if connection is not None:
+                # after `agent_loop_stopped`: the plugin reads why before it reads what to stop
                 for call in written:
                     connection.cancel(call, urgent=True)
         _withdraw_fires(fires)
@@ -92,6 +95,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
         for plugin in host.all_plugins():
             connection = plugin.open_connection
             if connection is not None:
+                # here and now: the task that writes would have to be scheduled first
                 connection.flush()
         session.root_closed(root)
         for turn in turns:
@@ -112,11 +116,13 @@ def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
         connection = plugin.open_connection
         for call in withdraw(plugin, turn_ids):
             if connection is not None:
+                # not urgent: nothing is overtaken, so what was told stays in its order
                 connection.cancel(call)
     _withdraw_fires(fires)
     for one in turns:
         _tell_end(hooks, one, urgent=False)
         if one is not turn:
+            # the turn's own block is being left already
             one.scope.cancel()
     if turn.parent is None:
         hooks.state.root_closed(turn)
@@ -144,11 +150,14 @@ def _withdraw_fires(fires: list[Fire | SingleFire]) -> None:
 
 
 def _tell_end(hooks: Hooks, turn: TurnState, *, urgent: bool) -> None:
+    # a copy, because `tell_cancelled` removes the tool
     for tool in list(turn.open_tools.values()):
         hooks.tell_cancelled(turn, tool, urgent=urgent)
+    # a child whose `subagent_start` is still being asked had no `turn_start`
     if turn.began:
         hooks.tell("turn_end", turn, urgent=urgent, **turn.over())
     if turn.parent is not None:
+        # the protocol has four words here: `max_iterations` and its like are `failed`
         status = {"completed": "completed", "denied": "denied", "interrupted": "cancelled"}.get(
             turn.outcome or "", "failed"
         )

@@ -76,6 +76,7 @@ class PluginCalls:
         self, session: SessionState, turn: TurnState, offer: ToolOffer, tool: OpenTool
     ) -> tuple[ToolStatus, ToolResult]:
         """Have the plugin run its tool inside a turn."""
+        # no fire, so it takes no number (protocol.md, Common fields)
         params = ToolCallParams(
             **session.unnumbered(turn),
             call_id=tool.call_id,
@@ -84,6 +85,7 @@ class PluginCalls:
             arguments=tool.arguments,
         )
         answer = await self.call_tool(offer, params, turn_id=turn.turn_id)
+        # `post_tool_call` has no word for a crash or a missing plugin: those are an `error`
         statuses: dict[str, ToolStatus] = {"timed_out": "timed_out", "cancelled": "cancelled"}
         if answer.status == "answered":
             return ("error" if answer.result.is_error else "ok"), answer.result
@@ -173,6 +175,7 @@ class PluginCalls:
             call_id=call_id,
         )
         body = envelope.encode(params)
+        # 256 for the envelope; unlike a hook, a tool needs all of its params, so none are cut out
         if len(body) > MAX_MESSAGE_BYTES - 256:
             call.settle(
                 "error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}"

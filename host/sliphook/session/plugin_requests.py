@@ -86,12 +86,14 @@ class PluginRequests:
         self._sessions = sessions
         self._reports = reports
         self._replace_tools = replace_tools
+        # one bound for `host/log` and `$/progress` together (protocol.md, Limits)
         self._logs = RateLimit(MAX_LOG_PER_SECOND, 1.0)
         self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
 
     def handlers(self) -> Mapping[str, Handler]:
         """By method; any other method is answered as unknown."""
         return {
+            # notifications need no grant: a plugin may log before its manifest was read
             "host/log": partial(self._take, LogParams, self._log, None),
             "$/progress": partial(self._take, ProgressParams, self._progress, None),
             "host/notify": partial(self._take, NotifyParams, self._notify, "host/notify"),
@@ -126,6 +128,7 @@ class PluginRequests:
         use = METHOD_BY_NAME[method].grant
         if use not in plugin.manifest.uses:
             raise Refusal(ErrorCode.NOT_GRANTED, f"{method} needs '{use}' in the manifest's uses")
+        # to be in the manifest is not enough: the user may have granted less than it lists
         if plugin.spec.grants is not None and use not in plugin.spec.grants:
             raise Refusal(
                 ErrorCode.NOT_GRANTED, f"the user has not granted '{use}' to {plugin.name}"
@@ -133,6 +136,7 @@ class PluginRequests:
 
     def _log(self, params: LogParams) -> None:
         if self._logs.allows(trio.current_time()):
+            # as soon as lines pass again, so that the gap in the log is explained where it is
             left_out = self._logs.take_left_out("of its log and progress messages")
             if left_out is not None:
                 self._reports.log_line(self._plugin, "warning", left_out)
@@ -147,9 +151,11 @@ class PluginRequests:
     def _progress(self, params: ProgressParams) -> None:
         connection = self._plugin.connection
         call = connection.call_by_id(params.id) if connection is not None else None
+        # a call may end while its progress is on the way, so that is no fault
         if call is None or not self._logs.allows(trio.current_time()):
             return
         message = quote(params.message, 200) if params.message is not None else None
+        # a plugin's number is not trusted to be from 0 to 1
         fraction = min(1.0, max(0.0, params.fraction)) if params.fraction is not None else None
         self._reports.progress(
             Progress(
@@ -165,6 +171,7 @@ class PluginRequests:
 
     def _tools(self, params: ToolsParams) -> Empty:
         if params.session_id is not None:
+            # for its refusal alone: tools of an unknown session would never be removed
             self._session(params.session_id)
         try:
             tools = read_tools(params.tools)
@@ -177,6 +184,7 @@ class PluginRequests:
 
     def _inject(self, params: InjectParams) -> InjectResult:
         session = self._session(params.session_id)
+        # `surrogatepass`: to measure a text must not raise, whatever is in it
         if len(params.text.encode("utf-8", "surrogatepass")) > MAX_INJECT_BYTES:
             raise Refusal(ErrorCode.INVALID_PARAMS, f"the text is over {MAX_INJECT_BYTES:,} bytes")
         if not session.inject(Context(self._plugin.name, params.text)):
@@ -186,6 +194,7 @@ class PluginRequests:
     def _interrupt(self, params: InterruptParams) -> InterruptResult:
         session = self._session(params.session_id)
         turn = session.open_turn
+        # a request that comes late must not stop the next turn
         if turn is None or params.turn_id not in (None, turn.turn_id):
             return InterruptResult(interrupted=False)
         self._reports.log_line(

@@ -53,6 +53,7 @@ class Callbacks:
             return False
         try:
             callback(*args)
+        # called from the tasks that run the plugins: a fault of the agent must not end those
         except Exception:
             _log.exception("a callback of the agent failed")
         return True
@@ -77,6 +78,7 @@ class Reports:
 
         The log gets the last lines of stderr too, even those that the rate limit had left out.
         """
+        # before the log and the callback: an agent may show the text, or send it on
         message = self._redactor.text(message)
         self._write_log(plugin, "error", message)
         for line in plugin.status().stderr_tail:

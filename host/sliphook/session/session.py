@@ -101,6 +101,7 @@ class Session(SessionState):
         """Wait for the answers to `session_start`; returns the texts for the system prompt."""
         if self._start is None:
             return []
+        # not owned: several turns may wait for it, so one of them must not withdraw it
         return list((await self._start.wait(owned=False)).context)
 
     def turn(
@@ -155,6 +156,7 @@ class Session(SessionState):
         if self.ended:
             return
         self.interrupt("reset", cause)
+        # before the new id and the new counts: `session_end` is about the old session
         self._end("reset")
         old_id = self.begin_anew()
         self._forget(old_id)
@@ -171,6 +173,7 @@ class Session(SessionState):
         """End the session now, also from outside its block; leaving the block then does nothing."""
         if self.ended:
             return
+        # first, so that `turn_end` comes before `session_end`
         self.interrupt(
             "signal" if reason == "signal" else "shutdown",
             "sigint" if reason == "signal" else "host_interrupt",
@@ -189,6 +192,7 @@ class Session(SessionState):
 
     def _end(self, reason: EndReason) -> None:
         if self._start is not None:
+            # a plugin may be at `session_start` still; its answer is not wanted any more
             self._start.withdraw()
             self._start = None
         self.hooks.tell("session_end", reason=reason, **self.totals())
@@ -197,6 +201,7 @@ class Session(SessionState):
 
     def notification(self, level: AlertLevel, message: str, source: str = "agent") -> None:
         """Tell the plugins that the agent shows the user an error or a warning."""
+        # nothing may come behind `session_end`
         if not self.ended:
             self.hooks.tell(
                 "notification", self.open_root, level=level, message=message, source=source

@@ -326,12 +326,12 @@ class SessionState:
         """
         fields: dict[str, Any] = {"source": "reload", "model": self.model}
         if before is not None:
-            fields["seq"] = before - 1
+            fields["seq"] = before - 1  # the plugin gets this first, and `seq` must rise
         return CATALOGUE["session_start"].payload(**self.unnumbered(None) | fields)
 
     def common(self, turn: TurnState | None) -> dict[str, Any]:
         """The common fields but `event_id`, `seq` and `time`; one dict serves a whole turn."""
-        if turn is None or turn is not self._common_of:
+        if turn is None or turn is not self._common_of:  # `reset` may have come
             self._common_of, self._common = turn, self._common_fields(turn)
         return self._common
 

@@ -37,7 +37,9 @@ async def call_tool(
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
     session, plugins = hooks.state, hooks.host.plugin_calls
+    # not the model's id, which may be missing
     call_id = new_id()
+    # until `open_tool` no plugin is told: it is asked only about calls that can run
     offer = plugins.find(name, session.session_id) if run is None else None
     if run is None and offer is None:
         known = ", ".join(sorted(plugins.names(session.session_id)))
@@ -58,14 +60,17 @@ async def call_tool(
     tool = OpenTool(
         call_id, model_call_id, name, offer.plugin if offer is not None else "agent", arguments
     )
+    # before the hook: an interrupt meanwhile tells `post_tool_call` for what it finds here
     turn.open_tool(tool)
     session.count(tool_calls=1)
     try:
         before = await hooks.ask("pre_tool_call", turn, **tool.before())
+        # as plugins replaced them: `post_tool_call` tells what the tool really got
         tool.arguments = cast(PreToolCall, before.payload).arguments
         status, result, reasons = await _decide_and_run(
             hooks, turn, tool, before, offer, run, schema
         )
+    # also if cancelled: a plugin that has seen `pre_tool_call` must see `post_tool_call`
     except BaseException:
         hooks.tell_cancelled(turn, tool)
         raise
@@ -74,6 +79,7 @@ async def call_tool(
         return _cancelled(call_id)
     after = await hooks.ask("post_tool_call", turn, **tool.over(status, result))
     final = cast(PostToolCall, after.payload).result or result
+    # a fire that is denied loses its context (protocol.md, Answers and how they merge)
     context = [] if status == "denied" else [*before.context, *after.context]
     return ToolOutcome(
         call_id=call_id,
@@ -99,6 +105,7 @@ async def _decide_and_run(
     if before.decision == "ask":
         denied, more = await _approve(hooks, turn, tool, before)
         reasons = (*reasons, *more)
+    # ended: a task outside the turn's block is not cancelled, and must not start the tool
     if denied or turn.ended:
         why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in reasons)
         return (
@@ -107,9 +114,11 @@ async def _decide_and_run(
             reasons,
         )
     if before.substitute is not None:
+        # without `tool_begins`: the tool itself never ran, which `started` tells
         tool.substituted_by = before.substituted_by
         result: ToolResult = before.substitute
         return ("error" if result.is_error else "ok"), result, ()
+    # once more: a plugin may have replaced them, and the tool relies on its schema
     unfit = why_arguments_do_not_fit(tool.arguments, schema) if schema is not None else None
     if unfit is not None:
         return (
@@ -131,6 +140,7 @@ async def _decide_and_run(
     return status, result, ()
 
 
+# the agent's own code: Ctrl+C must reach it as it would without the host
 @trio.lowlevel.disable_ki_protection
 async def _run_own(
     run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]], tool: OpenTool
@@ -167,12 +177,14 @@ async def _approve(
         _tell_choice(hooks, turn, request, "deny", "none")
         return True, (Reason("host", "a person must approve this, and nobody can be asked"),)
     async with hooks.state.asking:
+        # it may have ended while this call waited for another one's question
         if turn.ended:
             return True, (Reason("host", "the turn has ended"),)
         _tell_question(hooks, turn, request)
         try:
             allowed = await approver(request)
         except Exception:
+            # fails closed: a question that was not answered allows nothing
             _log.exception("the approver failed")
             _tell_choice(hooks, turn, request, "deny", "none")
             return True, (Reason("host", "the person could not be asked"),)

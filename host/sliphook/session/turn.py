@@ -112,6 +112,7 @@ class Turn(TurnState):
     ) -> bool:
         if not self.ended:
             how = exit_kind(error)
+            # left by force: plugins must be told to stop, so `turn_end` alone is not enough
             if how == "cancelled" and self.parent is None:
                 self.session.interrupt("shutdown", "host_interrupt")
             elif how == "signal" and self.parent is None:
@@ -122,7 +123,7 @@ class Turn(TurnState):
                 outcome = "failed" if how == "error" else self._finish or "completed"
                 close_turn(self.hooks, self, outcome)
         self.leave_parent()
-        return bool(self.scope.__exit__(kind, error, traceback))
+        return bool(self.scope.__exit__(kind, error, traceback))  # True: it was the interrupt
 
     @property
     def interrupted(self) -> bool:
@@ -328,7 +329,7 @@ class ChildTurn:
                 )
                 child.context = list(outcome.context)
             except BaseException:
-                if not child.ended:
+                if not child.ended:  # else the interrupt told `subagent_stop`
                     close_turn(parent.hooks, child, "interrupted")
                 child.leave_parent()
                 raise
