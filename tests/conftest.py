@@ -10,7 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# CI must not fail by luck; everybody else looks for new cases at every run.
+# CI must not fail by luck; elsewhere each run looks for new cases.
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "explore")

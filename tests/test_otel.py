@@ -248,7 +248,7 @@ class Broken(SpanProcessor):
 
 
 @pytest.mark.parametrize("processor", [SimpleSpanProcessor(Throwing()), Broken()])
-async def test_what_fails_in_opentelemetry_reaches_nobody(
+async def test_what_fails_in_opentelemetry_reaches_no_caller(
     processor: SpanProcessor, caplog: pytest.LogCaptureFixture
 ) -> None:
     guard = FakePlugin(

@@ -137,7 +137,7 @@ def _questions(fired: Sequence[Received]) -> Iterator[str]:
                 one.params["kind"],
                 one.params["call_id"],
             ):
-                yield f"an answer that nobody asked for: {one.params['kind']}"
+                yield f"an answer without a question: {one.params['kind']}"
             waiting = None
         elif (
             one.name == "turn_end"

@@ -616,7 +616,7 @@ CHANGES: Final[dict[str, Callable[[list[Received]], list[Received]]]] = {
         fired[7],
         *fired[11:],
     ],
-    "nobody was asked whether the model may stop": lambda fired: [
+    "no plugin was asked whether the model may stop": lambda fired: [
         one for one in fired if one.name != "stop"
     ],
     "the child's turn begins before the child": lambda fired: [

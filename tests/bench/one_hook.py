@@ -49,12 +49,12 @@ class Reply(msgspec.Struct):
 async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], list[Contestant]]:
     """Measure."""
     message = payload()
-    everybody: list[Contestant] = []
+    contestants: list[Contestant] = []
     async with AsyncExitStack() as stack:
 
         def enter(name: str, once: Once, share: float = 1.0) -> Contestant:
-            everybody.append(Contestant(name, once, share))
-            return everybody[-1]
+            contestants.append(Contestant(name, once, share))
+            return contestants[-1]
 
         async def ours(
             name: str,
@@ -121,7 +121,7 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
             Contestant(f"{one.name}, after a pause", one.once, 0.05, PAUSE_S)
             for one in (base, bare, sync, coroutine)
         ]
-        everybody += rested
+        contestants += rested
         enter("pluggy, inside the interpreter", in_process(message))
         mcp: Contestant | None = None
         if HAS_MCP:
@@ -131,7 +131,7 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
         processes = {
             name: enter(name, once, 0.02) for name, once in process_per_event(message).items()
         }
-        await take_turns(everybody, scale)
+        await take_turns(contestants, scale)
         cpu = await _cpu(sync, message, scale)
 
     python = processes["process per event, Python"]
@@ -170,7 +170,7 @@ async def one_hook(shop: Workshop, scale: Scale) -> tuple[list[Row | Skipped], l
             "a hook of 1 MiB, Python SDK, def: p50", sync_large, base_large, 3, "x floor of 1 MiB"
         ),
     ]
-    return rows, everybody
+    return rows, contestants
 
 
 def _idle(count: int) -> list[str]:

@@ -1,6 +1,6 @@
 """The benchmark still runs: every part once, with tiny counts.
 
-What it measures is nobody's business here.
+What it measures does not matter here.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ BROKEN = {
         ),
         {"unasked-messages"},
     ),
-    "a method that nobody knows": (
+    "an unknown method": (
         answering("command/run", "say(id=1, method='host/nofity') or {'result': {}}"),
         {"unasked-messages"},
     ),

@@ -118,7 +118,7 @@ def test_a_plugin_that_does_not_start_is_a_failed_call(sliphook: Sliphook, tmp_p
     assert "nonesuch" in report["error"]
 
 
-def test_a_tool_that_nobody_offers_is_told_with_the_nearest(
+def test_a_tool_that_no_plugin_offers_is_told_with_the_nearest(
     sliphook: Sliphook, shop: Workshop
 ) -> None:
     path = deploying(shop, "pass")

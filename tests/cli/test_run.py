@@ -292,7 +292,7 @@ def test_a_prompt_that_is_none(run: Runner, prompt: str, status: int) -> None:
     assert len(err.splitlines()) == 1
 
 
-def test_nobody_reads_the_answer(run: Runner) -> None:
+def test_the_answers_reader_is_gone(run: Runner) -> None:
     ran = run.start("call nothing", "--plugin", EXAMPLES / "guard.sh")
     assert ran.process.stdout is not None
     ran.process.stdout.close()

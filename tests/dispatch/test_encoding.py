@@ -38,7 +38,7 @@ def talk(text: str) -> list[Message]:
     return [Message(role="user", content=text)]
 
 
-def test_heavy_fields_are_null_for_whoever_did_not_ask_for_them() -> None:
+def test_heavy_fields_are_null_for_plugins_that_did_not_ask_for_them() -> None:
     payload = sample(PreLlmCall, messages=talk("hello"), tools=[])
     delivery = Delivery(CATALOGUE["pre_llm_call"])
     light = sent(delivery, payload, frozenset(), 5.0)

@@ -99,7 +99,7 @@ async def test_a_hook_in_an_interrupted_turn_is_cancelled() -> None:
     ]
 
 
-async def test_a_hook_of_one_plugin_that_nobody_else_hears() -> None:
+async def test_a_hook_that_one_plugin_alone_hears() -> None:
     kept = Kept()
     guard = FakePlugin(
         "guard", subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "deploy"}}]

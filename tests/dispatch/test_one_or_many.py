@@ -57,7 +57,7 @@ step = st.fixed_dictionaries(
         "twice": st.booleans(),
         "form": st.sampled_from(["line", "frame", "pieces"]),
         "dies": st.booleans(),
-        "by": st.sampled_from(["nobody", "cancelled", "interrupted", "two at once"]),
+        "by": st.sampled_from(["nothing", "cancelled", "interrupted", "two at once"]),
     }
 )
 

@@ -113,7 +113,7 @@ def fire(
 # -------------------------------------------------------------------------------------------------
 
 
-def test_nobody_subscribed() -> None:
+def test_without_a_subscriber() -> None:
     fired = fire("pre_tool_call", {})
     assert fired.lines == []
     assert fired.outcome == Outcome(payload=payload("pre_tool_call"))

@@ -175,7 +175,7 @@ def test_tools_that_may_still_come_are_not_missed() -> None:
     assert told(rules.matches, guard, installed("more", declares={"uses": ["tools"]})) == []
 
 
-def test_events_that_nobody_fires() -> None:
+def test_events_that_are_never_fired() -> None:
     plugin = installed("guard", {"event": "sun_rise", "optional": True}, {"event": "stop"})
     assert told(rules.unknown_events, plugin) == [
         "note guard: it would hear sun_rise, which this agent never fires"

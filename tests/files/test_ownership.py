@@ -48,7 +48,7 @@ ROOT = step("/", owner=0)
         [],
     ],
 )
-def test_nobody_else_could(steps: list[Step]) -> None:
+def test_no_other_user_could(steps: list[Step]) -> None:
     assert why_others_could_change(steps, ADA) is None
 
 
@@ -83,7 +83,7 @@ def test_nobody_else_could(steps: list[Step]) -> None:
         ),
     ],
 )
-def test_somebody_else_could(bad: Step, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_user_could(bad: Step, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ownership, "_name_of", {ADA: "ada", EVE: "eve", 0: "root"}.__getitem__)
     assert why_others_could_change([ROOT, bad, step("/x/y", FILE)], ADA) == why
 
@@ -128,6 +128,6 @@ def test_what_leads_nowhere_is_told_by_others(tmp_path: Path) -> None:
         list(steps_to(tmp_path / "circle"))
 
 
-def test_a_group_that_nobody_knows_is_shared() -> None:
+def test_an_unknown_group_is_shared() -> None:
     shared = ownership._is_shared  # pyright: ignore[reportPrivateUsage]
     assert shared(987_654, os.geteuid()) is True

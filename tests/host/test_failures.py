@@ -1,4 +1,4 @@
-"""What a plugin does wrong costs that plugin its answer, and nobody else anything."""
+"""What a plugin does wrong costs that plugin its answer, and no other plugin anything."""
 
 # An interrupt leaves a turn's block early; these tests know where it does.
 # pyright: reportPossiblyUnboundVariable=false
@@ -281,7 +281,7 @@ async def test_the_answer_counts_though_it_exits_right_behind_it(shop: Workshop)
         ]
 
 
-async def test_a_flood_on_stderr_holds_nobody(shop: Workshop) -> None:
+async def test_a_flood_on_stderr_blocks_nothing(shop: Workshop) -> None:
     lines: list[str] = []
     flood = shop.program(
         "flood",
@@ -402,7 +402,9 @@ async def test_a_plugin_that_closes_its_input_is_found_out_under_steady_traffic(
     assert "closed its standard input and lives on" in problems[0]
 
 
-async def test_a_replacer_that_eats_up_the_time_leaves_nobody_ignorant(shop: Workshop) -> None:
+async def test_a_replacer_that_uses_up_the_time_leaves_no_plugin_without_the_event(
+    shop: Workshop,
+) -> None:
     """Later plugins of `post_tool_call` cannot be asked any more.
 
     They are told of the end instead.

@@ -44,7 +44,7 @@ async def run_shell(session: Session) -> tuple[str, str]:
         await turn.submit()
         outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
         return outcome.status, outcome.text()
-    raise AssertionError("nobody interrupts")
+    raise AssertionError("there is no interrupt here")
 
 
 NOT_THERE = [

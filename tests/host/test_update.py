@@ -31,7 +31,7 @@ async def denied_by(session: Session) -> str:
     async with session.turn("go on") as turn:
         await turn.submit()
         return (await turn.call_tool("shell", {}, run=_ran)).text()
-    raise AssertionError("nobody interrupts")
+    raise AssertionError("there is no interrupt here")
 
 
 async def _ran(_: dict[str, Any]) -> str:

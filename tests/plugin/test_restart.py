@@ -57,7 +57,7 @@ async def test_it_is_told_of_the_sessions_that_live(shop: Workshop) -> None:
     ]
     (reload,) = probe.params("event/session_start")
     assert (reload["source"], reload["session_id"]) == ("reload", session.session_id)
-    # nobody else sees a gap where it was told
+    # no other plugin gets a gap where this one was told
     check_pairs(healthy.fired())
 
 
@@ -291,7 +291,7 @@ async def test_seq_rises_for_one_that_comes_back_with_a_hook_waiting(shop: Works
             async with session.turn("hello") as turn, trio.open_nursery() as nursery:
                 nursery.start_soon(turn.submit)
                 await until(lambda: len(turn.fires) == 1)
-                session.notification("info", "something nobody subscribed to, which counts")
+                session.notification("info", "an event without a subscriber, which counts")
                 hold.touch()
     assert probe.names() == ["session_start", "session_start", "user_prompt_submit"]
     seqs = [message["params"]["seq"] for message in probe.fired()]

@@ -182,7 +182,7 @@ def test_a_program_for_macos_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_a_format_that_nobody_knows(tmp_path: Path) -> None:
+def test_an_unknown_format(tmp_path: Path) -> None:
     path = program(tmp_path, b"\0\1\2\3 something")
     assert (
         explain_spawn_error(path, spawn_error(path, tmp_path))

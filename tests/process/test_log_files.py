@@ -150,7 +150,7 @@ def test_a_line_has_the_time_the_process_and_the_level(
     assert said == (f"1970-01-01T01:01:01.062 {os.getpid()} stderr: half a character: \\ud800\n")
 
 
-def test_a_disk_that_hangs_holds_nobody(tmp_path: Path) -> None:
+def test_a_disk_that_hangs_blocks_no_caller(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "guard.log")  # opening it for writing waits for a reader
     logs = PluginLogs(tmp_path)
     for number in range(MAX_WAITING + 100):

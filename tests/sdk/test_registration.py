@@ -181,7 +181,7 @@ def test_a_name_stands_once() -> None:
     )
 
 
-def test_a_hook_that_nobody_would_ask_is_refused() -> None:
+def test_a_hook_that_would_never_be_asked_is_refused() -> None:
     def shadowed(p: Plugin) -> None:
         p.hook("pre_tool_call", match={"tool_name": "shell"})(handler)
         p.hook("pre_tool_call")(handler)

@@ -208,7 +208,7 @@ async def test_in_a_model_call(shop: Workshop) -> None:
     assert "event/post_llm_call" not in probe.methods()
 
 
-async def test_in_post_tool_call_everybody_still_hears_of_it_once(shop: Workshop) -> None:
+async def test_in_post_tool_call_every_plugin_still_hears_of_it_once(shop: Workshop) -> None:
     """The first of the sequence hangs.
 
     The later ones were not asked, and must learn of the tool's end.

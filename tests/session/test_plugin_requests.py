@@ -267,7 +267,7 @@ async def test_ten_alerts_a_minute(shop: Workshop) -> None:
     assert notices == [str(number) for number in range(10)]
 
 
-async def test_a_callback_of_the_agents_that_raises_harms_nobody(shop: Workshop) -> None:
+async def test_a_callback_of_the_agents_that_raises_harms_nothing_else(shop: Workshop) -> None:
     def broken(*_: object) -> None:
         raise ValueError
 
@@ -309,7 +309,7 @@ async def test_progress_reaches_the_user_for_what_is_under_way_only(shop: Worksh
     ]
 
 
-async def test_a_flood_of_requests_is_answered_busy_and_holds_nobody(shop: Workshop) -> None:
+async def test_a_flood_of_requests_is_answered_busy_and_blocks_nothing(shop: Workshop) -> None:
     """It sends 500 requests without reading an answer; a healthy plugin answers meanwhile."""
     flood = shop.program(
         "flood",

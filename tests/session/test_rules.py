@@ -33,7 +33,7 @@ async def call_shell(session: Session) -> tuple[str, str]:
     async with session.turn("x") as turn:
         outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
         return outcome.status, outcome.text()
-    raise AssertionError("nobody interrupts")
+    raise AssertionError("there is no interrupt here")
 
 
 # -- section 5: what is fired
@@ -146,7 +146,7 @@ async def test_the_last_assistant_message_skips_messages_that_only_call_tools(
 # --------------------------------------------------------------------------------------------------
 
 
-async def test_allow_skips_nobody_and_no_opinion_at_all_runs_the_tool(
+async def test_allow_skips_no_plugin_and_no_opinion_at_all_runs_the_tool(
     autojump_clock: MockClock,
 ) -> None:
     yes, no = (

@@ -1,4 +1,4 @@
-"""What the trace is told of hooks and events that nobody has subscribed to."""
+"""What the trace is told of hooks and events without a subscriber."""
 
 from __future__ import annotations
 

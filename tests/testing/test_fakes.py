@@ -28,7 +28,7 @@ async def ask(*plugins: FakePlugin, **arguments: Any) -> tuple[str, str, float]:
         began = trio.current_time()
         outcome = await turn.call_tool("shell", {"command": "ls", **arguments}, run=shell)
         return outcome.status, outcome.text(), trio.current_time() - began
-    raise AssertionError("nobody interrupts")
+    raise AssertionError("there is no interrupt here")
 
 
 def calls_of(call: PreToolCall) -> dict[str, Any]:

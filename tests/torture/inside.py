@@ -153,7 +153,7 @@ def tasks() -> int:
 def living(groups: Collection[int]) -> list[str]:
     """Who is left in these process groups: all that live, and zombies that are ours to reap."""
     if not os.path.exists("/proc/self/stat"):
-        return [f"somebody in the group {group}" for group in groups if _has_members(group)]
+        return [f"a process in the group {group}" for group in groups if _has_members(group)]
     found: list[str] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

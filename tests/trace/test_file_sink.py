@@ -90,7 +90,7 @@ def test_a_line_torn_by_a_full_disk_spoils_no_other(
     assert decode_line(third).id == 3
 
 
-def test_a_pipe_that_nobody_reads_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_is_refused_at_once(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     with pytest.raises(OSError, match="nobody reads from this pipe"):

@@ -270,7 +270,7 @@ def test_a_closed_pipe_loses_records_and_says_how_many() -> None:
         assert trace.close(WAIT_S) == "2 records of the trace could not be shown"
 
 
-def test_only_what_is_wanted_is_shown_with_its_body_by_whoever_writes(tmp_path: Path) -> None:
+def test_only_what_is_wanted_is_shown_with_its_body_at_any_writer(tmp_path: Path) -> None:
     shown: list[str] = []
     with opened(tmp_path / "err") as stream:
         trace = LiveTrace(
@@ -287,7 +287,7 @@ def test_only_what_is_wanted_is_shown_with_its_body_by_whoever_writes(tmp_path: 
 
 
 @pytest.mark.parametrize(("bodies", "shown"), [(False, 0), (True, 1)])
-def test_what_nobody_heard_is_no_message_and_only_shown_with_everything(
+def test_an_unheard_event_is_no_message_and_only_shown_with_everything(
     bodies: bool, shown: int, tmp_path: Path
 ) -> None:
     with opened(tmp_path / "err") as stream:
@@ -307,7 +307,7 @@ def test_a_callback_that_raises_loses_the_records(tmp_path: Path) -> None:
         assert trace.close(WAIT_S) == "1 record of the trace could not be shown"
 
 
-def test_a_terminal_that_nobody_reads_loses_records_and_holds_nobody() -> None:
+def test_a_terminal_without_a_reader_loses_records_and_blocks_nothing() -> None:
     master, slave = pty.openpty()
     try:
         with os.fdopen(slave, "w", encoding="utf-8", closefd=False) as stream:

@@ -86,7 +86,7 @@ def statuses(outcome: Outcome) -> list[str]:
     return [part.status for part in outcome.parts]
 
 
-async def test_answers_come_without_sleep_and_everybody_else_runs(sleepers: Sleepers) -> None:
+async def test_answers_come_without_sleep_and_all_other_tasks_run(sleepers: Sleepers) -> None:
     ran = 0
     plugin = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "allow"}})
 
@@ -225,7 +225,7 @@ async def test_other_output_before_the_answer(before: bytes, head: bytes) -> Non
         assert statuses(await ask(turn)) == ["answered"]
 
 
-async def test_a_look_in_vain_takes_nothing_from_whoever_got_an_answer_alone(
+async def test_a_poll_in_vain_takes_nothing_from_the_caller_with_the_only_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What they send next is written at once, also if they run before the spinning caller."""

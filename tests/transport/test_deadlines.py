@@ -81,7 +81,7 @@ async def test_an_entry_that_is_removed_leaves_nothing_behind() -> None:
     assert deadlines._queues == {}  # pyright: ignore[reportPrivateUsage]
 
 
-async def test_added_again_it_waits_anew_and_holds_up_nobody_behind_it(
+async def test_added_again_it_waits_anew_and_delays_nothing_behind_it(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     deadlines, again, behind = Deadlines(), Watched(), Watched()
@@ -114,7 +114,7 @@ async def test_what_expires_may_add_and_remove_others(
     assert follower.at == [(2.0, 0.0)]
 
 
-async def test_a_fault_in_one_holds_up_nobody_else(
+async def test_a_fault_in_one_delays_no_other(
     autojump_clock: trio.testing.MockClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     deadlines = Deadlines()

@@ -1,4 +1,4 @@
-"""How much of one plugin's output is read: fair to everybody else, on a clock that jumps."""
+"""How much of one plugin's output is read: fair to all other tasks, on a clock that jumps."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ async def test_a_pipe_closed_in_the_pass_in_which_it_becomes_readable_is_read_no
     assert owner.at in ([], [0.0])  # which of the two wakes first is chance
 
 
-async def test_a_message_that_is_begun_may_be_silent_for_ten_seconds_whoever_looks_meanwhile(
+async def test_a_message_that_is_begun_may_be_silent_for_ten_seconds_for_every_reader(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     owner = Owner(asked=True)

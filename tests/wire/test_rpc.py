@@ -107,7 +107,7 @@ def test_the_keys_come_in_the_promised_order_and_params_are_written_as_they_are(
         {"result": 1, "error": 2},
     ],
 )
-def test_any_result_reaches_whoever_waits_as_it_is(result: Any) -> None:
+def test_any_result_reaches_the_waiting_caller_as_it_is(result: Any) -> None:
     peer = Peer()
     waiter = asked(peer)
     assert peer.says(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result})) is True
@@ -129,7 +129,7 @@ def test_any_result_reaches_whoever_waits_as_it_is(result: Any) -> None:
         ({"code": 10**30, "message": "m"}, (10**30, "m", None)),
     ],
 )
-def test_any_error_reaches_whoever_waits_as_it_is(error: Any, got: Any) -> None:
+def test_any_error_reaches_the_waiting_caller_as_it_is(error: Any, got: Any) -> None:
     peer = Peer()
     waiter = asked(peer)
     assert peer.says(json.dumps({"jsonrpc": "2.0", "id": 1, "error": error})) is True
@@ -195,7 +195,7 @@ def test_a_violation_is_one_short_line_whatever_the_id() -> None:
     assert (len(str(caught.value)) < 100, str(caught.value).isprintable()) == (True, True)
 
 
-def test_whoever_waits_may_ask_anew_at_once() -> None:
+def test_the_waiting_caller_may_ask_anew_at_once() -> None:
     peer = Peer()
     second = Waiter()
 

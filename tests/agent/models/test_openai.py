@@ -350,7 +350,7 @@ async def test_a_redirect_names_the_new_place() -> None:
     assert "has moved to https://new.example/v1 (308); set --base-url" in str(error)
 
 
-async def test_nobody_listens() -> None:
+async def test_no_server_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     model = OpenAIModel("m-1", base_url=f"http://127.0.0.1:{port}/v1")

@@ -318,7 +318,7 @@ def test_several_agents_make_the_file_at_once(path: Path) -> None:
     assert sessions(path) == []
 
 
-async def test_a_locked_file_holds_nobody_and_loses_nothing(path: Path) -> None:
+async def test_a_locked_file_blocks_no_caller_and_loses_nothing(path: Path) -> None:
     problems: list[str] = []
     with Transcripts.open(path, problems.append) as transcripts:
         recorder = transcripts.begin("s-1")
@@ -440,7 +440,7 @@ async def test_an_end_that_is_not_written_in_time_is_told_and_what_follows_is_no
     assert done == []
 
 
-async def test_a_message_that_is_no_json_is_told_and_holds_nobody(path: Path) -> None:
+async def test_a_message_that_is_no_json_is_told_and_blocks_nothing(path: Path) -> None:
     problems: list[str] = []
     with Transcripts.open(path, problems.append) as transcripts:
         said = Conversation(recorder=transcripts.begin("s-1"))

@@ -1,4 +1,4 @@
-"""The screen of a chat, at a terminal that nobody reads."""
+"""The screen of a chat, at a terminal without a reader."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_what_was_not_drawn_waits_for_no_terminal(
     assert not unread.was_waited_for
 
 
-async def test_whoever_waits_in_a_terminal_that_is_given_up_goes_on(
+async def test_a_task_that_waits_in_a_terminal_that_is_given_up_goes_on(
     unread: Unread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("stdin", "stdout"):

@@ -270,7 +270,7 @@ def test_the_terminal_is_closed(terminals: list[Terminal], tmp_path: Path, plugi
     ]
 
 
-def test_a_terminal_that_takes_nothing_holds_nobody(
+def test_a_terminal_that_takes_nothing_blocks_nothing(
     terminals: list[Terminal], tmp_path: Path, plugin: Path
 ) -> None:
     script = tmp_path / "replies.json"

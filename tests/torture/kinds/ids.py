@@ -125,7 +125,7 @@ CASES = (
         "    assert receive_reply()['id'] == 'again'",
     ),
     _reads(
-        "cancels what nobody asked",
+        "cancels what was not asked",
         "for wrong in (None, 5, 'x', [], {}):\n"
         "    send(method='$/cancelRequest', params={'id': wrong})\n"
         "send(method='$/cancelRequest')",

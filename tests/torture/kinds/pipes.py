@@ -35,7 +35,7 @@ async def _ask_much(stage: Stage) -> None:
 
 
 async def _tell_much(stage: Stage) -> None:
-    """Tell it more than its queue holds; nobody waits for it."""
+    """Tell it more than its queue holds; no task waits for it."""
     async with stage.session.turn("much") as turn:
         for number in range(6_000):
             stage.session.hooks.tell("turn_start", turn, index=number, parent_turn_id=None)

@@ -273,7 +273,7 @@ CASES = (
     Case(
         "processes",
         "daemon with its own session",
-        "not promised: out of reach, and said so; nobody waits for it",
+        "not promised: out of reach, and said so; the host does not wait for it",
         at_first(
             "if os.fork() == 0:\n    os.setsid()\n"
             "    open('daemon', 'w').write(f'{os.getpid()}\\n')\n    time.sleep(3)\n"

@@ -180,8 +180,14 @@ CASES = (
         nothing,
         scene=_cancelled_twice,
     ),
-    Case("shutdown", "killed", "nobody waits", nothing, scene=_killed),
-    Case("shutdown", "killed while closing", "nobody waits", nothing, scene=_killed_while_closing),
+    Case("shutdown", "killed", "the host does not wait", nothing, scene=_killed),
+    Case(
+        "shutdown",
+        "killed while closing",
+        "the host does not wait",
+        nothing,
+        scene=_killed_while_closing,
+    ),
     Case("shutdown", "the agent raises", "its exception leaves as it is", nothing, scene=_raises),
     Case(
         "shutdown",

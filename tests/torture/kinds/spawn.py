@@ -71,7 +71,7 @@ def _renamed(name: str) -> Make:
 
 
 def _busy(for_s: float) -> Make:
-    """A program that somebody has open for writing."""
+    """A program that another process has open for writing."""
 
     def make(shop: Workshop) -> Path:
         path = python(_GOOD)(shop)
