@@ -1,4 +1,4 @@
-"""Who reads a plugin's pipe: the table, move by move, and the reader that follows it over a real descriptor."""
+"""Who reads a plugin's pipe: the table, and the reader that follows it over a real descriptor."""
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -300,7 +300,11 @@ class Reading(RuleBasedStateMachine):
                 self._write(number, behind)
 
     def _ask(self) -> None:
-        caller = Caller(Call("hook/x", 5.0, lambda _: caller.settled.set()))
+        def settled(_: Call) -> None:  # as `SingleFire`
+            caller.settled.set()
+            self.reader.nudge()  # the reply may have been read by another than the caller
+
+        caller = Caller(Call("hook/x", 5.0, settled))
         caller.call.id = number = next(self.numbers)
         alone = not self.owner.calls
         self.owner.calls[number] = caller.call
@@ -339,7 +343,6 @@ class Reading(RuleBasedStateMachine):
             if self.owner.calls:
                 number = list(self.owner.calls)[which % len(self.owner.calls)]
                 self.owner.calls.pop(number).settle("timed_out", "timed out")
-                self.reader.nudge()
 
         self._do(time_out, passes)
 
