@@ -1,0 +1,104 @@
+"""A fire of the policy alone: its subscribers, what each answers, and what was sent to whom."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from sliphook.dispatch.outcome import Outcome, Status
+from sliphook.dispatch.policy import Ask, Policy, Result, Round, Subscriber, dispatch
+from sliphook.plugin.manifest import read_manifest
+from sliphook_sdk.protocol import CATALOGUE, Payload
+from sliphook_sdk.protocol.describe import example_of
+
+FAILURES: Final[tuple[Status, ...]] = (
+    "timed_out",
+    "crashed",
+    "protocol_error",
+    "refused_answer",
+    "failed_to_start",
+    "queue_full",
+    "payload_too_large",
+)
+
+
+def payload(event: str, **fields: Any) -> Payload:
+    entry = CATALOGUE[event]
+    return msgspec.structs.replace(
+        msgspec.convert(example_of(entry.payload), entry.payload), **fields
+    )
+
+
+def subscriber(
+    plugin: str, *subscriptions: dict[str, Any], event: str = "pre_tool_call", order: int = 0
+) -> Subscriber:
+    declared = [{"event": event, **fields} for fields in subscriptions or ({},)]
+    manifest = read_manifest(
+        json.dumps({"protocol_version": 1, "name": plugin, "subscriptions": declared}).encode()
+    )
+    return Subscriber(plugin=plugin, order=order, routes=manifest.routes[event])
+
+
+def answered(answer: object) -> Result:
+    return Result(status="answered", raw=json.dumps(answer).encode(), elapsed_ms=1.0)
+
+
+def failed(status: Status = "timed_out", error: str = "no answer within 5 s") -> Result:
+    return Result(status=status, error=error, elapsed_ms=5000.0)
+
+
+class Fired:
+    """One fire, played to its end. `lines` is the transcript: one line a round."""
+
+    def __init__(
+        self,
+        event: str,
+        subscribers: Sequence[Subscriber],
+        answers: dict[str, Any],
+        *,
+        about: Payload | None = None,
+        shows: str = "",
+    ) -> None:
+        self.lines: list[str] = []
+        self._shows = shows
+        self._answers = answers
+        self.outcome = self._play(dispatch(CATALOGUE[event], about or payload(event), subscribers))
+
+    def _play(self, policy: Policy) -> Outcome:
+        results: list[Result] | None = None
+        while True:
+            try:
+                todo = next(policy) if results is None else policy.send(results)
+            except StopIteration as stop:
+                outcome: Outcome = stop.value
+                return outcome
+            self.lines.append(self._line(todo))
+            results = [self._result(ask) for ask in todo.asks]
+
+    def _result(self, ask: Ask) -> Result:
+        answer = self._answers.get(ask.subscriber.plugin)
+        return answer if isinstance(answer, Result) else answered(answer)
+
+    def _line(self, todo: Round) -> str:
+        parts = [
+            f"{word} {' '.join(self._one(one.subscriber, one.payload) for one in some)}"
+            for word, some in (("ask", todo.asks), ("tell", todo.tells))
+            if some
+        ]
+        return ", ".join(parts)
+
+    def _one(self, who: Subscriber, what: Payload) -> str:
+        return f"{who.plugin}({getattr(what, self._shows)})" if self._shows else who.plugin
+
+
+def fire(
+    event: str,
+    answers: dict[str, Any],
+    *subscribers: Subscriber,
+    about: Payload | None = None,
+    shows: str = "",
+) -> Fired:
+    return Fired(event, subscribers, answers, about=about, shows=shows)

@@ -1,0 +1,236 @@
+"""The patterns of `match`: what they match, and that no pattern can hold the agent."""
+
+from __future__ import annotations
+
+import json
+import time
+from fnmatch import fnmatchcase
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.manifest import read_manifest
+from sliphook_sdk.protocol import CATALOGUE, string_fields
+from sliphook_sdk.protocol.describe import example_of
+
+from .manifests import payload, read, refused_subscription, subscribe
+
+
+@pytest.mark.parametrize(
+    ("globs", "name", "matches"),
+    [
+        ("shell", "shell", True),
+        ("shell", "Shell", False),
+        ("shell", "shells", False),
+        ("write_*", "write_file", True),
+        ("write_*", "write_", True),
+        ("*", "", True),
+        ("**", "x", True),
+        ("?", "", False),
+        ("?", "/", True),
+        ("src/*", "src/a/b", True),
+        ("a*b*c", "a-b-b-c", True),
+        ("a*b*c", "a-c-b", False),
+        ("*a?c*", "xxabcxx", True),
+        ("a*", "a\nb", True),
+        ("?", "\n", True),
+        ("a.c", "abc", False),
+        ("[ab]", "a", False),
+        ("[ab]", "[ab]", True),
+        ("a|b", "a", False),
+        ("", "", True),
+        ("", "x", False),
+        (["a", "b*"], "bcd", True),
+        (["a", "b*"], "ab", False),
+        (["a", "ab"], "ab", True),
+    ],
+)
+def test_patterns(globs: str | list[str], name: str, matches: bool) -> None:
+    assert subscribe(match={"tool_name": globs}).matches(payload(tool_name=name)) is matches
+
+
+def test_all_fields_must_match() -> None:
+    route = subscribe(match={"tool_name": "write_*", "origin": ["agent", "me"]})
+    assert route.matches(payload(tool_name="write_file", origin="me"))
+    assert not route.matches(payload(tool_name="write_file", origin="you"))
+    assert not route.matches(payload(tool_name="read", origin="me"))
+    assert subscribe(match={}).matches(payload())
+
+
+def test_null_never_matches() -> None:
+    assert not subscribe("stop", match={"last_assistant_message": "*"}).matches(
+        payload("stop", last_assistant_message=None)
+    )
+    assert subscribe("stop", match={"last_assistant_message": "*"}).matches(
+        payload("stop", last_assistant_message="")
+    )
+
+
+def test_fields_of_a_few_words_can_be_matched() -> None:
+    route = subscribe("post_tool_call", match={"status": ["error", "timed_out"]})
+    assert route.matches(payload("post_tool_call", status="error"))
+    assert not route.matches(payload("post_tool_call", status="ok"))
+
+
+def test_only_string_fields_can_be_matched_or_the_guard_would_never_fire() -> None:
+    for field in ("arguments", "meta", "seq", "agent_depth", "timeout_s"):
+        assert (
+            f"match names '{field}', which is no string field of pre_tool_call"
+            in refused_subscription(match={field: "*rm*"})
+        )
+    for field in ("truncated", "messages", "tools"):
+        assert f"match names '{field}', which is no string field" in refused_subscription(
+            "pre_llm_call", match={field: "*"}
+        )
+    assert "match names 'usage', which is no string field" in refused_subscription(
+        "turn_end", match={"usage": "*"}
+    )
+
+
+def test_every_field_that_can_be_matched_does_hold_a_string() -> None:
+    for entry in CATALOGUE.values():
+        fields = {info.name: info.type for info in msgspec.structs.fields(entry.payload)}
+        for name in string_fields(entry.payload):
+            assert msgspec.convert(example_of(entry.payload)[name] or "text", fields[name])
+            with pytest.raises(msgspec.ValidationError):
+                msgspec.convert({}, fields[name])
+            with pytest.raises(msgspec.ValidationError):
+                msgspec.convert([], fields[name])
+
+
+def test_a_misspelt_field_of_match_names_the_nearest() -> None:
+    assert refused_subscription(match={"tool-name": "x"}).endswith(
+        "no string field of pre_tool_call; did you mean tool_name?"
+    )
+    assert "there are event_id, time, session_id" in refused_subscription(
+        "stop", match={"xyzzy": "x"}
+    )
+
+
+def test_an_empty_list_of_patterns_is_an_error() -> None:
+    assert "match.tool_name is an empty list, which never matches" in refused_subscription(
+        match={"tool_name": []}
+    )
+
+
+GLOBS = st.text(alphabet="ab*?[]!.\n", max_size=8)
+
+
+@given(st.lists(GLOBS, min_size=1, max_size=3), st.text(alphabet="ab[]!.\n", max_size=10))
+def test_patterns_match_as_in_the_shell_without_classes(globs: list[str], text: str) -> None:
+    def plainly(glob: str) -> bool:
+        return fnmatchcase(text, glob.replace("[", "[[]"))
+
+    assert subscribe(match={"tool_name": globs}).matches(payload(tool_name=text)) is any(
+        map(plainly, globs)
+    )
+
+
+@pytest.mark.parametrize(
+    "glob", ["*a" * 40 + "*b", "*" * 50 + "b", "*?" * 40 + "*b", "a*" * 60 + "?b"]
+)
+def test_no_pattern_can_hold_the_agent(glob: str) -> None:
+    """With backtracking each of these would run for years."""
+    route = subscribe("user_prompt_submit", match={"text": glob})
+    assert not route.matches(payload("user_prompt_submit", text="a" * 3_000))
+
+
+def test_a_run_of_question_marks_costs_no_more_than_one() -> None:
+    """Looked for at every place, these would take a minute."""
+    route = subscribe("user_prompt_submit", match={"text": [f"*{'?' * 80}b*"] * 90})
+    began = time.process_time()
+    assert not route.matches(payload("user_prompt_submit", text="a" * 1_000_000))
+    assert time.process_time() - began < 5
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3),
+        max_leaves=5,
+    ),
+    st.data(),
+)
+def test_whatever_stands_in_a_field_the_only_exception_is_ours(
+    value: Any, data: st.DataObject
+) -> None:
+    names = [
+        "event",
+        "mode",
+        "match",
+        "timeout_s",
+        "on_failure",
+        "priority",
+        "replaces",
+        "include",
+        "subagents",
+        "optional",
+        "_meta",
+        "x",
+    ]
+    subscription = {
+        "event": data.draw(st.sampled_from(list(CATALOGUE))),
+        data.draw(st.sampled_from(names)): value,
+    }
+    fields = {
+        "subscriptions": [subscription],
+        data.draw(
+            st.sampled_from(["tools", "commands", "uses", "env", "disabled", "version"])
+        ): value,
+    }
+    why = None
+    try:
+        read(**fields)
+    except ManifestError as error:
+        why = str(error)
+    assert why is None or (why != "" and why.isprintable())
+
+
+def _manifest_with(**fields: object) -> bytes:
+    return json.dumps({"protocol_version": 1, "name": "guard", **fields}).encode()
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        (
+            {"subscriptions": [{"event": "turn_end"}] * 257},
+            "it has 257 subscriptions; at most 256 are allowed",
+        ),
+        (
+            {"subscriptions": [{"event": "pre_tool_call", "match": {"tool_name": ["a"] * 1001}}]},
+            "its subscriptions have 1,001 patterns; at most 1,000 are allowed",
+        ),
+        (
+            {
+                "subscriptions": [
+                    {"event": "pre_tool_call", "match": {"tool_name": ["*" * 4096, "a" * 4097]}}
+                ]
+            },
+            "the patterns of its subscriptions have 8,193 characters; at most 8,192 are allowed",
+        ),
+        (
+            {"tools": [{"name": f"t{number}"} for number in range(513)]},
+            "it offers 513 tools; at most 512 are allowed",
+        ),
+        (
+            {"tools": [{"name": "deploy", "input_schema": {"description": "x" * 65_519}}]},
+            "the input_schema of the tool deploy is 65,537 bytes, over 65,536",
+        ),
+    ],
+)
+def test_a_manifest_cannot_hold_the_agent_by_its_size(fields: dict[str, object], says: str) -> None:
+    with pytest.raises(ManifestError) as caught:
+        read_manifest(_manifest_with(**fields))
+    assert str(caught.value) == says
+
+
+def test_a_null_pattern_is_absent() -> None:
+    read = read_manifest(
+        _manifest_with(subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": None}}])
+    )
+    assert read.routes["pre_tool_call"][0].patterns == ()

@@ -1,0 +1,128 @@
+"""What is left of an interrupt: nothing in the turn, and no answer for the next one."""
+
+# An interrupt leaves a turn's block early; these tests know where it does.
+# pyright: reportPossiblyUnboundVariable=false
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+import trio
+
+from sliphook import Turn
+from tests.pairs import check_pairs
+from tests.programs import EVERYTHING, Workshop
+
+from .interrupting import conversation, hang_in, interrupted_turn
+
+
+async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> None:
+    """Its own mistake, arguments that are no JSON, comes out where it is told of them."""
+    probe = shop.program(hears=["agent_loop_stopped", "post_tool_call", "turn_end"])
+    said: list[str] = []
+
+    async def own_tool(_: dict[str, Any]) -> str:
+        try:
+            session.interrupt()
+        except TypeError as error:
+            said.append(str(error))
+        await trio.sleep_forever()
+
+    async with conversation(probe) as (_, session):
+        async with session.turn("one") as turn:
+            await turn.call_tool("mine", {"handle": object()}, run=own_tool)
+        assert turn.interrupted
+        async with session.turn("two") as turn:
+            await turn.submit()
+        assert turn.outcome == "completed"
+    assert said == ["Encoding objects of type object is unsupported"]
+    assert probe.names()[0] == "agent_loop_stopped"
+
+
+async def test_a_second_interrupt_says_nothing(shop: Workshop) -> None:
+    probe = shop.program(hears=EVERYTHING)
+    async with conversation(probe) as (_, session):
+        assert session.interrupt() is False
+        async with session.turn("hello"):
+            assert session.interrupt() is True
+            assert session.interrupt() is False
+            assert session.interrupt("reset") is False
+        assert session.interrupt() is False
+    assert probe.names() == [
+        "session_start",
+        "turn_start",
+        "agent_loop_stopped",
+        "turn_end",
+        "session_end",
+    ]
+
+
+async def test_an_answer_that_comes_late_is_not_taken_for_the_next(shop: Workshop) -> None:
+    """The plugin answers the first turn's hook in the second: each answer goes to its own turn."""
+    probe = shop.program(
+        hears=EVERYTHING,
+        before="held = []",
+        on="""
+        if method == "hook/user_prompt_submit":
+            if not held:
+                held.append(id)
+                return NOTHING
+            reply(held[0], {"decision": "deny", "reason": "late"})
+            return {"context": ["in time"]}
+        """,
+    )
+    async with conversation(probe) as (_, session):
+        await interrupted_turn(
+            session,
+            lambda turn: turn.submit(),
+            lambda: "hook/user_prompt_submit" in probe.methods(),
+        )
+        async with session.turn("two") as turn:
+            prompt = await turn.submit()
+    assert (prompt.denied, [context.text for context in prompt.context]) == (False, ["in time"])
+    check_pairs(probe.fired())
+
+
+async def test_a_task_that_the_interrupt_does_not_reach_gets_no_permission(shop: Workshop) -> None:
+    """It waits outside of the turn's block: nothing is raised, the outcome is a denial."""
+    probe = shop.program(hears=EVERYTHING, on=hang_in("hook/pre_tool_call"))
+    results: list[str] = []
+
+    async def outside(turn: Turn) -> None:
+        outcome = await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
+        results.append(outcome.status)
+
+    async with (
+        conversation(probe) as (_, session),
+        trio.open_nursery() as nursery,
+        session.turn("hello") as turn,
+    ):
+        nursery.start_soon(outside, turn)
+        await probe.hears("hook/pre_tool_call")
+        session.interrupt()
+    assert results == ["cancelled"]
+    assert [one["status"] for one in probe.params("event/post_tool_call")] == ["cancelled"]
+    check_pairs(probe.fired())
+
+
+async def test_a_healthy_plugin_beside_a_hanging_one_hears_at_once(shop: Workshop) -> None:
+    hanging = shop.program("hanging", hears=["pre_tool_call"], on="time.sleep(30)")
+    healthy = shop.program("healthy", hears=EVERYTHING)
+
+    async def body(turn: Turn) -> None:
+        await turn.call_tool("mine", {}, run=lambda _: pytest.fail("it ran"))
+
+    async with conversation(hanging, healthy) as (host, session):
+        await interrupted_turn(
+            session,
+            body,
+            lambda: all("hook/pre_tool_call" in one.methods() for one in (healthy, hanging)),
+        )
+        await healthy.hears("event/turn_end")
+        pid = host.plugins[0].pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+    check_pairs(healthy.fired())
