@@ -45,7 +45,7 @@ class Deadlines:
         Args:
             item: what expires.
             timeout_s: in how many seconds.
-            now: `trio.current_time()`, where the caller has just asked for it.
+            now: `trio.current_time()`, if the caller has it already.
         """
         deadline = (trio.current_time() if now is None else now) + timeout_s
         queue = self._queues.get(timeout_s)

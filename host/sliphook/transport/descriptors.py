@@ -23,7 +23,7 @@ def take(descriptor: int) -> int:
 
 
 def close(descriptor: int) -> None:
-    """Close one of ours; who waits for it is woken. Closing it twice does nothing."""
+    """Close one of ours and wake the task that waits for it; a second time it does nothing."""
     # after a first close the number may be another file's
     if descriptor in _ours:
         _ours.discard(descriptor)

@@ -58,7 +58,7 @@ class Outbox:
     A message whose first byte has left is finished before anything else.
 
     Attributes:
-        size: bytes that wait; 0 where nothing does.
+        size: bytes that wait; 0 if nothing waits.
     """
 
     def __init__(self, max_messages: int = QUEUE_MESSAGES, max_bytes: int = QUEUE_BYTES) -> None:
@@ -156,7 +156,7 @@ class Outbox:
             self._normal.extend(kept)
 
     def next_write(self) -> bytes | memoryview:
-        """What to write now, joined; b"" where nothing waits."""
+        """What to write now, joined; b"" if nothing waits."""
         # even before the urgent: bytes inside a message would garble both
         if self._begun is not None:
             return self._begun

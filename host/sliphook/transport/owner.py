@@ -20,7 +20,7 @@ class ConnectionOwner(Protocol):
         ...
 
     def is_dead(self) -> bool:
-        """The process has ended: a fault of its pipes is none, and what is left there is read."""
+        """The process has ended: an error of its pipes is no fault, and what they hold is read."""
         ...
 
     def connection_broken(self, status: CallStatus, why: str) -> None:

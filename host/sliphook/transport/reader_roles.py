@@ -1,4 +1,4 @@
-"""Pure: who reads one plugin's pipe, and what hands it over. Why it is so is told in `reader`."""
+"""Pure: which task reads one plugin's pipe, and what hands it over; `reader` says why."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, Literal, TypeAlias
 
 ReaderRole: TypeAlias = Literal["task", "caller", "lull", "ended", "closed"]
-"""Who reads the pipe:
+"""Which task reads the pipe:
 
 - task: the reader's task waits for it, or rests because the plugin sends too much.
 - caller: one caller reads for its reply; the reader's task is parked, or on its way there.

@@ -2,8 +2,8 @@
 
 A processor that has nothing to do falls asleep, and to wake it again takes longer than most answers
 do; its caches are cold then, so everything after that is slow too. So a caller whose plugin answers
-at once looks for the answer at every pass of the event loop, in between everybody else's work,
-instead of letting the loop sleep. It does so for `SPIN_S` at most, and only where that has paid
+at once looks for the answer at every pass of the event loop, in between the work of other tasks,
+instead of letting the loop sleep. It does so for `SPIN_S` at most, and only if that has paid
 lately: most hooks that come seconds apart, plugins that think for longer and hosts with a single
 processor never get there.
 """

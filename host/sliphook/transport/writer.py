@@ -39,7 +39,7 @@ class PipeWriter:
     Args:
         descriptor: the pipe, non-blocking; closed by `close`.
         deadlines: the host's deadlines, for writes that do not move.
-        owner: who is told.
+        owner: is told what was written, lost, or cannot be written.
     """
 
     def __init__(self, descriptor: int, deadlines: Deadlines, owner: WriterOwner) -> None:
@@ -90,8 +90,8 @@ class PipeWriter:
     def write(self, frame: bytes) -> int:
         """Write as much of a message as the pipe takes at once; returns the count of bytes, or 0.
 
-        What there is to note about it can wait until the plugin is awake: then `wrote`, or `send`
-        where it was 0.
+        To note what was written can wait until the plugin is awake. Call `wrote` then, or `send` if
+        nothing was.
         """
         if self.outbox.size or self._blocked:
             return 0

@@ -90,7 +90,7 @@ class InvalidMessage(SliphookError):
     Attributes:
         code: What to answer.
         why: What is wrong, a sentence for people.
-        id: The id to echo, or None where there is none that can be used.
+        id: The id to echo, or None if there is none that can be used.
         is_reply: It was meant as a reply, so `id` is one of the host's: its call has failed, and
             nothing is to be answered.
         may_be_reply: It has nothing but an id. Where that is under way it was a reply: some

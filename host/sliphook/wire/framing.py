@@ -10,13 +10,13 @@ Space, tabs, CR and LF between messages are skipped. Anything else is stray outp
 up to a `Content-Length:` or `{"jsonrpc"` inside the line: plugins print, and so do the libraries
 they use. Stray output is handed on to be logged; it is no violation.
 
-Where the two could be confused:
+Stray output and messages could be confused, so:
 
 - A line that starts with `{` is tried as a whole first. If it is no JSON, it is cut at every
   `Content-Length:` and `{"jsonrpc"` inside it and each part is tried alone: so of two messages on
   one line both are read, and a message cut short by another writer does not take that one with it.
 - Bytes that could yet become a header's name are held back until that is decided, or until EOF.
-- A header block that is broken ends the connection: where the next message begins cannot be known.
+- A broken header block ends the connection: the next message could begin anywhere.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class Rpc:
     def notify(
         method: str, params: msgspec.Raw | msgspec.Struct, traceparent: str | None = None
     ) -> bytes:
-        """The frame of a notification: the same for everybody, as there is no id."""
+        """The frame of a notification: the same for all plugins, as there is no id."""
         message = {"jsonrpc": "2.0", "method": method, "params": params}
         return frame(
             envelope.encode(message if traceparent is None else _traced(message, traceparent))
@@ -126,7 +126,7 @@ class Rpc:
             self._settle(request_id, None, envelope.ErrorObject(code=int(code), message=message))
 
     def is_in_flight(self, request_id: int | str) -> bool:
-        """True where a request of the plugin's with this id has no reply yet."""
+        """True if a request of the plugin with this id has no reply yet."""
         return request_id in self._in_flight
 
     def was_issued(self, request_id: int | str) -> bool:
@@ -137,7 +137,7 @@ class Rpc:
         """Take one message of the plugin.
 
         Returns:
-            True where it settled a request of the host's; False where it was unasked for, or late.
+            True if it settled a request of the host; False if it was unasked for, or late.
 
         Raises:
             Violation: the message is well-formed and still wrong.
@@ -146,7 +146,7 @@ class Rpc:
             return self.consume_reply(message)
         if isinstance(message, envelope.Notification):
             # `$/cancelRequest` has no handler, so it ends here: Endpoint would take it for its own,
-            # and fail where the id is missing
+            # and fail if the id is missing
             handler = self._handlers.get(message.method)
             if handler is not None:
                 self._endpoint.consume(
