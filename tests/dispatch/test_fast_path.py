@@ -5,72 +5,26 @@ Whatever disturbs that comes out as ever.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-import sys
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-import sliphook
-import sliphook.testing
 from sliphook import Outcome, PluginHost, Session, Turn
 from sliphook.dispatch.encoding import encode_params
 from sliphook.dispatch.fast_path import SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.testing import CRASHES, HANGS, After, FakePlugin
-from sliphook.transport import reader
-from sliphook.transport.call import Call
-from sliphook.transport.spin_wait import SpinWait
 from sliphook_sdk.protocol import CATALOGUE
 
+from .one_plugin import ask, asking, how_callers_wait, reply, statuses
+
+__all__ = ["how_callers_wait"]
+
 LINE = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"hello"}}\n'
-
-
-@pytest.fixture(params=["asleep", "awake"], autouse=True)
-def how_callers_wait(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether a caller may spin for its answer makes no difference to the outcome."""
-    monkeypatch.setattr(SpinWait, "pays", request.param == "awake")
-    monkeypatch.setattr(reader, "SPIN_S", 0.005)
-
-
-async def ask(turn: Turn, note: str = "") -> Outcome:
-    call: dict[str, Any] = {
-        "call_id": "c",
-        "model_call_id": None,
-        "tool_name": "shell",
-        "origin": "agent",
-        "arguments": {"note": note},
-    }
-    return await turn.hooks.ask("pre_tool_call", turn, **call)
-
-
-def statuses(*outcomes: Outcome) -> list[str]:
-    return [part.status for outcome in outcomes for part in outcome.parts]
-
-
-def reply(request_id: int | None, result: str = "null") -> bytes:
-    return b'{"jsonrpc":"2.0","id":%d,"result":%b}\n' % (request_id or 0, result.encode())
-
-
-@asynccontextmanager
-async def asking(
-    plugin: FakePlugin, on_log: Callable[[str, str, str], None] | None = None
-) -> AsyncGenerator[Turn]:
-    with trio.fail_after(60):
-        async with (
-            PluginHost([plugin], on_log=on_log) as host,
-            host.session() as session,
-            session.turn("x") as turn,
-        ):
-            yield turn
 
 
 async def test_a_cancellation_from_outside_withdraws_the_call_and_the_next_one_is_answered(
@@ -446,97 +400,3 @@ async def test_who_takes_it(
             began.clear()
             await ask(turn)
     assert began[:1] == [kind]
-
-
-async def test_a_hook_leaves_nothing_for_the_garbage_collector() -> None:
-    plugin = FakePlugin("guard", hears=["pre_tool_call"])
-    async with asking(plugin) as turn:
-        gc.collect()
-        gc.disable()
-        try:
-            await ask(turn)
-            await ask(turn)
-            before = living()
-            for _ in range(20):
-                await ask(turn)
-            after = living()
-        finally:
-            gc.enable()
-        assert (
-            after - before < 5
-        )  # of twenty; who is in the middle of something may hold its last one
-
-
-def living() -> int:
-    return sum(isinstance(one, (Call, SingleFire, Outcome)) for one in gc.get_objects())
-
-
-HOST = str(Path(sliphook.__file__).parent)
-FAKES = str(Path(sliphook.testing.__file__).parent)
-
-
-@pytest.mark.parametrize("how_callers_wait", ["asleep"], indirect=True)
-async def test_the_work_of_one_hook_in_function_calls() -> None:
-    """The host's function calls for one hook are counted, as time differs by machine.
-
-    They were 57.
-    """
-    plugin = FakePlugin("guard", hears=["pre_tool_call"])
-    counted = 0
-
-    def count(frame: FrameType, event: str, _: object) -> None:
-        nonlocal counted
-        path = frame.f_code.co_filename
-        counted += event == "call" and path.startswith(HOST) and not path.startswith(FAKES)
-
-    async with asking(plugin) as turn:
-        await ask(turn)
-        sys.setprofile(count)
-        try:
-            for _ in range(10):
-                await ask(turn)
-        finally:
-            sys.setprofile(None)
-    assert 40 < counted / 10 < 65
-
-
-GUARD = f"""#!{sys.executable}
-from sliphook_sdk import Plugin, deny
-
-plugin = Plugin("guard")
-
-@plugin.hook("pre_tool_call")
-def guard(call):
-    return deny("no") if call.arguments["note"] else None
-
-plugin.run()
-"""
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "sched_setaffinity"), reason="this system gives no say in which core runs what"
-)
-async def test_on_one_core(tmp_path: Path) -> None:
-    """The plugin runs only while the host waits, and the other way round."""
-    program = tmp_path / "guard"
-    program.write_text(GUARD)
-    program.chmod(0o755)
-    cores = os.sched_getaffinity(0)
-    one = {min(cores)}
-    decisions: list[str | None] = []
-    try:
-        with trio.fail_after(20):
-            async with (
-                PluginHost([program]) as host,
-                host.session() as session,
-                session.turn("x") as turn,
-            ):
-                (plugin,) = host.plugins
-                assert plugin.pid is not None, plugin.why
-                for thread in (0, *map(int, os.listdir(f"/proc/{plugin.pid}/task"))):
-                    os.sched_setaffinity(thread, one)
-                for index in range(50):
-                    decisions.append((await ask(turn, "x" * (index % 2))).decision)
-    finally:
-        os.sched_setaffinity(0, cores)
-    assert decisions == [None, "deny"] * 25

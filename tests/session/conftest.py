@@ -1,8 +1,10 @@
-"""A place for plugins' programs, and nothing is left behind."""
+"""A place for plugins' programs, a plugin that hears everything; nothing is left behind."""
 
 from __future__ import annotations
 
 from tests.leaks import nothing_is_left_behind
 from tests.programs import shop
 
-__all__ = ["nothing_is_left_behind", "shop"]
+from .scopes import probe
+
+__all__ = ["nothing_is_left_behind", "probe", "shop"]

@@ -1,8 +1,5 @@
 """A conversation with plugins, and a turn of it that is interrupted."""
 
-# An interrupt leaves a turn's block early; these tests know where it does.
-# pyright: reportPossiblyUnboundVariable=false
-
 from __future__ import annotations
 
 import time

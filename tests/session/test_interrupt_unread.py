@@ -1,8 +1,5 @@
 """An interrupt waits for no plugin, and what was not read yet is still in order."""
 
-# An interrupt leaves a turn's block early; these tests know where it does.
-# pyright: reportPossiblyUnboundVariable=false
-
 from __future__ import annotations
 
 import os

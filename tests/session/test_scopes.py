@@ -5,71 +5,17 @@
 
 from __future__ import annotations
 
-import signal
 from typing import NoReturn
 
 import pytest
 import trio
 
 from sliphook import HostError, PluginHost, Session, Turn, TurnOpen
-from sliphook_sdk.protocol import Message, ToolResult, Usage
+from sliphook_sdk.protocol import ToolResult
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S, Program, Workshop
 
-WHOLE_TURN = [
-    "session_start",
-    "turn_start",
-    "user_prompt_submit",
-    "pre_llm_call",
-    "post_llm_call",
-    "pre_tool_call",
-    "post_tool_call",
-    "subagent_start",
-    "turn_start",
-    "turn_end",
-    "subagent_stop",
-    "stop",
-    "turn_end",
-    "session_end",
-]
-
-
-class Fault(Exception):
-    """The agent's own."""
-
-
-@pytest.fixture
-def probe(shop: Workshop) -> Program:
-    """Hears everything, child agents too, and holds nothing up."""
-    subscriptions = [{"event": event, "subagents": True} for event in EVERYTHING]
-    return shop.program(subscriptions=subscriptions, tools=["look"])
-
-
-async def whole_turn(turn: Turn) -> None:
-    """One of everything."""
-    await turn.submit()
-    await turn.pre_llm_call(provider=None, model="m", messages=[], tools=[])
-    answer = Message(role="assistant", content="done")
-    turn.post_llm_call(
-        provider=None,
-        model="m",
-        response=answer,
-        finish_reason="stop",
-        usage=Usage(),
-        duration_ms=1.0,
-    )
-    await turn.call_tool("look", {})
-    async with turn.subagent("look around"):
-        pass
-    await turn.stop()
-
-
-def ends(probe: Program) -> tuple[list[str], list[str]]:
-    """The outcomes of all turns, the reasons of all sessions."""
-    check_pairs(probe.fired())
-    return [one["outcome"] for one in probe.params("event/turn_end")], [
-        one["reason"] for one in probe.params("event/session_end")
-    ]
+from .scopes import WHOLE_TURN, Fault, ends, whole_turn
 
 
 async def test_a_whole_turn_in_the_order_of_the_grammar(probe: Program) -> None:
@@ -346,124 +292,6 @@ async def test_a_denied_prompt(shop: Workshop) -> None:
             prompt = await turn.submit()
     assert (prompt.denied, prompt.reason) == (True, "probe: no")
     assert ends(probe) == (["denied"], ["exit"])
-
-
-@pytest.mark.parametrize("where", ["turn", "session", "host"])
-def test_ctrl_c_at_a_checkpoint(probe: Program, where: str) -> None:
-    """The interpreter's own KeyboardInterrupt, as `trio.run` delivers it to the main task."""
-
-    async def main() -> None:
-        with trio.fail_after(WAIT_S):
-            async with PluginHost([probe.path]) as host:
-                if where == "host":
-                    await press()
-                async with host.session() as session:
-                    if where == "session":
-                        await press()
-                    async with session.turn("hello") as turn:
-                        await turn.submit()
-                        await press()
-
-    async def press() -> None:
-        signal.raise_signal(signal.SIGINT)
-        await trio.sleep_forever()
-
-    with pytest.raises(KeyboardInterrupt):
-        trio.run(main)
-    expected: dict[str, tuple[list[str], list[str]]] = {
-        "turn": (["interrupted"], ["signal"]),
-        "session": ([], ["signal"]),
-        "host": ([], []),
-    }
-    assert ends(probe) == expected[where]
-    assert probe.methods()[-2:] == ["shutdown", "exit"]
-
-
-def test_ctrl_c_in_a_hook(shop: Workshop) -> None:
-    probe = shop.program(
-        hears=EVERYTHING,
-        on='os.kill(os.getppid(), signal.SIGINT) if method == "hook/pre_tool_call" else 0',
-    )
-
-    async def main() -> None:
-        with trio.fail_after(WAIT_S):
-            async with (
-                PluginHost([probe.path]) as host,
-                host.session() as session,
-                session.turn("hello") as turn,
-            ):
-
-                async def own(_: dict[str, object]) -> NoReturn:
-                    await trio.sleep_forever()
-
-                await turn.call_tool("mine", {}, run=own)
-
-    with pytest.raises(KeyboardInterrupt):
-        trio.run(main)
-    assert ends(probe) == (["interrupted"], ["signal"])
-    (stopped,) = probe.params("event/agent_loop_stopped")
-    assert (stopped["reason"], stopped["invalidation_reason"]) == ("signal", "sigint")
-
-
-def test_ctrl_c_while_the_host_closes_leaves_nothing_behind(shop: Workshop) -> None:
-    slow = shop.program(
-        on='os.kill(os.getppid(), signal.SIGINT) if method == "shutdown" else 0; time.sleep(30)',
-        name="slow",
-    )
-
-    async def main() -> None:
-        with trio.fail_after(WAIT_S):
-            async with PluginHost([slow.path]):
-                pass
-
-    with pytest.raises(KeyboardInterrupt):
-        trio.run(main)
-    assert slow.methods()[-1] == "shutdown"
-
-
-def test_ctrl_c_while_the_host_opens_leaves_nothing_behind(
-    shop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sliphook.process.shutdown.EXIT_GRACE_S", 0.2)
-    slow = shop.program(before="os.kill(os.getppid(), signal.SIGINT)\ntime.sleep(30)")
-
-    async def main() -> None:
-        with trio.fail_after(WAIT_S):
-            async with PluginHost([slow.path]):
-                pytest.fail("it has opened")
-
-    with pytest.raises(KeyboardInterrupt):
-        trio.run(main)
-
-
-async def test_keyboard_interrupt_raised_by_code_inside(probe: Program) -> None:
-    with trio.fail_after(WAIT_S), pytest.raises(KeyboardInterrupt):
-        async with (
-            PluginHost([probe.path]) as host,
-            host.session() as session,
-            session.turn("hello") as turn,
-            turn.subagent("dig"),
-        ):
-            raise KeyboardInterrupt
-    assert ends(probe) == (["interrupted", "interrupted"], ["signal"])
-
-
-async def test_a_group_of_exceptions_is_looked_into(probe: Program) -> None:
-    """A nursery in the turn: its group leaves as it is, and the fault in it counts."""
-
-    async def fail() -> None:
-        raise Fault
-
-    with trio.fail_after(WAIT_S), pytest.RaisesGroup(Fault):
-        async with (
-            PluginHost([probe.path]) as host,
-            host.session() as session,
-            session.turn("hello"),
-            trio.open_nursery() as nursery,
-        ):
-            nursery.start_soon(fail)
-            await trio.sleep_forever()
-    assert ends(probe) == (["failed"], ["error"])
 
 
 async def test_the_tools_of_a_turn_in_a_nursery(probe: Program) -> None:

@@ -12,7 +12,8 @@ from sliphook.agent.chat.gateway import Gateway
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.testing import FakePlugin
-from tests.agent.chat.test_gateway import at_work, everything, said, say
+
+from .at_work import at_work, everything, said, say
 
 WAIT_S = 60
 

@@ -24,7 +24,7 @@ from sliphook.cli.run.memory import Memory
 from sliphook.cli.run.setup import Setup
 from sliphook.settings import Settings
 from sliphook.testing import FakePlugin
-from tests.agent.chat.test_gateway import everything, story
+from tests.agent.chat.at_work import everything, story
 
 WAIT_S = 60.0
 

@@ -1,0 +1,148 @@
+"""What the host promises of the messages that it writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sliphook.wire import envelope
+from sliphook.wire.envelope import (
+    ErrorObject,
+    Request,
+)
+from sliphook_sdk.protocol import ErrorCode
+
+
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [
+        (
+            {"jsonrpc": "2.0", "id": 1, "params": {"a": [1, 2.5, None, True, "x"]}},
+            b'{"jsonrpc":"2.0","id":1,"params":{"a":[1,2.5,null,true,"x"]}}',
+        ),
+        ("a/b", b'"a/b"'),
+        ('"\\', b'"\\"\\\\"'),
+        ("\n\r\t\b\f\0\x1f", b'"\\n\\r\\t\\b\\f\\u0000\\u001f"'),
+        ("\x7f\x85\u2028\u2029\ufeffé😀", '"\x7f\x85\u2028\u2029\ufeffé😀"'.encode()),
+        ([float("nan"), float("inf"), float("-inf")], b"[null,null,null]"),
+        ((1, (2,)), b"[1,[2]]"),
+        ({3}, b"[3]"),
+        (frozenset({3}), b"[3]"),
+        (2**63, b"9223372036854775808"),
+        ({1: "a"}, b'{"1":"a"}'),
+        (ErrorCode.BUSY, b"-32004"),
+        (datetime(2026, 1, 1, tzinfo=UTC), b'"2026-01-01T00:00:00Z"'),
+        (msgspec.Raw(b'{"a":1}'), b'{"a":1}'),
+        (ErrorObject(1, "x"), b'{"code":1,"message":"x"}'),
+        (ErrorObject(1, "x", msgspec.Raw(b"[]")), b'{"code":1,"message":"x","data":[]}'),
+    ],
+)
+def test_what_encode_promises(value: Any, body: bytes) -> None:
+    assert envelope.encode(value) == body
+
+
+class Renamed(msgspec.Struct, omit_defaults=True):
+    text: str
+    meta_: Any = msgspec.field(default=None, name="_meta")
+    raw: Any = None
+
+
+@pytest.mark.parametrize(
+    ("value", "body"),
+    [
+        ("a\ud800b\udfff", '"a\ufffdb\ufffd"'),
+        ({"\udcff": ["\ud800", {"k": ("\udc00",)}]}, '{"\ufffd":["\ufffd",{"k":["\ufffd"]}]}'),
+        (dict.fromkeys(["\ud800", "\ud801"], 2), '{"\ufffd":2}'),
+        (Renamed("\ud800"), '{"text":"\ufffd"}'),
+        (
+            Renamed("\ud800", meta_={1: float("nan")}, raw=msgspec.Raw(b'{ "a":1}')),
+            '{"text":"\ufffd","_meta":{"1":null},"raw":{"a":1}}',
+        ),
+        ([{"\ud800"}, 1, None, True, 1.5], '[["\ufffd"],1,null,true,1.5]'),
+    ],
+)
+def test_a_lone_surrogate_is_replaced(value: Any, body: str) -> None:
+    assert envelope.encode(value) == body.encode()
+
+
+def test_a_raw_part_brings_no_newline() -> None:
+    assert envelope.encode({"a": msgspec.Raw(b'{\n  "b": "x\\ny"\r\n}')}) == b'{"a":{"b":"x\\ny"}}'
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (object(), "object"),
+        ({"a": [range(3)]}, "range"),
+        (ValueError("x"), "ValueError"),
+        (["\ud800", object()], "object"),
+        ({None: 1}, "keys"),
+        pytest.param(10**5000, "int cannot be encoded", id="5001 digits"),
+        ([msgspec.Raw(b"\nno")], "list cannot be encoded"),
+    ],
+)
+def test_what_has_no_form_in_json_is_a_type_error_that_names_it(value: Any, says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        envelope.encode(value)
+
+
+def test_what_contains_itself_is_a_type_error() -> None:
+    loop: list[Any] = ["\ud800"]
+    loop.append(loop)
+    for value in (loop, loop[1:]):
+        with pytest.raises(
+            TypeError, match="list cannot be encoded: it is nested too deep, or contains itself"
+        ):
+            envelope.encode(value)
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda items: st.lists(items, max_size=4) | st.dictionaries(st.text(), items, max_size=4),
+    max_leaves=12,
+)
+
+
+ESCAPES = {rb"\\", rb"\"", rb"\b", rb"\f", rb"\n", rb"\r", rb"\t"} | {
+    b"\\u%04x" % code for code in range(32)
+}
+
+
+@given(JSON)
+@example(1e-05)
+@example(["/\0\x1f\x7f\u2028"])
+@example({"a b": ["c: d", ", "]})
+def test_any_json_comes_back_and_is_compact(value: Any) -> None:
+    body = envelope.encode(value)
+    assert json.loads(body) == value
+    strings = re.compile(rb'"(?:[^"\\]|\\.)*"')
+    assert not re.search(rb"\s", strings.sub(b"", body))
+    for string in strings.findall(body):
+        assert set(re.findall(rb"\\u[0-9a-f]{4}|\\.", string)) <= ESCAPES
+
+
+@given(st.integers() | st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
+def test_any_request_comes_back(id: int | str, method: str, params: dict[str, Any]) -> None:
+    message = envelope.decode(
+        envelope.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+    )
+    assert isinstance(message, Request)
+    assert message.id == id
+    assert message.method == method
+    assert json.loads(bytes(message.params)) == params
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_any_text_can_be_encoded(text: str) -> None:
+    assert len(json.loads(envelope.encode([text]))[0]) == len(text)
