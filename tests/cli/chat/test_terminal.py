@@ -15,8 +15,11 @@ import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.programs import Program, Workshop
 
 WAIT_S = 30.0
 
@@ -110,46 +113,24 @@ class Terminal:
         self.process.wait(timeout=WAIT_S)
 
 
-@pytest.fixture
-def plugin(tmp_path: Path) -> Path:
-    """A plugin that writes down what it hears.
+ANSWERS = r"""
+if method == "hook/pre_tool_call":
+    changed = {"arguments": {"on": "another"}}
+    return {"decision": "ask", "reason": "really\x1b[2J?", "replace": changed}
+if method == "tool/call":
+    return "a\x1b[2Jb" if params["name"] == "paint" else NOTHING
+"""
 
-    It asks about one tool, and its other tool never answers.
-    """
-    path = tmp_path / "probe"
-    manifest = {
-        "protocol_version": 1,
-        "name": "probe",
-        "tools": [{"name": "hang"}, {"name": "paint"}],
-        "subscriptions": [
-            {"event": event, "mode": "event"} if event == "session_start" else {"event": event}
-            for event in _EVENTS
-        ]
-        + [{"event": "pre_tool_call", "match": {"tool_name": "paint"}, "replaces": True}],
-    }
-    path.write_text(
-        "#!/usr/bin/env python3\n"
-        "import json, sys\n"
-        f"heard = open({str(tmp_path / 'heard')!r}, 'a', buffering=1)\n"
-        "def reply(m, result): print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': "
-        "result}), flush=True)\n"
-        "for line in sys.stdin:\n"
-        "    if not line.startswith('{'): continue\n"
-        "    m = json.loads(line)\n"
-        "    method, p = m.get('method', ''), m.get('params', {})\n"
-        f"    if method == 'initialize': reply(m, json.loads({json.dumps(manifest)!r}))\n"
-        "    elif method == 'shutdown': reply(m, None)\n"
-        "    elif method == 'exit': break\n"
-        "    elif method == 'hook/pre_tool_call': reply(m, {'decision': 'ask', 'reason': "
-        "'really\\x1b[2J?', "
-        "'replace': {'arguments': {'on': 'another'}}})\n"
-        "    elif method == 'tool/call' and p['name'] == 'paint': reply(m, 'a\\x1b[2Jb')\n"
-        "    elif method.startswith('event/'): print(*[method[6:], *(str(p[f]) for f in "
-        f"{_FIELDS!r} if f in p)], file=heard)\n",
-        encoding="utf-8",
-    )
-    path.chmod(0o755)
-    return path
+
+@pytest.fixture
+def plugin(shop: Workshop) -> Program:
+    """It asks about one tool; its other tool never answers."""
+    told = [
+        {"event": event, "mode": "event"} if event == "session_start" else {"event": event}
+        for event in _EVENTS
+    ]
+    paint = {"event": "pre_tool_call", "match": {"tool_name": "paint"}, "replaces": True}
+    return shop.program(subscriptions=[*told, paint], tools=["hang", "paint"], on=ANSWERS)
 
 
 @pytest.fixture
@@ -165,26 +146,45 @@ def talk(terminals: list[Terminal], tmp_path: Path, *args: str | Path) -> Termin
     return terminals[-1]
 
 
-def hanging(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> Terminal:
+def hanging(terminals: list[Terminal], tmp_path: Path, plugin: Program) -> Terminal:
     """A chat in which a tool hangs."""
-    terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin)
+    terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin.path)
     terminal.wait_for("›")
     terminal.type("TOOL hang\r")
     terminal.wait_for("tool: hang {}")
     return terminal
 
 
-def heard(tmp_path: Path) -> list[str]:
-    return (tmp_path / "heard").read_text(encoding="utf-8").splitlines()
+def heard(plugin: Program) -> list[str]:
+    """Its events, each with the fields that say why."""
+    return [
+        " ".join([event["method"].removeprefix("event/"), *_why(event["params"])])
+        for event in plugin.fired()
+        if event["method"].startswith("event/")
+    ]
+
+
+def _why(params: dict[str, Any]) -> list[str]:
+    return [str(params[field]) for field in _FIELDS if field in params]
+
+
+def interrupted_by(word: str) -> list[str]:
+    """What the plugin hears of a signal during the first turn."""
+    return [
+        *BEGUN,
+        f"agent_loop_stopped signal {word}",
+        "turn_end interrupted",
+        "session_end signal",
+    ]
 
 
 BEGUN = ["session_start startup", "turn_start"]
 
 
 def test_a_conversation_with_new_one_ctrl_c_and_a_question(
-    terminals: list[Terminal], tmp_path: Path, plugin: Path
+    terminals: list[Terminal], tmp_path: Path, plugin: Program
 ) -> None:
-    terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin)
+    terminal = talk(terminals, tmp_path, "chat", "--plugin", plugin.path)
     terminal.wait_until_it_echoes_nothing()
     terminal.type("TOOL hang\r")
     terminal.wait_for("model: scripted; plugins: 1 ready; /help lists the commands")
@@ -208,7 +208,7 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(
     terminal.wait_for("paint: a[2Jb")
     terminal.type("\x04")
     assert terminal.ends() == 0
-    assert heard(tmp_path) == [
+    assert heard(plugin) == [
         *BEGUN,
         "agent_loop_stopped reset new_command",
         "turn_end interrupted",
@@ -229,7 +229,7 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(
 
 
 def test_ctrl_c_twice_leaves_at_once(
-    terminals: list[Terminal], tmp_path: Path, plugin: Path
+    terminals: list[Terminal], tmp_path: Path, plugin: Program
 ) -> None:
     terminal = hanging(terminals, tmp_path, plugin)
     terminal.type("\x03")
@@ -238,61 +238,41 @@ def test_ctrl_c_twice_leaves_at_once(
     terminal.type("\x03")
     assert terminal.ends() == 130
     assert time.monotonic() - began < 5
-    assert heard(tmp_path) == [
-        *BEGUN,
-        "agent_loop_stopped signal sigint",
-        "turn_end interrupted",
-        "session_end signal",
-    ]
+    assert heard(plugin) == interrupted_by("sigint")
 
 
-def test_sigterm(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+def test_sigterm(terminals: list[Terminal], tmp_path: Path, plugin: Program) -> None:
     terminal = hanging(terminals, tmp_path, plugin)
     terminal.process.send_signal(signal.SIGTERM)
     assert terminal.ends() == 143
-    assert heard(tmp_path) == [
-        *BEGUN,
-        "agent_loop_stopped signal sigterm",
-        "turn_end interrupted",
-        "session_end signal",
-    ]
+    assert heard(plugin) == interrupted_by("sigterm")
 
 
-def test_the_terminal_is_closed(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
+def test_the_terminal_is_closed(terminals: list[Terminal], tmp_path: Path, plugin: Program) -> None:
     terminal = hanging(terminals, tmp_path, plugin)
     terminal.close()
     assert terminal.process.wait(timeout=WAIT_S) == 129
-    assert heard(tmp_path) == [
-        *BEGUN,
-        "agent_loop_stopped signal sighup",
-        "turn_end interrupted",
-        "session_end signal",
-    ]
+    assert heard(plugin) == interrupted_by("sighup")
 
 
 def test_a_terminal_that_takes_nothing_blocks_nothing(
-    terminals: list[Terminal], tmp_path: Path, plugin: Path
+    terminals: list[Terminal], tmp_path: Path, plugin: Program
 ) -> None:
     script = tmp_path / "replies.json"
     script.write_text(
         json.dumps({"replies": [{"text": "word\n" * 20_000, "calls": [{"name": "hang"}]}]})
     )
-    terminal = talk(terminals, tmp_path, "chat", "--model", script, "--plugin", plugin)
+    terminal = talk(terminals, tmp_path, "chat", "--model", script, "--plugin", plugin.path)
     terminal.wait_for("›")
     terminal.type("talk\r")
     terminal.wait_for("word")  # nothing is read from here on
     terminal.process.send_signal(signal.SIGTERM)
     assert terminal.process.wait(timeout=WAIT_S) == 143
-    assert heard(tmp_path) == [
-        *BEGUN,
-        "agent_loop_stopped signal sigterm",
-        "turn_end interrupted",
-        "session_end signal",
-    ]
+    assert heard(plugin) == interrupted_by("sigterm")
 
 
-def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugin: Path) -> None:
-    terminal = talk(terminals, tmp_path, "run", "TOOL paint", "--plugin", plugin)
+def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugin: Program) -> None:
+    terminal = talk(terminals, tmp_path, "run", "TOOL paint", "--plugin", plugin.path)
     terminal.wait_for("probe: really\\x1b[2J?")
     terminal.wait_for("Run paint? [y/N]")
     terminal.type("perhaps\r")
@@ -300,7 +280,7 @@ def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugi
     terminal.type("\r")
     terminal.wait_for("denied: paint: ")
     assert terminal.ends() == 0
-    assert heard(tmp_path) == [
+    assert heard(plugin) == [
         *BEGUN,
         "user_input_received deny user",
         "turn_end completed",
