@@ -110,6 +110,8 @@ async def test_a_request_that_fits_no_pipe_is_written_in_parts(autojump_clock: M
 async def test_the_timeout_does_not_count_what_the_host_needs_for_the_bytes(
     autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The plugin is not at fault for the time in which it had no request."""
+
     def encode_slowly(*args: Any) -> Any:
         autojump_clock.jump(4)
         return encode_params(*args)
@@ -177,6 +179,7 @@ async def test_a_backlog_around_the_answer_holds_nothing_up(
 async def test_what_is_said_unasked_behind_an_answer_is_read_after_a_lull(
     autojump_clock: MockClock,
 ) -> None:
+    """The task takes the pipe back from the caller; nothing may stay unread in it."""
     lines: list[tuple[float, str]] = []
     plugin = FakePlugin("guard", hears=["pre_tool_call"])
     async with asking(

@@ -89,6 +89,7 @@ def test_the_first_that_matches_is_told_though_a_later_one_would_be_asked() -> N
 
 
 def test_a_replacer_does_not_take_part_again_in_the_second_phase() -> None:
+    """A plugin is asked once per fire."""
     fired = fire(
         "pre_tool_call", {}, subscriber("one", {"replaces": True}, {}), subscriber("two", order=1)
     )
@@ -106,6 +107,7 @@ def test_what_does_not_match_is_not_asked() -> None:
 
 
 def test_match_looks_at_the_payload_that_would_be_sent() -> None:
+    """protocol.md: a match is against the payload after the replacements."""
     fired = fire(
         "user_prompt_submit",
         {"replacer": {"replace": {"text": "secret"}}},
@@ -118,6 +120,7 @@ def test_match_looks_at_the_payload_that_would_be_sent() -> None:
 
 
 def test_a_guard_that_replaces_and_matches_only_in_the_end_is_asked_but_replaces_no_more() -> None:
+    """A replacement by another plugin must not carry a payload past the guard that it concerns."""
     subscribers = [
         subscriber(
             "guard",

@@ -106,6 +106,7 @@ async def test_stray_output_is_logged_and_read_over(shop: Workshop) -> None:
 
 
 async def test_a_hundred_violations_end_it(shop: Workshop) -> None:
+    """Single violations are read over; a plugin that sends nothing else is not worth reading."""
     problems: list[str] = []
     probe = shop.program(
         hears=["pre_tool_call"], on="for _ in range(200): send(id=9999, result={})\nreturn NOTHING"
@@ -261,6 +262,7 @@ async def test_a_tool_of_a_plugin_that_fails_is_a_result(shop: Workshop) -> None
 
 
 async def test_a_session_whose_meta_is_no_json_is_refused_at_once(shop: Workshop) -> None:
+    """It is the mistake of the agent, told where it is made; later sessions work."""
     probe = shop.program(hears=["turn_start"])
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host:

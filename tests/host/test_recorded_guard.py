@@ -117,6 +117,7 @@ async def test_without_a_record_a_plugin_that_never_worked_guards_nothing(
 
 
 async def test_disable_alone_lifts_them(autojump_clock: MockClock) -> None:
+    """A guard that failed still guards; only the order of the user ends that."""
     async with PluginHost([guard(initialize=CRASHES)]) as host, host.session() as session:
         assert (await run_shell(session))[0] == "denied"
         assert (await host.disable("guard")).state == "disabled"

@@ -39,6 +39,7 @@ async def killed_and_back(host: PluginHost, index: int = 0) -> None:
 
 
 async def test_it_is_told_of_the_sessions_that_live(shop: Workshop) -> None:
+    """protocol.md: a plugin that comes back gets `session_start` with the source `reload`."""
     probe = shop.program(hears=EVERYTHING)
     healthy = shop.program("healthy", hears=EVERYTHING)
     with trio.fail_after(WAIT_S):
@@ -124,6 +125,7 @@ async def test_a_hook_waits_for_a_plugin_that_comes_back_in_time(shop: Workshop)
 async def test_five_deaths_in_a_minute_are_enough(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The plugin is given up, its tools go, and its guard still denies."""
     monkeypatch.setattr("sliphook.plugin.lifecycle.FIRST_DELAYS_S", (0.0,))
     problems: list[str] = []
     probe = shop.program(

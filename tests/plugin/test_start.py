@@ -178,6 +178,7 @@ async def test_a_silent_handshake(
 
 
 async def test_a_banner_before_the_manifest(shop: Workshop) -> None:
+    """Libraries print at import; stray lines must not cost the plugin its start."""
     probe = shop.program(before='raw(b"probe 1.0\\nloading {model}...\\n")', tools=["look"])
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path]) as host:

@@ -139,6 +139,7 @@ async def test_what_the_user_has_not_granted_is_not_granted(shop: Workshop) -> N
 
 
 async def test_before_the_manifest_only_the_log_counts(shop: Workshop) -> None:
+    """The host does not know yet what the plugin may use."""
     logged: list[tuple[str, str]] = []
     before = """
     send(method="host/log", params={"level": "info", "message": "starting"})
@@ -335,7 +336,7 @@ async def test_a_flood_of_requests_is_answered_busy_and_blocks_nothing(shop: Wor
     assert set(codes(flood).values()) <= {UNKNOWN_METHOD, BUSY}
 
 
-async def test_the_same_id_twice_gets_one_answer_and_the_third_time_ends_it(shop: Workshop) -> None:
+async def test_the_same_id_twice_gets_one_answer(shop: Workshop) -> None:
     problems: list[str] = []
     main = """
     reply(receive()["id"], MANIFEST)

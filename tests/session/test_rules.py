@@ -107,6 +107,7 @@ async def test_the_agents_meta_comes_to_the_plugins_as_it_is(autojump_clock: Moc
 async def test_the_last_assistant_message_skips_messages_that_only_call_tools(
     autojump_clock: MockClock,
 ) -> None:
+    """Such a message has no text to show."""
     plugin = FakePlugin("probe", hears=["stop"])
     async with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
         for content in ("first", None):
@@ -240,6 +241,8 @@ async def test_context_is_labelled_with_the_plugins_name(autojump_clock: MockClo
 
 
 async def test_a_turn_goes_on_eight_times_at_most(autojump_clock: MockClock) -> None:
+    """A `stop` hook that always sends the model on must not keep the turn for ever."""
+
     def go_on(stop: Stop) -> Answer:
         return Answer(continue_with=f"once more, {stop.stop_count}")
 

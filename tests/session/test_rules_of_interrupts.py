@@ -124,6 +124,7 @@ async def test_a_turn_that_is_open_refuses_another(autojump_clock: MockClock) ->
 
 
 async def test_new_only_queues(autojump_clock: MockClock) -> None:
+    """The agent does not wait for plugins to take leave of the old session."""
     plugin = FakePlugin(
         "slow",
         hooks={"session_start": After(3.0, {"context": ["hello"]})},

@@ -62,6 +62,8 @@ async def test_an_exception_of_a_child_agent(probe: Program) -> None:
 
 
 async def test_an_exception_in_a_tool_of_the_agents_own_is_a_result(probe: Program) -> None:
+    """The model reads of it and can go on, and `post_tool_call` is fired."""
+
     async def broken(_: dict[str, object]) -> str:
         raise Fault("mine")
 

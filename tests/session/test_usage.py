@@ -20,6 +20,7 @@ def test_unknown_is_null_and_never_zero(
     more: tuple[int | None, int | None, int | None],
     sum_: tuple[int | None, int | None, int | None],
 ) -> None:
+    """A provider that does not tell its usage has not used nothing."""
     assert _usage(total).plus(_usage(more)) == _usage(sum_)
 
 

@@ -146,6 +146,7 @@ async def test_what_expires_may_wait_again(autojump_clock: trio.testing.MockCloc
 
 
 async def test_each_is_told_how_late_it_is_noticed(mock_clock: trio.testing.MockClock) -> None:
+    """A caller can tell a slow plugin from an agent that held the loop."""
     deadlines, first, second = Deadlines(), Watched(), Watched()
     async with watching(deadlines):
         deadlines.add(first, 1.0)

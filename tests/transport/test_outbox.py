@@ -149,6 +149,7 @@ def test_as_many_go_as_the_bytes_need() -> None:
 
 @pytest.mark.parametrize("make", [event, droppable])
 def test_nothing_is_dropped_in_vain(make: Callable[[bytes], Item]) -> None:
+    """If dropping does not make room, the waiting events stay."""
     outbox = Outbox(max_bytes=10)
     outbox.put(event(b"keep"))
     outbox.put(droppable(b"event"))
@@ -189,6 +190,7 @@ def test_hasten_moves_all_of_the_session_and_no_other_message() -> None:
 
 
 def test_withdraw_takes_out_only_what_has_not_begun() -> None:
+    """A message that is partly written must be finished, or the stream is broken."""
     outbox = Outbox()
     begun, waiting, urgent, other = call(), call(), call(), call()
     outbox.put(request(b"begun", begun))
@@ -202,6 +204,7 @@ def test_withdraw_takes_out_only_what_has_not_begun() -> None:
 
 
 def test_swap_keeps_the_place() -> None:
+    """A withdrawn request becomes an event where the request stood, so that `seq` still rises."""
     outbox = Outbox()
     first, second = call(), call()
     outbox.put(request(b"<first>", first))

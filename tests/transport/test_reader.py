@@ -111,6 +111,7 @@ async def test_above_16_mib_a_second_the_pipe_pushes_back(
 async def test_others_come_to_their_turn_after_a_hundred_messages(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
+    """A flood of one plugin must not take the loop from the agent."""
     owner = Owner(asked=True)
     seen: list[int] = []
     async with reading(owner) as into:
