@@ -39,8 +39,14 @@ def main(arguments: list[str]) -> int:
     for verdict in broken:
         print(f"\n{verdict.case.title}: " + "\n  ".join(verdict.faults))
     skipped = sum(verdict.skipped is not None for verdict in verdicts)
+    longest = max(verdicts, key=lambda verdict: verdict.held.longest_ms)
+    interrupt = max(verdicts, key=lambda verdict: verdict.held.interrupt_ms)
     print(
-        "\n"
+        f"\nThe loop was held for {longest.held.longest_ms:.1f} ms of CPU at most "
+        f"({longest.case.title}), by interrupt() for {interrupt.held.interrupt_ms:.1f} ms "
+        f"({interrupt.case.title})."
+    )
+    print(
         f"{len(verdicts)} cases, {len(verdicts) - len(broken) - skipped} kept, {len(broken)} "
         f"broken, {skipped} skipped, {seconds:.0f} s"
     )
@@ -49,6 +55,8 @@ def main(arguments: list[str]) -> int:
 
 def _table(verdicts: list[Verdict]) -> Table:
     table = Table("case", "promise", "expected", "seen", "verdict", "s", pad_edge=False)
+    for title in ("held ms", "int. ms"):
+        table.add_column(title, justify="right")
     kind = ""
     for verdict in verdicts:
         case = verdict.case
@@ -71,6 +79,8 @@ def _table(verdicts: list[Verdict]) -> Table:
             verdict.seen,
             word,
             f"{verdict.seconds:.1f}",
+            f"{verdict.held.longest_ms:.1f}",
+            f"{verdict.held.interrupt_ms:.1f}",
             style=style,
         )
     return table

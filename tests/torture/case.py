@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.heartbeat import Held
 from tests.programs import filled
 
 if TYPE_CHECKING:
@@ -101,10 +102,17 @@ class Case:
 
 @dataclass
 class Verdict:
-    """What came of a case. `faults` is empty where the whole promise was kept."""
+    """What came of a case. `faults` is empty where the whole promise was kept.
+
+    Attributes:
+        seen: how it ended, in the words of the table.
+        held: how long the loop was held meanwhile; cases that run in a process of their own have
+            another loop.
+    """
 
     case: Case
     seen: str = ""
+    held: Held = field(default_factory=Held)
     faults: list[str] = field(default_factory=list[str])
     skipped: str | None = None
     seconds: float = 0.0

@@ -14,6 +14,7 @@ import trio.testing
 
 from sliphook import PluginHost, PluginStatus, Session
 from sliphook.dispatch.outcome import Outcome
+from tests.heartbeat import Heartbeat, timed_interrupt
 from tests.torture.case import Case, Make, Skip, Verdict, Workshop, python
 from tests.torture.inside import Bounds, Sightings, comes, living
 
@@ -159,7 +160,7 @@ class Stage:
                 "the held hook",
             )
             following = self.session.turn("after")
-            with trio.testing.assert_no_checkpoints():
+            with trio.testing.assert_no_checkpoints(), timed_interrupt():
                 interrupted = self.session.interrupt()
                 await following.__aenter__()
             try:
@@ -182,7 +183,7 @@ def check_healthy(outcome: Outcome) -> None:
     ], "the healthy answer does not count"
 
 
-async def play(case: Case, folder: Path) -> Verdict:
+async def play(case: Case, folder: Path, beat: Heartbeat) -> Verdict:
     """Play one case in its own folder; what went wrong is in the verdict, nothing is raised."""
     verdict = Verdict(case)
     shop = Workshop(folder)
@@ -190,11 +191,8 @@ async def play(case: Case, folder: Path) -> Verdict:
     began = time.monotonic()
     with trio.move_on_after(CASE_S) as limit:
         try:
-            if case.scene is not None:
-                await case.scene(shop)
-                verdict.seen = "as promised"
-            else:
-                await _usual_course(case, stage, verdict)
+            with beat.measure() as verdict.held:
+                await _course(case, stage, verdict)
         except* Skip as skips:
             verdict.skipped = str(skips.exceptions[0])
         except* AssertionError as errors:
@@ -208,6 +206,14 @@ async def play(case: Case, folder: Path) -> Verdict:
     shop.clean()
     verdict.seconds = time.monotonic() - began
     return verdict
+
+
+async def _course(case: Case, stage: Stage, verdict: Verdict) -> None:
+    if case.scene is not None:
+        await case.scene(stage.shop)
+        verdict.seen = "as promised"
+    else:
+        await _usual_course(case, stage, verdict)
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

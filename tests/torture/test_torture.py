@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import faulthandler
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.torture.case import Case, Verdict
+from tests.heartbeat import INTERRUPT_MS, LIMIT_MS, timed_interrupt
+from tests.torture.case import Case, Verdict, Workshop, nothing
 from tests.torture.cases import CASES, KINDS
 from tests.torture.runner import Silence, run
+from tests.torture.test_heartbeat import spin
 
 AT_MOST = 24
 """Cases in one test."""
@@ -113,3 +115,23 @@ def test_a_case_that_expects_what_does_not_happen_is_broken(
     with Silence():
         verdicts = run([wrong], tmp_path)
     assert [first.startswith(fault) for first in broken(verdicts)["shutdown/wrong"]] == [True]
+
+
+async def _spins(_: Workshop) -> None:
+    spin(LIMIT_MS * 2)
+
+
+async def _interrupts_slowly(_: Workshop) -> None:
+    with timed_interrupt():
+        spin(INTERRUPT_MS * 2)
+
+
+@pytest.mark.parametrize(
+    ("scene", "fault"),
+    [(_spins, "the loop's thread worked for "), (_interrupts_slowly, "interrupt() worked for ")],
+)
+def test_a_case_that_holds_the_loop_is_broken(
+    scene: Callable[[Workshop], Awaitable[None]], fault: str, tmp_path: Path
+) -> None:
+    verdicts = run([Case("heavy", "spins", "none", nothing, scene=scene)], tmp_path)
+    assert [first.startswith(fault) for first in broken(verdicts)["heavy/spins"]] == [True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.heartbeat import unmeasured
 from tests.torture.case import HASTY_S, PATIENT_S, Case, at_first, on_hook, python
 from tests.torture.inside import log_files_lost
 from tests.torture.stage import Stage
@@ -37,15 +38,17 @@ async def _ask_much(stage: Stage) -> None:
 async def _tell_much(stage: Stage) -> None:
     """Tell it more than its queue holds; no task waits for it."""
     async with stage.session.turn("much") as turn:
-        for number in range(6_000):
-            stage.session.hooks.tell("turn_start", turn, index=number, parent_turn_id=None)
+        with unmeasured():
+            for number in range(6_000):
+                stage.session.hooks.tell("turn_start", turn, index=number, parent_turn_id=None)
     await stage.until(lambda: stage.bad.restarts > 0, "the restart")
 
 
 async def _drop_much(stage: Stage) -> None:
     """Alerts may be lost: the queue stays bounded, and the loss is said."""
-    for number in range(6_000):
-        stage.session.notification("info", f"alert {number}")
+    with unmeasured():
+        for number in range(6_000):
+            stage.session.notification("info", f"alert {number}")
     assert stage.sightings.dropped > 1_000, stage.sightings.dropped
     await stage.until(lambda: stage.said("event/notification was lost"), "the word of the loss")
 
