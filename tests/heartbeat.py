@@ -6,7 +6,7 @@ Measured is CPU time, not time: other programs on a busy machine do not count in
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class Heartbeat(trio.abc.Instrument):
         self._began = time.thread_time()  # this step has begun already
 
     @contextmanager
-    def measure(self) -> Iterator[Held]:
+    def measure(self) -> Generator[Held]:
         """Measure what this task does in the block, and all tasks that it starts there."""
         held = Held()
         self._measured.append(held)
@@ -83,7 +83,7 @@ class Heartbeat(trio.abc.Instrument):
             self._measured.remove(held)
 
     @contextmanager
-    def works_for(self, held: Held) -> Iterator[None]:
+    def works_for(self, held: Held) -> Generator[None]:
         """What this task does in the block is held against that one."""
         self._charge(_held.get(None))
         token = _held.set(held)
@@ -132,7 +132,7 @@ class Heartbeat(trio.abc.Instrument):
 
 
 @asynccontextmanager
-async def heartbeat() -> AsyncIterator[Heartbeat]:
+async def heartbeat() -> AsyncGenerator[Heartbeat]:
     """Watch this loop as long as the block lasts."""
     beat = Heartbeat()
     _beat.set(beat)
@@ -147,7 +147,7 @@ async def heartbeat() -> AsyncIterator[Heartbeat]:
 
 
 @contextmanager
-def unmeasured() -> Iterator[None]:
+def unmeasured() -> Generator[None]:
     """What this task does in the block, and the tasks that it starts there, are not the host's.
 
     For an agent that itself works for long.
@@ -157,7 +157,7 @@ def unmeasured() -> Iterator[None]:
 
 
 @contextmanager
-def timed_interrupt() -> Iterator[None]:
+def timed_interrupt() -> Generator[None]:
     """Around a call of `interrupt()`: its CPU counts in what is measured here."""
     held, began = _held.get(None), time.thread_time()
     yield
