@@ -238,6 +238,58 @@ async def test_settings_of_which_nothing_is_known_yet_are_not_traced_at_all(tmp_
     assert shown == ['"[redacted]"', '{"key":"[redacted]","colour":"blue"']
 
 
+ECHO = """\
+#!/bin/sh
+exec cat
+"""
+ASKS_INITIALIZE = """\
+#!/usr/bin/env python3
+import json, sys
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    if not line.startswith("{"):
+        continue
+    m = json.loads(line)
+    method = m.get("method")
+    if method == "initialize":
+        for params in ([], {}, {"plugin": 1}, {"plugin": {"config": {"key": "key-456"}}}):
+            say(id=1, method="initialize", params=params)
+        say(method="initialize", params={"plugin": {}})
+        say(id=m["id"], result={"protocol_version": 1, "name": "asks"})
+    elif method == "shutdown":
+        say(id=m["id"], result=None)
+    elif method == "exit":
+        break
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "state", "concealed"),
+    [("cat", ECHO, "failed", 2), ("asks", ASKS_INITIALIZE, "ready", 5)],
+)
+async def test_a_request_of_a_plugin_that_is_called_initialize_is_only_recorded(
+    tmp_path: Path, name: str, text: str, state: str, concealed: int
+) -> None:
+    path = tmp_path / name
+    path.write_text(textwrap.dedent(text))
+    path.chmod(0o700)
+    trace = FileTrace(tmp_path / "trace")
+    problems: list[str] = []
+    with trio.fail_after(20):
+        async with PluginHost(
+            [PluginSpec(path, config={"key": "key-456"})],
+            trace=trace,
+            on_problem=lambda _plugin, message: problems.append(message),
+        ) as host:
+            assert host.plugins[0].state == state
+    assert trace.close() is None
+    assert "fault of the host" not in "".join(problems)
+    written = (tmp_path / "trace").read_text()
+    assert "key-456" not in written
+    assert written.count("[redacted]") == concealed
+
+
 async def test_the_user_is_not_shown_a_secret_either() -> None:
     shown: list[str] = []
     fake = FakePlugin(

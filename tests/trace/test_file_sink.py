@@ -10,6 +10,7 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from sliphook.trace.file_sink import FileTrace
@@ -234,3 +235,99 @@ def test_what_was_lost_stands_in_the_file_where_it_is_missing(
     assert lost.kind == "lost"
     assert third.id == 3
     assert json.loads(lost.body or b"") == {"count": 2, "why": "No space left on device"}
+
+
+def test_what_is_lost_while_lines_are_written_is_told_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    write = os.write
+    full = threading.Event()
+    writing = threading.Event()
+    go_on = threading.Event()
+
+    def slow(fd: int, data: memoryview) -> int:
+        if full.is_set():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        if b'"lost"' in bytes(data):
+            writing.set()
+            assert go_on.wait(WAIT_S)
+        return write(fd, data)
+
+    monkeypatch.setattr("sliphook.files.rotating_file.os.write", slow)
+    monkeypatch.setattr(trace._writer, "_max_items", 2)  # pyright: ignore[reportPrivateUsage]
+    full.set()
+    trace.record(record(1))
+    deadline_s = time.monotonic() + WAIT_S
+    while trace._writer.lost < 1 and time.monotonic() < deadline_s:  # pyright: ignore[reportPrivateUsage]
+        time.sleep(0.001)
+    full.clear()
+    trace.record(record(2))
+    assert writing.wait(WAIT_S)  # the line that tells of record 1 is on its way
+    for number in (3, 4, 5, 6):
+        trace.record(record(number))
+    go_on.set()
+    trace.close(WAIT_S)
+    lines = list(map(decode_line, path.read_bytes().splitlines()))
+    told = [json.loads(line.body or b"")["count"] for line in lines if line.kind == "lost"]
+    assert told == [1, 2]
+    assert [line.id for line in lines if line.kind == "message"] == [2, 3, 4]
+
+
+def test_a_long_body_is_cut_and_no_secret_shows_at_the_cut(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    kept = 256 * 1024
+    secret = "token-" * 20
+    trace.hide([secret])
+    trace.record(record(1, b'"' + b"x" * (kept - 2) + b'"'))
+    trace.record(record(2, b'"' + b"x" * (kept - 1) + b'"'))
+    trace.record(record(3, b"[" + b"y" * (kept - 50) + secret.encode() + b"z" * 9_000_000))
+    assert trace.close(WAIT_S) is None
+    _, whole, cut, with_secret = map(decode_line, path.read_bytes().splitlines())
+    assert whole.body == b'"' + b"x" * (kept - 2) + b'"'
+    assert not whole.cut
+    assert cut.body == b'"' + b"x" * (kept - 1)
+    assert cut.cut
+    assert with_secret.body == b"[" + b"y" * (kept - 50) + b"[redacted]"
+
+
+def test_a_long_method_and_a_long_id_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    long = TraceRecord(
+        kind="message", wall_s=0.0, mono_s=0.0, plugin="guard", method="m" * 9_000, id="i" * 9_000
+    )
+    trace.record(long)
+    assert trace.close(WAIT_S) is None
+    _, line = map(decode_line, path.read_bytes().splitlines())
+    assert (line.method, line.id) == ("m" * 1_000 + "…", "i" * 1_000 + "…")
+
+
+def test_every_field_that_can_hold_a_plugins_text_is_redacted(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    trace.hide(["tok-123"])
+    said = TraceRecord(
+        kind="message",
+        wall_s=0.0,
+        mono_s=0.0,
+        plugin="guard",
+        body=b'"tok-123"',
+        method="hook/tok-123",
+        verdict="tok-123",
+        note="a tok-123",
+        id="tok-123",
+    )
+    trace.record(said)
+    assert trace.close(WAIT_S) is None
+    _, line = map(decode_line, path.read_bytes().splitlines())
+    assert line == msgspec.structs.replace(
+        said,
+        body=b'"[redacted]"',
+        method="hook/[redacted]",
+        verdict="[redacted]",
+        note="a [redacted]",
+        id="[redacted]",
+    )

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.trace.record import TraceRecord
-from sliphook.trace.redact import REDACTED, Redactor
-
-
-def record(**fields: object) -> TraceRecord:
-    return msgspec.convert(
-        {"kind": "message", "wall_s": 1.0, "mono_s": 2.0, "plugin": "guard", **fields}, TraceRecord
-    )
+from sliphook.trace.redact import REDACTED, Redactor, spelling
 
 
 @pytest.mark.parametrize(
@@ -79,42 +72,129 @@ def test_a_secret_may_become_known_later() -> None:
     assert redactor.text("tok-123") == "[redacted]"
 
 
-def test_every_field_that_can_hold_a_plugins_text_is_redacted() -> None:
-    shown = Redactor(["tok-123"]).record(
-        record(
-            body=b'"tok-123"',
-            method="hook/tok-123",
-            verdict="tok-123",
-            note="a tok-123",
-            id="tok-123",
-        )
-    )
-    assert shown == record(
-        body=b'"[redacted]"',
-        method="hook/[redacted]",
-        verdict="[redacted]",
-        note="a [redacted]",
-        id="[redacted]",
-    )
+def in_json(text: str) -> str:
+    return json.dumps(text)[1:-1]
 
 
-def test_a_record_without_a_secret_is_the_same_object() -> None:
-    same = record(body=b"{}")
-    assert Redactor(["tok-123"]).record(same) is same
-    assert Redactor().record(same) is same
+def in_json_of_any_letters(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-secrets = st.text(min_size=4, max_size=12)
+def in_units(text: str) -> str:
+    units = text.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def in_units_of_capitals(text: str) -> str:
+    return in_units(text).upper().replace("U", "u")
+
+
+SPELLINGS = [in_json, in_json_of_any_letters, in_units, in_units_of_capitals]
+letters = st.one_of(st.sampled_from('\\"/ \n\tbnu0041é😀[]'), st.characters(codec="utf-8"))
+secrets = st.text(letters, min_size=6, max_size=30).filter(
+    lambda secret: len(secret.replace("\\", "")) >= 4 and not secret.strip().isdigit()
+)
 
 
 @given(
-    secret=secrets, before=st.text(max_size=4), ensure_ascii=st.booleans(), levels=st.integers(1, 3)
+    secret=secrets,
+    before=st.text(letters, max_size=8),
+    behind=st.text(letters, max_size=8),
+    spellings=st.lists(st.sampled_from(SPELLINGS), max_size=4),
+    others=st.lists(secrets, max_size=3),
 )
-def test_no_depth_of_json_hides_a_secret(
-    secret: str, before: str, ensure_ascii: bool, levels: int
+def test_no_spelling_at_any_depth_hides_a_secret(
+    secret: str,
+    before: str,
+    behind: str,
+    spellings: list[Callable[[str], str]],
+    others: list[str],
 ) -> None:
-    value: object = f"{before} {secret}"  # a secret number is not looked for inside of a longer one
-    for _ in range(levels):
-        value = json.dumps({"k": value}, ensure_ascii=ensure_ascii)
-    redacted = Redactor([secret]).text(str(value))
+    spelled = secret
+    for spell in spellings:
+        spelled = spell(spelled)
+    redacted = Redactor([*others, secret]).text(f"{before}{spelled}{behind}")
     assert REDACTED in redacted
+    assert secret in REDACTED or spelled not in redacted.replace(REDACTED, "\0")
+
+
+@given(text=st.text(st.sampled_from('abcd\\"u0041\n {}[],:…1😀'), max_size=200))
+def test_a_text_without_a_secret_stays_as_it_is(text: str) -> None:
+    redactor = Redactor(["token-xyz", "other-xyz-\\-more", "99", "qqq", "77777", "xyz\n\tq/\\"])
+    assert redactor.text(text) == text
+
+
+@given(
+    value=st.recursive(
+        st.one_of(st.text(letters), st.just("the token-xyz\\"), st.just("1234")),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3),
+            st.dictionaries(st.text(max_size=3), inner, max_size=3),
+            inner.map(json.dumps),
+        ),
+        max_leaves=10,
+    )
+)
+def test_json_stays_json(value: object) -> None:
+    redactor = Redactor(["token-xyz\\", "\nab", '"/"/"', "1234", "xx"])
+    json.loads(redactor.text(json.dumps(value)))
+
+
+@given(
+    secret=st.text(st.sampled_from("tokenXYZ"), min_size=8, max_size=600),
+    before=st.integers(0, 20),
+    limit=st.integers(0, 700),
+    spell=st.sampled_from([str, in_units]),
+)
+def test_what_is_cut_shows_no_secret_in_part(
+    secret: str, before: int, limit: int, spell: Callable[[str], str]
+) -> None:
+    spelled = spell(secret)
+    whole = "." * before + spelled + "." * 20_000
+    shown = Redactor([secret]).data(whole.encode(), limit)
+    assert spelled[:1] not in shown.decode().replace(REDACTED, "")
+    assert len(shown) <= limit + len(REDACTED)
+
+
+def test_a_long_secret_is_hidden_as_far_as_it_is_shown() -> None:
+    secret = "".join(f"n{number:03}" for number in range(100))
+    shown = Redactor([secret]).text(f"a {secret[:300]} b {secret[:200]}… c {secret[:200]}")
+    assert shown == f"a {REDACTED} b {REDACTED}… c {secret[:200]}"
+
+
+def test_backslashes_alone_are_no_secret() -> None:
+    assert Redactor(["\\\\\\\\", "a\\\\\\"]).text("a \\\\\\\\ a") == "a \\\\\\\\ a"
+
+
+def test_of_two_secrets_that_overlap_nothing_is_left() -> None:
+    assert Redactor(["abcdef", "defghi"]).text("abcdefghi") == REDACTED
+
+
+def test_a_text_that_is_full_of_secrets_is_hidden_as_a_whole() -> None:
+    assert Redactor(["abcd"]).data(b"abcd " * 10_001) == REDACTED.encode()
+
+
+def test_of_the_lines_of_secrets_a_limited_number_is_hidden_alone() -> None:
+    texts = [
+        "\n".join(f"line {text:02} {number:04} of a key" for number in range(200))
+        for text in range(20)
+    ]
+    redactor = Redactor(texts)
+    assert redactor.text("x line 00 0127 of a key") == f"x {REDACTED}"
+    assert redactor.text("x line 00 0128 of a key") == "x line 00 0128 of a key"
+    assert redactor.text("x line 07 0127 of a key") == f"x {REDACTED}"
+    assert redactor.text("x line 08 0000 of a key") == "x line 08 0000 of a key"
+    assert redactor.text(f"x {texts[19]}") == f"x {REDACTED}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"\\" * 100_000, b"\\u0041" * 30_000, b"\\u" * 50_000, b"a" * 100_000, b"\\\\u00" * 25_000],
+)
+def test_no_step_of_the_work_is_long(text: bytes) -> None:
+    pieces = list(spelling.pieces(text))
+    assert max(end - start for start, end in pieces) <= 32 * 1024
+    assert b"".join(text[start:end] for start, end in pieces) == text
+    assert b"".join(spelling.decoded(text[start:end]) for start, end in pieces) == spelling.decoded(
+        text
+    )

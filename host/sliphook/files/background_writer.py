@@ -33,6 +33,7 @@ class BackgroundWriter(Generic[T]):
         max_bytes: float = math.inf,
         size_of: Callable[[T], int] = _no_size,
         max_batch: int = 1,
+        max_batch_bytes: float = math.inf,
         gather_s: float = 0.0,
         at_end: Callable[[], object] | None = None,
     ) -> None:
@@ -47,6 +48,7 @@ class BackgroundWriter(Generic[T]):
             size_of: an item's size in bytes; the same at every call.
             max_batch: items in one call of `write` at most. Between two calls the thread lets other
                 threads run.
+            max_batch_bytes: no item follows once their sizes have come to so much.
             gather_s: how long the thread waits after it has emptied the queue, so that the producer
                 need not wake it for each item.
             at_end: called in the thread after the last `write`.
@@ -56,6 +58,7 @@ class BackgroundWriter(Generic[T]):
         self._max_bytes: Final = max_bytes
         self._size_of = size_of
         self._max_batch: Final = max_batch
+        self._max_batch_bytes: Final = max_batch_bytes
         self._gather_s: Final = gather_s
         self._at_end = at_end
         self._queue: deque[T] = deque()
@@ -151,7 +154,8 @@ class BackgroundWriter(Generic[T]):
 
     def _take(self) -> list[T]:
         batch: list[T] = []
-        while self._queue and len(batch) < self._max_batch:
+        full = self._bytes_out + self._max_batch_bytes
+        while self._queue and len(batch) < self._max_batch and self._bytes_out < full:
             self._in_hand += 1  # first: `close` may count an item twice, but never misses one
             item = self._queue.popleft()
             batch.append(item)

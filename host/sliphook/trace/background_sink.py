@@ -6,12 +6,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import msgspec
+
 from sliphook.files.background_writer import BackgroundWriter
 
 from .record import TraceRecord
-from .redact import Redactor
+from .redact import BEHIND, Redactor
 
 __all__ = ["CLOSE_S", "BackgroundSink"]
+
+BODY_BYTES: Final = 256 * 1024
+"""A longer body is cut before anything is done with it (`cut`).
+
+Reading JSON keeps the interpreter's lock: for so much of it, 4 ms at most.
+"""
 
 MAX_WAITING: Final = 10_000
 """Records that wait for the thread at most; further ones are lost and counted."""
@@ -24,6 +32,12 @@ GATHER_S: Final = 0.02
 
 BATCH: Final = 64
 """Records that are written at once; then the thread lets the host's loop have the interpreter."""
+
+BATCH_BYTES: Final = 1024 * 1024
+"""The same for their bodies."""
+
+TEXT_CHARS: Final = 1_000
+"""A longer method or id is cut; a plugin may choose both."""
 
 CLOSE_S: Final = 2.0
 """How long `close` waits until the rest is written."""
@@ -45,22 +59,53 @@ class BackgroundSink(ABC):
             max_bytes=MAX_WAITING_BYTES,
             size_of=_body_bytes,
             max_batch=BATCH,
+            max_batch_bytes=BATCH_BYTES,
             gather_s=GATHER_S,
         )
         self._writer.start()
 
     def record(self, record: TraceRecord) -> None:
-        """Queue one record. Never blocks, never raises."""
-        self._writer.put(record)
+        """Queue one record, a long one without its end. Never blocks, never raises."""
+        self._writer.put(_bounded(record))
 
     def hide(self, secrets: Iterable[str]) -> None:
         """Replace these from now on."""
         # No lock against the thread: a record with one of these is queued only after this call.
         self._redactor.add(secrets)
 
+    def _redacted(self, record: TraceRecord) -> TraceRecord:
+        """The record with every secret replaced; `size` still tells what went over the wire.
+
+        If nothing was replaced it is the same object; of a body that is `cut`, so much is kept.
+        """
+        limit = BODY_BYTES if record.cut else None
+        found: dict[str, object] = {}
+        for name in ("method", "verdict", "note", "id"):
+            text = getattr(record, name)
+            if isinstance(text, str) and (shown := self._redactor.text(text)) != text:
+                found[name] = shown
+        if record.body is not None:
+            body = self._redactor.data(record.body, limit)
+            if body != record.body:
+                found["body"] = body
+        return msgspec.structs.replace(record, **found) if found else record
+
     @abstractmethod
     def _write(self, batch: Sequence[TraceRecord]) -> int:
         """Write the next records, in the thread; returns how many of them were lost."""
+
+
+def _bounded(record: TraceRecord) -> TraceRecord:
+    """The record, with no more of its texts than is worked on: the rest is freed at once."""
+    body, method, request_id = record.body, record.method, record.id
+    if body is not None and len(body) > BODY_BYTES:
+        # a little more than is written, so that a secret across the cut is found
+        record = msgspec.structs.replace(record, body=body[: BODY_BYTES + BEHIND], cut=True)
+    if method is not None and len(method) > TEXT_CHARS:
+        record = msgspec.structs.replace(record, method=method[:TEXT_CHARS] + "…")
+    if isinstance(request_id, str) and len(request_id) > TEXT_CHARS:
+        record = msgspec.structs.replace(record, id=request_id[:TEXT_CHARS] + "…")
+    return record
 
 
 def _body_bytes(record: TraceRecord) -> int:

@@ -81,13 +81,14 @@ class FileTrace(BackgroundSink):
         self._attend()
         own = self._own_lines(batch[0])
         lines = own + [self._line(record) for record in batch]
+        lost = self._writer.lost  # now: more may be lost while these lines are written
         whole, error = self._file.append(lines)
         if error is not None:
             self._why = _reason(error)
         # A loss counts as told only when its line is in the file; else the next batch tells it.
         if whole >= len(own) and own:
             self._headed = True
-            self._told_lost = self._writer.lost
+            self._told_lost = lost
         # Only records count as lost: the trace's own lines are written again with the next batch.
         return len(lines) - max(whole, len(own))
 
@@ -102,9 +103,11 @@ class FileTrace(BackgroundSink):
 
     def _line(self, record: TraceRecord) -> bytes:
         # Redacted first: what `encode_line` takes out of the body could be a secret.
-        redacted = self._redactor.record(record)
+        redacted = self._redacted(record)
         # The host has parsed or made these bodies: they are JSON, unless a secret was replaced.
-        return encode_line(redacted, is_json=redacted is record and record.kind in _JSON)
+        return encode_line(
+            redacted, is_json=redacted is record and not record.cut and record.kind in _JSON
+        )
 
     def _own_lines(self, first: TraceRecord) -> list[bytes]:
         """What comes before the next record: the header of a new file, and how many are missing."""

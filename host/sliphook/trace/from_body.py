@@ -50,6 +50,7 @@ def told_by_body(record: TraceRecord) -> dict[str, Any]:
     if (
         record.kind not in ("message", "late", "drop")
         or record.body is None
+        or record.cut
         or record.method is None
     ):
         return {}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from typing import Final, TextIO
+
+import msgspec
 
 from .background_sink import CLOSE_S, BackgroundSink
 from .filter import TraceFilter
@@ -13,6 +15,9 @@ from .record import TraceRecord
 from .render import Style, count, render_body, render_line
 
 __all__ = ["LiveTrace", "style_of"]
+
+_LAID_OUT_BYTES: Final = 32 * 1024
+"""A longer body is not laid out in lines: that would keep the interpreter from the host's loop."""
 
 
 class LiveTrace(BackgroundSink):
@@ -67,7 +72,7 @@ class LiveTrace(BackgroundSink):
             f"{line}\n"
             for record in shown
             # Redacted first: what `complete` takes out of the body could be a secret.
-            for line in self._lines(complete(self._redactor.record(record)), style)
+            for line in self._lines(complete(self._redacted(record)), style)
         )
         try:
             if text:
@@ -77,7 +82,13 @@ class LiveTrace(BackgroundSink):
         return 0
 
     def _lines(self, record: TraceRecord, style: Style) -> list[str]:
-        return [render_line(record, style), *(render_body(record, style) if self._bodies else ())]
+        line = render_line(record, style)
+        if not self._bodies:
+            return [line]
+        if record.body is not None and len(record.body) > _LAID_OUT_BYTES:
+            # what is no JSON is shown as it is, from its beginning
+            record = msgspec.structs.replace(record, body=record.body[:_LAID_OUT_BYTES])
+        return [line, *render_body(record, style)]
 
     def _width(self) -> int | None:
         """How many characters fit on a line now; None for what is no terminal."""

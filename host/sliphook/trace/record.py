@@ -85,6 +85,9 @@ class TraceRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         doc("the result in a word or two: `deny`, `timed_out`, `error -32601`, `ready`"),
     ] = None
     body: Annotated[bytes | None, doc("the message")] = None
+    cut: Annotated[
+        bool, doc("`raw` is only the beginning of the body, which was longer than 256 KiB", True)
+    ] = False
     note: Annotated[str | None, doc("a sentence for people")] = None
     session_id: Annotated[str | None, doc("the session that it belongs to")] = None
     turn_id: Annotated[str | None, doc("the turn that it belongs to")] = None

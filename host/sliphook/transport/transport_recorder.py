@@ -23,6 +23,8 @@ _V = TypeVar("_V")
 MAX_REMEMBERED: Final = 1_000
 """Requests remembered for each plugin because an answer may still come; the oldest goes first."""
 
+_CONCEALED: Final = msgspec.json.encode(REDACTED)
+
 
 class TransportRecorder:
     """Makes the records of one plugin.
@@ -53,7 +55,8 @@ class TransportRecorder:
             request_id: the plugin's request that the message answers; None for a notification.
             call: the host's request, if the message is one; `request_id` does not count then.
         """
-        if self.conceals_config and method == "initialize":
+        # the host's request alone: a reply to a request of that name has other params, or none
+        if self.conceals_config and method == "initialize" and call is not None:
             body = _without_config(body)
         now_s = self._now()
         if call is not None:
@@ -73,6 +76,8 @@ class TransportRecorder:
                 "message", now_s, "from_plugin", body, call, None, message.id, elapsed_ms, verdict
             )
             return
+        if self.conceals_config and message.method == "initialize":
+            body = _CONCEALED  # a program that sends back what it reads, such as `cat`
         request_id = message.id if isinstance(message, envelope.Request) else None
         if request_id is not None:
             # bounded, as the plugin chooses the ids and may send requests faster than it reads

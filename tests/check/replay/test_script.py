@@ -240,3 +240,20 @@ def test_what_cannot_be_decoded_is_not_played(value: bytes) -> None:
     assert bytes(expect.params) == b"{}"
     assert one.manifest is not None
     assert bytes(one.manifest.result) == b"null"
+
+
+def test_of_what_the_trace_has_only_the_beginning_nothing_is_sent_or_compared() -> None:
+    (one,) = script_of(
+        [
+            msgspec.structs.replace(asked(1, 0, method="tool/call"), cut=True),
+            answered(1, 1, 1.0, {"content": "x"}, method="tool/call"),
+            msgspec.structs.replace(told("turn_end", 1), cut=True),
+            asked(2, 2),
+            msgspec.structs.replace(answered(2, 3, 1.0, {"decision": "deny"}), cut=True),
+        ]
+    )
+    ask, wait = one.steps
+    assert isinstance(ask, RequestStep)
+    assert isinstance(wait, WaitStep)
+    assert (ask.method, ask.ending) == ("hook/pre_tool_call", None)
+    assert wait.ask is ask

@@ -167,6 +167,8 @@ class _ScriptWriter:
         request: TraceRecord | None,
     ) -> None:
         match part:
+            case "asked" | "told" if record.cut:
+                pass  # only the beginning of what was sent is known
             case "asked":
                 ask = RequestStep(
                     label=label,
@@ -178,7 +180,7 @@ class _ScriptWriter:
                 life.steps.append(ask)
             case "answered" | "given_up" if id(request) in self._asked:
                 ask = self._asked.pop(id(request))
-                ask.ending = _ending(record, message)
+                ask.ending = None if record.cut else _ending(record, message)
                 # The wait stands where the answer came: what the host sent meanwhile is sent
                 # while the request is open again.
                 life.steps.append(WaitStep(ask))
@@ -191,7 +193,8 @@ class _ScriptWriter:
                 self._called[id(record)] = expect
                 life.steps.append(expect)
             case "returned" if id(request) in self._called:
-                self._called.pop(id(request)).ending = _ending(record, message)
+                expect = self._called.pop(id(request))
+                expect.ending = None if record.cut else _ending(record, message)
             case _:
                 pass
 
