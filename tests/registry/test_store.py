@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -249,15 +250,36 @@ def test_what_a_killed_writer_has_left_is_cleared_away(
     assert sorted(os.listdir(registry.folder)) == [".lock", "guard.toml"]
 
 
-def test_who_does_not_let_go_is_not_waited_for_long(registry: Registry) -> None:
+def test_who_does_not_let_go_is_not_waited_for_for_ever(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(atomic, "SAY_S", 0.0)
     registry.add(plugin())
     busy = pytest.raises(
         atomic.Busy,
-        match=r"another program has been changing .* for 0\.05 s; try again when it is done",
+        match=rf"the process {os.getpid()} has been changing .* for 0\.05 s; try again when it is",
     )
     with locked(registry.folder), busy, locked(registry.folder, wait_s=0.05):
         raise AssertionError("there were two at once")
     registry.remove("guard")
+    assert caplog.messages == [
+        f"waiting for the process {os.getpid()}, which is changing {registry.folder};"
+        " for 0.05 s at most"
+    ]
+
+
+def test_fifty_programs_change_it_at_once(registry: Registry) -> None:
+    """Each waits for its turn, and none gives up."""
+
+    def add(number: int) -> Registered:
+        return registry.add(plugin(f"p{number}"))
+
+    with ThreadPoolExecutor(50) as pool:
+        # flock is between open files: threads are programs of their own to it
+        list(pool.map(add, range(50)))
+    assert sorted(one.order for one in registry.read() if isinstance(one, Registered)) == list(
+        range(1, 51)
+    )
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def _why_nothing_is_reaped() -> str | None:
         ["/bin/sh", "-c", "sleep 60 & wait"],
         stdout=writes,
         stdin=subprocess.DEVNULL,
+        env={},
         start_new_session=True,
     )
     os.close(writes)
@@ -64,6 +65,7 @@ def _why_nothing_is_reaped() -> str | None:
             capture_output=True,
             timeout=REAPER_S,
             check=False,
+            env={},
             start_new_session=True,
         )
         if said.returncode != 0:

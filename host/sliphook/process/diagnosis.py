@@ -5,10 +5,10 @@ from __future__ import annotations
 import errno
 import os
 import platform
-import shutil
 import stat
 from pathlib import Path
 
+from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
 # what Linux itself reads of a file to find its interpreter (BINPRM_BUF_SIZE)
@@ -96,7 +96,7 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
     if os.path.basename(interpreter) == "env":
         wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "")
         # after any option but -S it is unclear which word is the program
-        if wanted and not wanted.startswith("-") and shutil.which(wanted) is None:
+        if wanted and not wanted.startswith("-") and which(wanted) is None:
             return f"{shown} needs the interpreter {quote(wanted)}, which is not on PATH"
     return None
 
@@ -114,7 +114,7 @@ def interpreter_of(path: Path) -> str | None:
     words = line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
     if words and os.path.basename(words[0]) == "env":
         wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "-")
-        return shutil.which(wanted) if not wanted.startswith("-") else words[0]
+        return which(wanted) if not wanted.startswith("-") else words[0]
     return words[0] if words else None
 
 

@@ -34,6 +34,10 @@ def plugin_environment(environ: Mapping[str, str], granted: Mapping[str, str]) -
         granted: the variables that the user has granted the plugin.
     """
     kept = {name: value for name, value in environ.items() if is_given_to_all(name)}
+    # a relative entry would lead into the plugin's own folder; an empty PATH into the current one
+    entries = [entry for entry in kept.pop("PATH", "").split(":") if entry.startswith("/")]
+    if entries:
+        kept["PATH"] = ":".join(entries)
     # a manifest cannot ask for these, but `granted` may come straight from a PluginSpec
     kept.update(
         {name: value for name, value in granted.items() if not name.startswith(_NEVER_GRANTED)}

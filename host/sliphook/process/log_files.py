@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from sliphook.files.background_writer import BackgroundWriter
 from sliphook.files.paths import state_home
+from sliphook.files.private import make_private_folder, open_private
 from sliphook.files.rotating_file import RotatingFile
 
 FILE_BYTES: Final = 1024 * 1024
@@ -83,7 +84,7 @@ class PluginLogs:
         file = self._files.get(line.name)
         try:
             if file is None:
-                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private_folder(self._folder)
                 file = self._files[line.name] = _LogFile(self._folder / f"{line.name}.log")
             file.write(line.encoded())
         except OSError:
@@ -117,7 +118,7 @@ class _LogFile:
     def __init__(self, path: Path) -> None:
         self.missing = 0
         self._file = RotatingFile(
-            path, open_file=_open_private, max_bytes=FILE_BYTES, old_files=OLD_FILES
+            path, open_file=_open_log, max_bytes=FILE_BYTES, old_files=OLD_FILES
         )
 
     def write(self, line: bytes) -> None:
@@ -139,8 +140,6 @@ class _LogFile:
             self._file.close()
 
 
-def _open_private(path: Path) -> int:
+def _open_log(path: Path) -> int:
     # O_NOFOLLOW: a symbolic link of this name could make the host write to any file of the user
-    return os.open(
-        path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-    )
+    return open_private(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW)

@@ -44,6 +44,8 @@ class OrphanReaper:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     cwd="/",
+                    # what a process was started with, every other process of the user can read
+                    env={},
                     start_new_session=True,
                 )
             except OSError as error:

@@ -15,13 +15,13 @@ Two things are special:
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
 PRIVATE: Final = (Path("/run"), Path("/tmp"))
@@ -105,7 +105,7 @@ def command_for(path: Path, data_dir: Path) -> list[str]:
         path.absolute(),
         path.resolve(),
         data_dir.resolve(),
-        bwrap=shutil.which("bwrap") or "bwrap",
+        bwrap=which("bwrap") or "bwrap",
         python=sys.executable,
         # the folders from which this Python imports: most plugins in Python run with the same one
         prefixes=[
@@ -126,7 +126,7 @@ def why_no_sandbox(data_dir: Path) -> str | None:
     """
     if sys.platform != "linux":
         return "a sandbox needs Linux"
-    if shutil.which("bwrap") is None:
+    if which("bwrap") is None:
         return (
             "a sandbox needs bubblewrap, and there is no bwrap on PATH;"
             " install it, for example with: apt install bubblewrap"
@@ -138,6 +138,7 @@ def why_no_sandbox(data_dir: Path) -> str | None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             cwd="/",
+            env={},  # it can be read by every process of the user, as long as the trial lives
             timeout=_TRIAL_S,
             start_new_session=True,
             check=False,

@@ -21,6 +21,7 @@ import trio
 from sliphook.errors import SliphookError
 from sliphook.files.held_file import Abandoned, HeldFile, Seal, Unreadable
 from sliphook.files.ownership import why_unsafe
+from sliphook.files.private import make_private_folder
 from sliphook.quoting import quote
 
 from .child import CHANGED_MEANWHILE, ChildProcess
@@ -174,7 +175,7 @@ def _spawn(
     if why is not None:
         raise CannotStart(why)
     try:
-        cwd.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(cwd)
     except OSError as error:
         raise CannotStart(
             f"its data folder {quote(str(cwd))} cannot be created: {error.strerror}"
@@ -185,7 +186,7 @@ def _spawn(
     if sha256 is None:
         _popen(path, command, None, cwd, env, handover)
         return
-    # `mkdir` accepts a link to a folder
+    # a link to a folder is accepted above
     if cwd.is_symlink():
         raise Refused(
             f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere;"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Final
 
 from sliphook.files.held_file import Unreadable, sha256_of
 from sliphook.files.ownership import why_unsafe
+from sliphook.files.search_path import search_path, which
 from sliphook.process.diagnosis import interpreter_of, why_not_startable
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS, Manifest
@@ -56,7 +56,7 @@ def find_executable(given: str) -> Path:
     """
     if "/" in given or not re.fullmatch(NAME_PATTERNS["plugin"], given):
         return Path(given)
-    found = shutil.which(PREFIX + given)
+    found = which(PREFIX + given)
     if found is None:
         hint = (
             f"; if you mean the file, say ./{given}"
@@ -115,10 +115,9 @@ def state_of(plugin: Registered) -> tuple[str, str | None]:
 def available() -> dict[str, Path]:
     """The plugins on PATH by name. Of several with one name, the one that a shell would run."""
     found: dict[str, Path] = {}
-    for folder in os.get_exec_path():
+    for folder in search_path():
         try:
-            # An empty entry in PATH means the current folder.
-            entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError:
             continue
         for entry in entries:
@@ -130,7 +129,7 @@ def available() -> dict[str, Path]:
                 and os.access(entry.path, os.X_OK)
                 and not os.path.isdir(entry.path)
             ):
-                found[name] = Path(os.path.abspath(entry.path))
+                found[name] = Path(entry.path)
     return dict(sorted(found.items()))
 
 

@@ -305,17 +305,23 @@ def test_a_plugin_that_leaves_itself_out_is_installed_all_the_same(
 def test_those_on_path_are_found_by_name(
     run: Run, make: MakePlugin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for folder in ("one", "two"):
+    for folder in ("one", "two", "evil"):
         (tmp_path / folder).mkdir()
     first = make(file="one/sliphook-plugin-guard")
     make(file="two/sliphook-plugin-guard")
     make(file="two/sliphook-plugin-Bad")
     (tmp_path / "two" / "sliphook-plugin-text").write_text("not executable")
     (tmp_path / "two" / "sliphook-plugin-folder").mkdir()
-    monkeypatch.setenv("PATH", f"{tmp_path}/none:{tmp_path}/one:{tmp_path}/two:/usr/bin:/bin")
+    # relative entries lead to whatever lies in the folder in which the user happens to be
+    make(file="evil/sliphook-plugin-evil")
+    monkeypatch.chdir(tmp_path / "evil")
+    here = f".::../evil:{tmp_path}/none"
+    monkeypatch.setenv("PATH", f"{here}:{tmp_path}/one:{tmp_path}/two:/usr/bin:/bin")
     assert run("list", "--available", "--json").json() == {
         "available": [{"name": "guard", "path": str(first), "installed": False}]
     }
+    assert not (tmp_path / "ran").exists()
+    assert run("install", "evil", "--yes").status == 1
     assert not (tmp_path / "ran").exists()
     assert run("install", "guard", "--yes").status == 0
     assert run("list", "--available").out == f"guard  {first}  (installed)\n"

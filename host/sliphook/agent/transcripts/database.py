@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from sliphook.errors import SliphookError
+from sliphook.files.private import make_private_folder, open_private
 
 APPLICATION_ID: Final = 0x536C6970  # "Slip": no other program's database is taken for ours
 FORMAT: Final = 1
@@ -98,13 +99,13 @@ def broken(path: Path, error: sqlite3.Error) -> TranscriptError:
 
 
 def _make(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     # never open a file that is there: closing it again would take SQLite's locks away from this
     # whole process
     if not path.exists():
+        # made here for the mode: SQLite gives its -wal and -shm files the mode of this one
         with contextlib.suppress(FileExistsError):
-            # made here for the mode: SQLite gives its -wal and -shm files the mode of this one
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            os.close(open_private(path, os.O_RDWR | os.O_EXCL))
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:

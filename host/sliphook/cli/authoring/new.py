@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -12,6 +11,7 @@ from typing import Final, NamedTuple
 import click
 
 from sliphook.cli.common import EXIT_OK, Failed
+from sliphook.files.search_path import which
 
 _GUARD: Final = "It keeps an agent's shell from deleting whole trees: `rm -rf` is denied."
 _GATE: Final = "The agent may not stop before it has spoken of tests."
@@ -148,7 +148,7 @@ def command(name: str, language: str) -> int:
         click.echo(f"  {line}")
     if language == "python":
         click.echo(f"\n{_SDK}")
-    if shutil.which(chosen.needs) is None:
+    if which(chosen.needs) is None:
         click.echo(f"\nIt needs {chosen.needs}, which is not on PATH.")
     return EXIT_OK
 

@@ -19,6 +19,8 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import FileHistory
 from prompt_toolkit.input.vt100 import Vt100Input
 
+from sliphook.files.private import make_private_folder, open_private
+
 from .screen_display import without_controls
 
 __all__ = ["Above", "CommandCompleter", "History", "Keyboard", "TerminalKept"]
@@ -40,9 +42,9 @@ class History(FileHistory):
 
     def __init__(self, path: Path) -> None:
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             # made here for the mode: prompt_toolkit would let other users read it
-            os.close(os.open(path, os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(open_private(path, os.O_RDONLY))
         super().__init__(str(path))
 
     def load_history_strings(self) -> Iterable[str]:

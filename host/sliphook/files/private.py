@@ -1,0 +1,63 @@
+"""Folders and files that only the user may use, whatever the umask of the process is.
+
+A umask that takes nothing away would let everybody write where the host starts programs from; one
+that takes all away would shut the user out.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+__all__ = ["make_private_folder", "open_private"]
+
+_FOLDER_MODE: Final = 0o700
+_FILE_MODE: Final = 0o600
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make `folder`, and what is missing on the way to it, with mode 0700; keep what is there.
+
+    Also the folders on the way, as the XDG specification asks: `mkdir(parents=True)` would make
+    them with the mode that the umask leaves.
+
+    Raises:
+        OSError: it cannot be made, or is something else.
+    """
+    try:
+        os.mkdir(folder, _FOLDER_MODE)
+    except FileNotFoundError:
+        if folder.parent == folder:
+            raise
+        make_private_folder(folder.parent)
+        make_private_folder(folder)
+    except FileExistsError:
+        if not folder.is_dir():
+            raise
+    except OSError:
+        # a folder that is there may stand where nothing can be made
+        if not folder.is_dir():
+            raise
+    else:
+        # it had at most this mode from the start, so no other user could come in between
+        os.chmod(folder, _FOLDER_MODE)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file and make it if it is missing, with mode 0600; a file that is there keeps its own.
+
+    Args:
+        path: the file.
+        flags: flags of `os.open` other than O_CREAT, O_EXCL and O_CLOEXEC.
+
+    Raises:
+        OSError: it cannot be opened or made.
+    """
+    flags |= os.O_CREAT | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags | os.O_EXCL, _FILE_MODE)
+    except FileExistsError:
+        return os.open(path, flags, _FILE_MODE)
+    os.fchmod(descriptor, _FILE_MODE)
+    return descriptor
