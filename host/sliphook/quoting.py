@@ -27,9 +27,15 @@ def quote(data: bytes | str, limit: int = 120) -> str:
     text = data[: limit + 1]
     if len(text) <= limit and text.isprintable():
         return text
-    pieces = [char if char.isprintable() else _escape(char) for char in text]
-    length = sum(map(len, pieces))
-    if length <= limit:
+    pieces: list[str] = []
+    length = 0
+    for char in text:
+        pieces.append(char if char.isprintable() else _escape(char))
+        length += len(pieces[-1])
+        # an escape has many characters: most of a text of nothing else is not looked at
+        if length > limit:
+            break
+    else:
         return "".join(pieces)
     while pieces and length > limit - len(_ELLIPSIS):
         length -= len(pieces.pop())

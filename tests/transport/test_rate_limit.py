@@ -16,6 +16,14 @@ def test_so_many_in_any_span_and_what_was_left_out_is_said_once() -> None:
     assert limit.take_left_out("alerts") is None
 
 
+def test_things_that_come_together_take_the_room_that_there_is() -> None:
+    limit = RateLimit(100, 1.0)
+    assert [limit.let_through(50, at) for at in (0.0, 0.5, 0.9)] == [50, 50, 0]
+    assert (limit.room(0.9), limit.room(1.0)) == (0, 50)
+    assert limit.let_through(80, 1.2) == 50
+    assert limit.take_left_out("lines") == "80 lines were left out: more than 100 in 1 s"
+
+
 def test_what_was_never_asked_for_is_left_out_too() -> None:
     limit = RateLimit(1_000, 1.0)
     limit.leave_out(0)

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from itertools import pairwise
+from time import perf_counter
 
 import pytest
 import trio
@@ -14,7 +15,7 @@ import trio.testing
 from sliphook.transport import descriptors
 from sliphook.transport.call import Call
 from sliphook.transport.deadlines import Deadlines
-from sliphook.transport.reader import PipeReader
+from sliphook.transport.reader import PASS_S, PipeReader
 from sliphook.wire.framing import Body, FramingError, Stray
 
 LINE = b'{"jsonrpc":"2.0","method":"x"}\n'
@@ -45,8 +46,8 @@ class Owner:
 
 
 @asynccontextmanager
-async def reading(owner: Owner) -> AsyncGenerator[int]:
-    """A reader at work; gives the descriptor to write to."""
+async def reading(owner: Owner, *, task: bool = True) -> AsyncGenerator[int]:
+    """A reader at work, or without its task; gives the descriptor to write to."""
     out, into = os.pipe()
     descriptor = descriptors.take(out)
     os.close(out)
@@ -56,7 +57,8 @@ async def reading(owner: Owner) -> AsyncGenerator[int]:
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(deadlines.run)
-            nursery.start_soon(reader.run)
+            if task:
+                nursery.start_soon(reader.run)
             yield into
             nursery.cancel_scope.cancel()
     finally:
@@ -219,3 +221,80 @@ async def test_a_fault_of_the_host_is_the_tasks_to_bear_not_the_callers(
     with pytest.raises(ExceptionGroup) as raised:
         await a_hook()
     assert (raised.value.exceptions, owner.at) == ((owner.fault,), [0.0])
+
+
+class Grandchild(Owner):
+    """Each message that is handled makes it write another: its pipe is never empty."""
+
+    def __init__(self) -> None:
+        super().__init__(asked=True)
+        self.into = -1
+
+    def message(self, body: Body) -> bool:
+        os.write(self.into, LINE)
+        return super().message(body)
+
+
+async def test_a_grandchild_that_floods_a_dead_plugins_pipe_is_read_for_a_while_and_in_turns(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """At most what a pipe can hold, 1 MiB and one read more."""
+    owner = Grandchild()
+    seen: list[int] = []
+    async with reading(owner, task=False) as owner.into, trio.open_nursery() as nursery:
+        await trio.testing.wait_all_tasks_blocked()
+
+        async def look_on() -> None:
+            while True:
+                seen.append(len(owner.at))
+                await trio.lowlevel.checkpoint()
+
+        nursery.start_soon(look_on)
+        os.write(owner.into, LINE * 2_000)
+        await owner.reader.read_rest()
+        nursery.cancel_scope.cancel()
+    assert len(owner.at) * len(LINE) <= 17 * 64 * 1024
+    assert len(owner.at) > 2_000
+    assert max(more - before for before, more in pairwise([0, *seen, len(owner.at)])) <= 200
+
+
+async def test_what_takes_long_to_handle_is_done_in_several_turns(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """By the clock too: a hundred messages may be much work."""
+    owner = Owner(asked=True)
+    seen: list[int] = []
+
+    class Slow(list[float]):
+        def append(self, at: float, /) -> None:
+            super().append(at)
+            until = perf_counter() + 2 * PASS_S
+            while perf_counter() < until:
+                pass
+
+    owner.at = Slow()
+    async with reading(owner) as into:
+        os.write(into, LINE * 20)
+        while len(owner.at) < 20:
+            seen.append(len(owner.at))
+            await trio.lowlevel.checkpoint()
+    assert max(more - before for before, more in pairwise([0, *seen, 20])) <= 2
+
+
+async def test_a_look_at_the_pipe_leaves_what_takes_long_to_the_task_also_in_a_lull(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many calls may expire in one pass, each with a look."""
+    monkeypatch.setattr("sliphook.transport.reader.PASS_S", 0.0)
+    owner = Owner(asked=True)
+    async with reading(owner) as into:
+        await trio.testing.wait_all_tasks_blocked()
+        call = Call("hook/x", 5.0, lambda _: None)
+        call.settle("cancelled", "its reply has come")
+        await owner.reader.read_for(call)
+        os.write(into, LINE * 50)
+        for _ in range(10):
+            owner.reader.read_now()
+        assert len(owner.at) == 1
+        await trio.testing.wait_all_tasks_blocked()
+        assert len(owner.at) == 50

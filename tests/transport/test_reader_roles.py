@@ -394,7 +394,7 @@ class Reading(RuleBasedStateMachine):
                 self.reader.close()
                 self.handled_at_close = len(self.owner.handled)
             elif how == "died":
-                self.reader.read_rest()
+                self.loop.nursery.start_soon(self.reader.read_rest)
 
         self._do(end, passes)
 

@@ -240,8 +240,8 @@ class Instance:
         returncode = await reap(
             self._process, self._owner.name, grace_s=DYING_S if by_itself else 0.0
         )
-        self.connection.read_rest()
-        drain(self._process.stderr, self._read_stderr)
+        await self.connection.read_rest()
+        await drain(self._process.stderr, self._read_stderr)
         self._hang.stop()
         if self.why is None and self.stopped:
             self.why = "was stopped"

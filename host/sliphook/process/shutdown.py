@@ -115,10 +115,11 @@ async def reap(process: Process, name: str, *, grace_s: float) -> int | None:
     return returncode
 
 
-def drain(descriptor: int, read_piece: Callable[[int], int | None]) -> None:
-    """Read what a dead process left in a pipe, without waiting, and close the pipe."""
+async def drain(descriptor: int, read_piece: Callable[[int], int | None]) -> None:
+    """Read what a dead process left in a pipe, without waiting for more, and close the pipe."""
     # bounded: a process that has left the group may hold the pipe and go on writing
     for _ in range(LAST_READS):
         if not read_piece(descriptor):
             break
+        await trio.lowlevel.checkpoint()
     descriptors.close(descriptor)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,35 +34,49 @@ from sliphook_sdk.protocol import (
     ProgressParams,
     ToolsParams,
 )
-from sliphook_sdk.protocol.limits import MAX_INJECT_BYTES, MAX_LOG_PER_SECOND, MAX_NOTIFY_PER_MINUTE
+from sliphook_sdk.protocol.limits import (
+    MAX_INJECT_BYTES,
+    MAX_LOG_FIELDS,
+    MAX_LOG_LINES,
+    MAX_LOG_PER_SECOND,
+    MAX_NOTIFY_PER_MINUTE,
+)
 
 from .reports import Progress, Reports
 from .session import Session
 
 P = TypeVar("P", bound=msgspec.Struct)
 _MESSAGE_CHARS = 2_000
-MAX_FIELD_LINES = 50
-"""Further lines of one field are not logged."""
+_FIELDS_CHARS = 500
 
 
-def _short_fields(fields: dict[str, Any]) -> str:
-    """The one-line fields of a log message, for its line."""
-    short = {name: value for name, value in fields.items() if not _is_long(value)}
-    return f" {quote(msgspec.json.encode(short), 500)}" if short else ""
+def log_lines(message: str, fields: Mapping[str, Any]) -> list[str]:
+    """The lines of one `host/log`, safe to print: the message with its short fields, then the rest.
 
-
-def _long_fields(fields: dict[str, Any]) -> list[str]:
-    """The lines of fields that have several, such as a traceback."""
-    return [
-        f"  {line}"
-        for value in fields.values()
-        if _is_long(value)
-        for line in str(value).splitlines()[:MAX_FIELD_LINES]
-    ]
-
-
-def _is_long(value: object) -> bool:
-    return isinstance(value, str) and "\n" in value
+    A field of several lines, such as a traceback, is shown line by line. There are never more than
+    `MAX_LOG_LINES`, and nothing is split or quoted that is not shown.
+    """
+    shown = dict(islice(fields.items(), MAX_LOG_FIELDS))
+    texts = {name: value for name, value in shown.items() if isinstance(value, str)}
+    long = {name: text.removesuffix("\n") for name, text in texts.items() if "\n" in text}
+    short = {
+        name: texts[name][:_FIELDS_CHARS] if name in texts else value
+        for name, value in shown.items()
+        if name not in long
+    }
+    lines = [quote(message, _MESSAGE_CHARS)]
+    if short:
+        lines[0] += f" {quote(msgspec.json.encode(short), _FIELDS_CHARS)}"
+    if len(fields) > len(shown):
+        lines[0] += f" [cut: {len(fields) - len(shown):,} more fields]"
+    for text in long.values():
+        room = MAX_LOG_LINES - len(lines)
+        found = text.split("\n", room)[:room]
+        lines += ["  " + quote(line.removesuffix("\r"), _MESSAGE_CHARS) for line in found]
+    cut = 1 + sum(text.count("\n") + 1 for text in long.values()) - len(lines)
+    if cut:
+        lines[-1] = f"  [cut: {cut + 1:,} more lines]"
+    return lines
 
 
 class PluginRequests:
@@ -87,15 +102,15 @@ class PluginRequests:
         self._reports = reports
         self._replace_tools = replace_tools
         # one bound for `host/log` and `$/progress` together (protocol.md, Limits)
-        self._logs = RateLimit(MAX_LOG_PER_SECOND, 1.0)
+        self._lines = RateLimit(MAX_LOG_PER_SECOND, 1.0)
         self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
 
     def handlers(self) -> Mapping[str, Handler]:
         """By method; any other method is answered as unknown."""
         return {
             # notifications need no grant: a plugin may log before its manifest was read
-            "host/log": partial(self._take, LogParams, self._log, None),
-            "$/progress": partial(self._take, ProgressParams, self._progress, None),
+            "host/log": partial(self._take_if_room, LogParams, self._log),
+            "$/progress": partial(self._take_if_room, ProgressParams, self._progress),
             "host/notify": partial(self._take, NotifyParams, self._notify, "host/notify"),
             "host/tools": partial(self._take, ToolsParams, self._tools, "host/tools"),
             "host/inject": partial(self._take, InjectParams, self._inject, "host/inject"),
@@ -121,6 +136,15 @@ class PluginRequests:
             ) from None
         return handle(params)
 
+    def _take_if_room(
+        self, shape: type[P], handle: Callable[[P], None], raw: bytes | msgspec.Raw
+    ) -> None:
+        # before it is decoded: what is only counted must cost next to nothing
+        if self._lines.room(trio.current_time()):
+            self._take(shape, handle, None, raw)
+        else:
+            self._lines.leave_out(1)
+
     def _check_grant(self, method: str) -> None:
         plugin = self._plugin
         if not plugin.ready or plugin.manifest is None:
@@ -135,24 +159,20 @@ class PluginRequests:
             )
 
     def _log(self, params: LogParams) -> None:
-        if self._logs.allows(trio.current_time()):
-            # as soon as lines pass again, so that the gap in the log is explained where it is
-            left_out = self._logs.take_left_out("of its log and progress messages")
-            if left_out is not None:
-                self._reports.log_line(self._plugin, "warning", left_out)
-            self._reports.log_line(
-                self._plugin,
-                params.level,
-                quote(params.message, _MESSAGE_CHARS) + _short_fields(params.fields or {}),
-            )
-            for line in _long_fields(params.fields or {}):
-                self._reports.log_line(self._plugin, params.level, quote(line, _MESSAGE_CHARS))
+        lines = log_lines(params.message, params.fields or {})
+        # there is room (see `_take_if_room`), so the gap in the log is explained where it is
+        left_out = self._lines.take_left_out("of its lines of log and progress")
+        through = self._lines.let_through(len(lines), trio.current_time())
+        if left_out is not None:
+            self._reports.log_line(self._plugin, "warning", left_out)
+        for line in lines[:through]:
+            self._reports.log_line(self._plugin, params.level, line)
 
     def _progress(self, params: ProgressParams) -> None:
         connection = self._plugin.connection
         call = connection.call_by_id(params.id) if connection is not None else None
         # a call may end while its progress is on the way, so that is no fault
-        if call is None or not self._logs.allows(trio.current_time()):
+        if call is None or not self._lines.allows(trio.current_time()):
             return
         message = quote(params.message, 200) if params.message is not None else None
         # a plugin's number is not trusted to be from 0 to 1

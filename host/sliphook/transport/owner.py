@@ -1,8 +1,10 @@
-"""What a connection reports to the plugin that owns it."""
+"""What a connection reports to the plugin that owns it, and a reader to its connection."""
 
 from __future__ import annotations
 
 from typing import Protocol
+
+from sliphook.wire.framing import Body, FramingError, Stray
 
 from .call import CallStatus
 from .outbox import Item
@@ -37,4 +39,25 @@ class ConnectionOwner(Protocol):
 
     def agent_blocked(self, late_s: float) -> None:
         """The agent blocked the loop, so a timeout was noticed `late_s` seconds late."""
+        ...
+
+
+class ReaderOwner(Protocol):
+    """Handles what is read; may raise nothing but `FramingError`."""
+
+    def message(self, body: Body) -> bool:
+        """Handle one message; False if the host had not asked for it."""
+        ...
+
+    def stray(self, stray: Stray) -> None:
+        """Handle output that is no message."""
+        ...
+
+    def unreadable(self, error: FramingError) -> None:
+        """The stream cannot be read on; the plugin is at fault."""
+        ...
+
+    @property
+    def is_owed(self) -> bool:
+        """A request has no reply yet."""
         ...

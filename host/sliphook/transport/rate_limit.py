@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import repeat
 
 
 class RateLimit:
@@ -23,14 +24,21 @@ class RateLimit:
 
     def allows(self, now_s: float) -> bool:
         """Whether one more is let through now; it is counted either way."""
+        return self.let_through(1, now_s) == 1
+
+    def let_through(self, count: int, now_s: float) -> int:
+        """How many of `count` things that come together are let through now; all are counted."""
+        through = min(count, self.room(now_s))
+        self._moments.extend(repeat(now_s, through))
+        # these take no place in the window: a steady flood still lets so many through
+        self._left_out += count - through
+        return through
+
+    def room(self, now_s: float) -> int:
+        """How many would be let through now."""
         while self._moments and now_s - self._moments[0] >= self._span_s:
             self._moments.popleft()
-        if len(self._moments) >= self._count:
-            # it takes no place in the window: a steady flood still lets `count` through
-            self._left_out += 1
-            return False
-        self._moments.append(now_s)
-        return True
+        return self._count - len(self._moments)
 
     def leave_out(self, count: int) -> None:
         """Count `count` things that are left out without being asked for."""

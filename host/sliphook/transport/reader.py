@@ -19,16 +19,15 @@ even before the task has run. If the task gets the pipe, it is rescheduled from 
 at the end too, so that it returns.
 
 Why no message is lost or stuck. What is read is handled in the order of its bytes, at most
-`MESSAGES_PER_PASS` in one pass of the scheduler. What is left is the task's to handle: a caller
-that leaves some gives the pipe to the task and not to a lull, and the task handles what is left
-before it waits for the pipe.
+`MESSAGES_PER_PASS` or `PASS_S` in one pass of the scheduler. What is left is the task's to handle:
+a caller that leaves some gives the pipe to the task and not to a lull, and the task handles what is
+left before it waits for the pipe. At the end too: `run` returns when all of it is handled.
 """
 
 from __future__ import annotations
 
 import os
 from time import perf_counter
-from typing import Protocol
 
 import trio
 
@@ -38,37 +37,22 @@ from . import descriptors
 from .backpressure import Backpressure
 from .call import Call
 from .deadlines import Deadlines, IdleTimer
+from .owner import ReaderOwner
 from .reader_roles import TABLE, ReaderEvent, ReaderRole
 from .silence_watch import SilenceWatch
 from .spin_wait import SPIN_S, SpinWait, processors
 
 READ_BYTES = 64 * 1024  # what a pipe holds on Linux
 MESSAGES_PER_PASS = 100  # then other tasks have their turn
-LAST_READS = 256
-"""Reads of a dead process's pipe at most: a child of the plugin may go on writing for ever."""
+PASS_S = 0.005
+"""The same in seconds: a quarter of what the loop may be held, as one more message may follow."""
+LAST_READS = 17
+"""Reads of a dead process's pipe at most: it holds 1 MiB at most, unless root wrote it.
+
+A child of the plugin may go on writing for ever.
+"""
 LULL_S = 0.005
 """A lull lasts this long to twice as long, if nothing ends it before."""
-
-
-class ReaderOwner(Protocol):
-    """Handles what is read; may raise nothing but `FramingError`."""
-
-    def message(self, body: Body) -> bool:
-        """Handle one message; False if the host had not asked for it."""
-        ...
-
-    def stray(self, stray: Stray) -> None:
-        """Handle output that is no message."""
-        ...
-
-    def unreadable(self, error: FramingError) -> None:
-        """The stream cannot be read on; the plugin is at fault."""
-        ...
-
-    @property
-    def is_owed(self) -> bool:
-        """A request has no reply yet."""
-        ...
 
 
 class PipeReader:
@@ -91,11 +75,13 @@ class PipeReader:
         self._parked: trio.lowlevel.Task | None = None  # the reader's task while it is parked
         self._waiter: object | None = None  # what waits for the pipe: a call or this reader
         self._fault: Exception | None = None
-        self._lull = IdleTimer(deadlines, LULL_S, self._lull_over)
+        self._lull = IdleTimer(deadlines, LULL_S, lambda: self._move("lull over"))
         self._spin = SpinWait(processors())
         self._backpressure = Backpressure()
         self._silence = SilenceWatch(deadlines, self._silent)
         self._brought_one = False
+        self._left_some = False  # `read_now` did: the task has to handle it
+        self._look_again_at = 0.0
         self.cut_short: str | None = None
 
     def brought_one(self) -> bool:
@@ -112,8 +98,7 @@ class PipeReader:
             if self._fault is not None:
                 raise self._fault
             # before any wait: a caller may have left some, even before this task could look
-            while self._handle_some():
-                await trio.lowlevel.checkpoint()
+            await self._handle_all()
             rest_until_s = self._backpressure.rest_until()
             if rest_until_s is not None:
                 await trio.sleep_until(rest_until_s)
@@ -121,6 +106,8 @@ class PipeReader:
                 await self._park()
             elif self._role == "task" and await self._readable(self) and self._read_and_handle():
                 await trio.lowlevel.checkpoint()
+        # what found the end of the stream may have left some
+        await self._handle_all()
 
     async def read_for(self, call: Call) -> None:
         """Read in the caller's task until `call` is settled; may return before that.
@@ -141,6 +128,7 @@ class PipeReader:
             while (
                 call.status is None
                 and self._role == "caller"
+                and not self._left_some
                 # callers keep to the limit too, or a flood could come in by way of hooks
                 and not (self._backpressure.exceeded and self._backpressure.rest_until())
             ):
@@ -156,6 +144,7 @@ class PipeReader:
         finally:
             # also if the caller was cancelled: the pipe must never be left without a reader
             self._spin.took(perf_counter() - began)
+            more = more or self._left_some
             work = more or self._owner.is_owed or self._fault is not None
             self._move("caller left work" if work else "caller left")
 
@@ -172,25 +161,28 @@ class PipeReader:
     def read_now(self) -> None:
         """Handle what can be read without waiting, up to one piece, and all that was read before.
 
-        Nothing read may be left: the pipe does not become readable for it again.
+        What takes too long is left to the reader's task, as many calls may look in one pass.
+        Nothing read may be forgotten: the pipe does not become readable for it again.
         """
-        if self._role != "closed":
-            self._read()
-            while self._handle_some():
-                pass
+        began = perf_counter()
+        if self._role == "closed" or self._left_some or began < self._look_again_at:
+            return
+        self._read()
+        self._handle_at_once()
+        ended = perf_counter()
+        # at most half of the time is for looking
+        self._look_again_at = ended + (ended - began)
 
-    def read_rest(self) -> None:
-        """Handle what a dead process left in the pipe, without waiting."""
+    async def read_rest(self) -> None:
+        """Handle what a dead process left in the pipe, without waiting for more."""
         for _ in range(LAST_READS):
-            if self._over():
-                return
-            came = self._read()
-            while self._handle_some():
-                pass
-            if not came:
+            if self._over() or not self._read():
                 break
+            await self._handle_all()
+            await trio.lowlevel.checkpoint()
         # not only at EOF: a child of the plugin may hold the other end of the pipe open
         self._end()
+        await self._handle_all()
 
     def violation(self, why: str, excerpt: str, *, fatal: bool = False) -> None:
         """Count a breach of the protocol that the owner found while handling a message.
@@ -226,9 +218,6 @@ class PipeReader:
     def _over(self) -> bool:
         return self._role == "ended" or self._role == "closed"
 
-    def _lull_over(self) -> None:
-        self._move("lull over")
-
     async def _park(self) -> None:
         self._parked = trio.lowlevel.current_task()
 
@@ -254,8 +243,7 @@ class PipeReader:
     def _read(self) -> bool:
         """Read one piece; False if there was none."""
         data = self._pull()
-        if data:
-            self._feed(data)
+        self._feed(data)
         return bool(data)
 
     def _read_and_handle(self) -> bool:
@@ -279,8 +267,9 @@ class PipeReader:
         return False
 
     def _feed(self, data: bytes) -> None:
-        self._frames.feed(data)
-        self._silence.grew()
+        if data:
+            self._frames.feed(data)
+            self._silence.grew()
 
     def _pull(self) -> bytes:
         """Read at most `READ_BYTES`; b"" if nothing can be read now, or at the stream's end."""
@@ -295,16 +284,31 @@ class PipeReader:
         return data
 
     def _end(self) -> None:
-        """The stream is over: the last line counts without its end."""
+        """The stream is over: the last line counts without its end. Handles nothing."""
         if not self._over():
             # the role first: `_give_up_on` then takes an error in the last piece for a cut
             self._move("end")
             self._frames.close()
-            while self._handle_some():
-                pass
+
+    async def _handle_all(self) -> None:
+        """Handle all that was read; other tasks have their turns in between."""
+        while self._handle_some():
+            await trio.lowlevel.checkpoint()
+        self._left_some = False
+
+    def _handle_at_once(self) -> None:
+        """Handle what was read; what takes longer than `PASS_S` is left to the reader's task."""
+        until = perf_counter() + PASS_S
+        while self._handle_some():
+            if perf_counter() > until:
+                self._left_some = True
+                self._move("reply due")
+                self.nudge()
+                break
 
     def _handle_some(self) -> bool:
-        """Handle at most `MESSAGES_PER_PASS` messages; True if more are left."""
+        """Handle messages until the pass is over (see `PASS_S`); True if more may be left."""
+        until = perf_counter() + PASS_S
         try:
             for _ in range(MESSAGES_PER_PASS):
                 # asked each time: handling a message may close the connection
@@ -317,6 +321,8 @@ class PipeReader:
                     )
                     return False
                 self._handle(piece)
+                if perf_counter() > until:
+                    break
         except FramingError as error:
             self._give_up_on(error)
             return False
@@ -338,7 +344,6 @@ class PipeReader:
     def _silent(self, why: str) -> None:
         # If the agent held the loop, the message may have gone on meanwhile.
         if self._read() or self._role == "ended":
-            while self._handle_some():
-                pass
+            self._handle_at_once()
         else:
             self._owner.unreadable(FramingError(why, self._frames.unfinished))

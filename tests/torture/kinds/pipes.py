@@ -96,7 +96,7 @@ CASES = (
         for _ in range(40): raw(log * 100)
         reply(id, {})
         """,
-        "log and progress messages were left out",
+        "lines of log and progress were left out",
     ),
     _answered(
         "flood of requests",

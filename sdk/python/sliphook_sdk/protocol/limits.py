@@ -37,6 +37,8 @@ MAX_INJECT_BYTES: Final = 64 * 1024
 MAX_INJECTS_WAITING: Final = 16
 MAX_NOTIFY_PER_MINUTE: Final = 10
 MAX_LOG_PER_SECOND: Final = 100
+MAX_LOG_LINES: Final = 50
+MAX_LOG_FIELDS: Final = 32
 MAX_PLUGIN_REQUESTS: Final = 64
 MAX_UNASKED_MESSAGES_PER_SECOND: Final = 1_000
 MAX_UNASKED_BYTES_PER_SECOND: Final = 16 * 1024 * 1024
@@ -119,7 +121,16 @@ LIMITS: Final = (
     Limit("text of one `host/inject`", _mib(MAX_INJECT_BYTES), "-32602"),
     Limit("injected texts that wait", f"{MAX_INJECTS_WAITING} a session", "-32004"),
     Limit("`host/notify`", f"{MAX_NOTIFY_PER_MINUTE} a minute", "-32004"),
-    Limit("`host/log` and `$/progress`", f"{MAX_LOG_PER_SECOND} a second", "counted, not kept"),
+    Limit(
+        "one `host/log`",
+        f"{MAX_LOG_LINES} lines, {MAX_LOG_FIELDS} fields",
+        "cut, and said so; each line of a field counts",
+    ),
+    Limit(
+        "lines of `host/log` and `$/progress`",
+        f"{MAX_LOG_PER_SECOND} a second",
+        "counted, not kept",
+    ),
     Limit("requests of one plugin under way", f"{MAX_PLUGIN_REQUESTS}", "-32004"),
     Limit(
         "messages that the host did not ask for",
