@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -290,6 +291,23 @@ def test_an_interrupt_from_another_thread() -> None:
     assert (done, outcomes(plugin)) == ([True], ["interrupted"])
 
 
+def test_an_interrupt_from_another_thread_reaches_a_task_in_a_models_answer() -> None:
+    plugin = probe()
+
+    async def test() -> None:
+        async with PluginHost([plugin]) as host, host.session() as session:
+            thread = threading.Timer(0.02, session.interrupt)
+            async with session.turn("x") as turn:
+                thread.start()
+                await asyncio.sleep(WAIT_S * 2)  # no call of the host's, which would end by itself
+                raise AssertionError("an interrupted turn does not go on")
+            await asyncio.to_thread(thread.join)
+            assert turn.interrupted
+
+    run(test())
+    assert outcomes(plugin) == ["interrupted"]
+
+
 @pytest.mark.parametrize("how", ["interrupt", "reset"])
 def test_inside_of_the_block_it_ends_at_the_next_await(how: str) -> None:
     plugin, reached = probe(), [0]
@@ -363,7 +381,12 @@ def test_a_child_is_interrupted_with_its_parent() -> None:
 
 
 def test_a_cancelled_task_withdraws_its_call() -> None:
-    plugin = probe(hooks={"stop": HANGS})
+    # the hook's timeout would cancel the request as well, but later
+    plugin = FakePlugin(
+        "probe",
+        hooks={"stop": HANGS},
+        subscriptions=[{"event": "stop", "timeout_s": WAIT_S * 2}, {"event": "turn_end"}],
+    )
 
     async def test() -> None:
         async with (
@@ -371,14 +394,69 @@ def test_a_cancelled_task_withdraws_its_call() -> None:
             host.session() as session,
             session.turn("x") as turn,
         ):
+            began = time.monotonic()
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.02):
                     await turn.stop()
+            assert time.monotonic() - began < WAIT_S, "it waited for the hook's timeout"
             assert not turn.interrupted, "one call was given up, the turn goes on"
             assert (await turn.call_tool("shell", {"command": "ls"}, run=shell)).status == "ok"
             await until(
                 lambda: any(message.method == "$/cancelRequest" for message in plugin.received)
             )
+
+    run(test())
+    assert [payload.outcome for payload in plugin.payloads("turn_end")] == ["completed"]
+
+
+def test_a_cancelled_task_goes_on_only_when_its_tool_has_ended() -> None:
+    """The agent's own tool may need a moment to put down what it holds."""
+    begun, ended = asyncio.Event(), list[str]()
+
+    async def tool(_: dict[str, Any]) -> str:
+        begun.set()
+        try:
+            await asyncio.sleep(WAIT_S * 2)
+        finally:
+            await asyncio.sleep(0.02)
+            ended.append("tool")
+        return ""
+
+    async def calls(turn: Turn) -> None:
+        try:
+            await turn.call_tool("slow", {}, run=tool)
+        finally:
+            ended.append("task")
+
+    async def test() -> None:
+        async with (
+            PluginHost() as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
+            task = asyncio.create_task(calls(turn))
+            await begun.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    run(test())
+    assert ended == ["tool", "task"]
+
+
+def test_a_cancel_while_the_block_is_left_is_raised_after_it() -> None:
+    plugin = probe()
+
+    async def one_turn(session: Session) -> None:
+        async with session.turn("x"):
+            task = asyncio.current_task()
+            assert task is not None
+            asyncio.get_running_loop().call_soon(task.cancel)
+
+    async def test() -> None:
+        async with PluginHost([plugin]) as host, host.session() as session:
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.create_task(one_turn(session))
 
     run(test())
     assert outcomes(plugin) == ["completed"]

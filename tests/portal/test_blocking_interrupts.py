@@ -58,6 +58,17 @@ def test_interrupted_is_no_exception_that_an_agent_catches_by_the_way() -> None:
     assert not issubclass(Interrupted, Exception)
 
 
+def test_interrupted_stops_at_the_end_of_its_own_turns_block_alone() -> None:
+    with PluginHost() as host, host.session() as session, host.session() as other:
+        with session.turn("x") as turn:
+            with pytest.raises(Interrupted), other.turn("y") as inner:
+                session.interrupt()
+                turn.stop()
+            assert not inner.interrupted
+            raise Interrupted("again")
+        assert turn.interrupted
+
+
 def test_an_interrupt_while_the_agents_own_tool_runs() -> None:
     plugin, running, release = probe(), threading.Event(), threading.Event()
 
@@ -172,6 +183,55 @@ def test_ctrl_c_ends_the_wait_and_every_block_as_signal() -> None:
     assert outcomes(plugin) == ["interrupted"]
     assert [payload.reason for payload in plugin.payloads("agent_loop_stopped")] == ["signal"]
     assert [payload.reason for payload in plugin.payloads("session_end")] == ["signal"]
+
+
+def test_ctrl_c_that_stays_inside_the_turn_withdraws_the_call() -> None:
+    plugin = FakePlugin(
+        "p",
+        hooks={"stop": HANGS},
+        # its timeout would cancel the request as well, but later
+        subscriptions=[{"event": "stop", "timeout_s": WAIT_S * 2}, {"event": "turn_end"}],
+    )
+    with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        when(plugin, "stop", ctrl_c),
+        session.turn("x") as turn,
+    ):
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            turn.stop()
+        assert time.monotonic() - began < WAIT_S, "it waited for the hook's timeout"
+        wait_until(
+            lambda: any(message.method == "$/cancelRequest" for message in list(plugin.received))
+        )
+    assert [payload.outcome for payload in plugin.payloads("turn_end")] == ["completed"]
+
+
+def test_ctrl_c_while_the_host_is_left_kills_the_plugins(shop: Workshop) -> None:
+    """It is impatience: the way out goes on, and asks no plugin to end any more."""
+    asked = shop.flag("asked")
+    program = shop.program(
+        "stays",
+        before=f"""
+            import signal
+            def asked(*_):
+                open({str(asked)!r}, "w").close()
+                os._exit(0)
+            signal.signal(signal.SIGTERM, asked)
+        """,
+        on="if method == 'shutdown': time.sleep(60)",
+    )
+
+    def impatient() -> None:
+        wait_until(lambda: "shutdown" in program.methods())
+        ctrl_c()
+
+    thread = threading.Thread(target=impatient)
+    with pytest.raises(KeyboardInterrupt), PluginHost([program.path]):
+        thread.start()
+    thread.join(WAIT_S)
+    assert not asked.exists()
 
 
 def test_ctrl_c_in_the_approver_reaches_it() -> None:

@@ -25,6 +25,7 @@ class WaitingTask:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[None] = self._loop.create_future()
+        self._working: set[asyncio.Task[Any]] = set()
 
     def settled(self) -> None:
         """See `Caller`."""
@@ -37,10 +38,13 @@ class WaitingTask:
         await asyncio.wait([self._over])
 
     async def wait_out(self) -> None:
-        """Wait until the call is over, even if the task is cancelled."""
-        while not self._over.done():
+        """Wait until the call is over, even if the task is cancelled.
+
+        What runs of the agent's has ended then too: it may need a moment after its cancellation.
+        """
+        while not self._over.done() or self._working:
             with suppress(asyncio.CancelledError):
-                await self.wait()
+                await asyncio.wait([self._over] if not self._over.done() else self._working)
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """See `Caller`."""
@@ -49,6 +53,10 @@ class WaitingTask:
 
         # `run_coroutine_threadsafe` takes coroutines alone; the agent may give any awaitable
         async def work() -> Any:
+            task = asyncio.current_task()
+            assert task is not None, "it was made for this coroutine"
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
             return await function(*args)
 
         def tell(_: object) -> None:
