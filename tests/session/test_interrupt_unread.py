@@ -104,6 +104,22 @@ async def test_what_was_not_written_is_taken_out_and_events_keep_their_order(
     check_pairs(deaf.fired(), gapless=False)
 
 
+async def test_the_end_of_a_turn_overtakes_what_waits_of_another_session(shop: Workshop) -> None:
+    go = shop.flag("go")
+    deaf = shop.program("deaf", hears=EVERYTHING, main=deaf_until("go"))
+    async with conversation(deaf) as (host, session), host.session() as other, other.turn("theirs"):
+        async with session.turn("one"):
+            for _ in range(FULL):
+                other.notification("info", "x" * 1000)
+            session.interrupt()
+        go.touch()
+        await until(lambda: deaf.names().count("notification") == FULL)
+    names = deaf.names()
+    end = names.index("agent_loop_stopped")
+    assert names[end : end + 2] == ["agent_loop_stopped", "turn_end"]
+    assert "notification" in names[end:], "the others' events waited, or nothing was overtaken"
+
+
 async def test_a_tool_is_over_also_for_a_plugin_that_did_not_read_of_it(shop: Workshop) -> None:
     """`post_tool_call` waits unwritten and is withdrawn.
 

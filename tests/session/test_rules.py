@@ -187,6 +187,22 @@ async def test_ask_goes_to_the_approver_inside_the_turn(
     assert plugin.payloads("user_input_required")[0].call_id == request.call_id
 
 
+async def test_what_a_person_declines_loses_its_context(autojump_clock: MockClock) -> None:
+    """As every fire that is denied does."""
+    plugin = FakePlugin("p", hooks={"pre_tool_call": {"decision": "ask", "context": ["a hint"]}})
+
+    async def declines(_: ApprovalRequest) -> bool:
+        return False
+
+    async with (
+        PluginHost([plugin], approver=declines) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        outcome = await turn.call_tool("shell", {"command": "ls"}, run=shell)
+    assert (outcome.status, outcome.context) == ("denied", [])
+
+
 async def test_an_approver_that_fails_is_deny(autojump_clock: MockClock) -> None:
     async def approve(_: ApprovalRequest) -> bool:
         raise LookupError
@@ -287,6 +303,33 @@ async def test_replaced_arguments_are_what_the_others_see_and_the_tool_gets(
     async with PluginHost([first, guard]) as host, host.session() as session:
         assert await call_shell(session) == ("ok", "ran ls --dry-run")
     assert guard.payloads("pre_tool_call")[0].arguments == {"command": "ls --dry-run"}
+
+
+async def test_replaced_arguments_that_do_not_fit_never_reach_the_tool(
+    autojump_clock: MockClock,
+) -> None:
+    plugin = FakePlugin(
+        "p",
+        hooks={"pre_tool_call": {"replace": {"arguments": {"command": 7}}}},
+        subscriptions=[{"event": "pre_tool_call", "replaces": True}],
+    )
+    schema = {"type": "object", "properties": {"command": {"type": "string"}}}
+    ran: list[dict[str, Any]] = []
+
+    async def tool(arguments: dict[str, Any]) -> str:
+        ran.append(arguments)
+        return "ran"
+
+    async with (
+        PluginHost([plugin]) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        outcome = await turn.call_tool("shell", {"command": "ls"}, run=tool, input_schema=schema)
+    assert (outcome.status, ran) == ("error", [])
+    assert outcome.result.content.startswith(
+        "the arguments, as a plugin replaced them, do not fit shell: "
+    )
 
 
 async def test_a_fire_ends_with_the_largest_timeout_of_its_subscriptions(

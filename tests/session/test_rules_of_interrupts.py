@@ -148,6 +148,14 @@ async def test_new_only_queues(autojump_clock: MockClock) -> None:
     assert (reset.old_session_id, reset.session_id != old_id) == (old_id, True)
 
 
+async def test_texts_that_wait_do_not_outlive_new() -> None:
+    """They were meant for the model of the old conversation."""
+    async with PluginHost([]) as host, host.session() as session:
+        assert session.inject(Context("p", "old"))
+        session.reset()
+        assert session.take_injected() == []
+
+
 async def test_a_plugin_may_interrupt_from_inside_its_own_hook(autojump_clock: MockClock) -> None:
     async def enough(call: PreToolCall) -> Answer:
         await plugin.ask(
