@@ -9,7 +9,7 @@ import trio
 import trio.testing
 from trio.testing import MockClock
 
-from sliphook import Outcome, PluginHost, Turn, TurnOpen
+from sliphook import Context, Outcome, PluginHost, Turn, TurnOpen
 from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.session.interrupt import interrupt_turns
