@@ -68,6 +68,11 @@ async def test_sixty_four_requests_are_under_way_and_the_next_is_refused(shop: W
     """A request is under way until the plugin can have seen its answer: this one reads nothing."""
     full, read_on = shop.flag("full"), shop.flag("read")
     handled = trio.Event()
+
+    def handles(plugin: str, level: str, message: str) -> None:
+        del plugin, level, message
+        handled.set()
+
     probe = shop.program(
         hears=["notification"],
         main="""
@@ -81,7 +86,7 @@ async def test_sixty_four_requests_are_under_way_and_the_next_is_refused(shop: W
     )
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost([probe.path], on_log=lambda *_: handled.set()) as host,
+            PluginHost([probe.path], on_log=handles) as host,
             host.session() as session,
         ):
             for _ in range(200):
