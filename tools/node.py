@@ -16,7 +16,7 @@ from typing import Any, Final, get_args, get_origin, get_type_hints
 import msgspec
 
 from sliphook_sdk import protocol
-from sliphook_sdk.protocol import limits, shapes, string_fields
+from sliphook_sdk.protocol import limits, match_fields, shapes, unmatchable_fields
 from sliphook_sdk.protocol.describe import example_of, field_docs
 
 _MADE: Final = "// Made from the definition of the protocol by `make generate`; edit that instead."
@@ -127,7 +127,8 @@ def _entry(entry: protocol.Entry) -> dict[str, Any]:
         "continues": entry.continues,
         "heavy": entry.heavy,
         "subagents": entry.subagents,
-        "strings": string_fields(entry.payload),
+        "strings": match_fields(entry),
+        "unmatchable": unmatchable_fields(entry),
     }
 
 

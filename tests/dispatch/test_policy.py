@@ -109,12 +109,12 @@ def test_what_does_not_match_is_not_asked() -> None:
 def test_match_looks_at_the_payload_that_would_be_sent() -> None:
     """protocol.md: a match is against the payload after the replacements."""
     fired = fire(
-        "user_prompt_submit",
-        {"replacer": {"replace": {"text": "secret"}}},
-        subscriber("replacer", {"replaces": True}, event="user_prompt_submit"),
-        subscriber("before", {"match": {"text": "hello"}}, event="user_prompt_submit", order=1),
-        subscriber("after", {"match": {"text": "secret"}}, event="user_prompt_submit", order=2),
-        about=payload("user_prompt_submit", text="hello"),
+        "pre_llm_call",
+        {"replacer": {"replace": {"model": "big"}}},
+        subscriber("replacer", {"replaces": True}, event="pre_llm_call"),
+        subscriber("before", {"match": {"model": "small"}}, event="pre_llm_call", order=1),
+        subscriber("after", {"match": {"model": "big"}}, event="pre_llm_call", order=2),
+        about=payload("pre_llm_call", model="small"),
     )
     assert fired.lines == ["ask replacer", "ask after"]
 
@@ -124,19 +124,22 @@ def test_a_guard_that_replaces_and_matches_only_in_the_end_is_asked_but_replaces
     subscribers = [
         subscriber(
             "guard",
-            {"replaces": True, "priority": 9, "match": {"text": "secret"}},
-            event="user_prompt_submit",
+            {"replaces": True, "priority": 9, "match": {"model": "big"}},
+            event="pre_llm_call",
         ),
-        subscriber("other", {"replaces": True}, event="user_prompt_submit", order=1),
+        subscriber("other", {"replaces": True}, event="pre_llm_call", order=1),
     ]
     answers = {
-        "other": {"replace": {"text": "secret"}},
-        "guard": {"decision": "deny", "reason": "no secrets"},
+        "other": {"replace": {"model": "big"}},
+        "guard": {"decision": "deny", "reason": "not the big one"},
     }
-    fired = fire("user_prompt_submit", answers, *subscribers)
-    assert (fired.lines, fired.outcome.reason) == (["ask other", "ask guard"], "guard: no secrets")
-    answers["guard"] = {"replace": {"text": "harmless"}}
-    part = fire("user_prompt_submit", answers, *subscribers).outcome.parts[1]
+    fired = fire("pre_llm_call", answers, *subscribers)
+    assert (fired.lines, fired.outcome.reason) == (
+        ["ask other", "ask guard"],
+        "guard: not the big one",
+    )
+    answers["guard"] = {"replace": {"model": "small"}}
+    part = fire("pre_llm_call", answers, *subscribers).outcome.parts[1]
     assert (part.status, part.error) == (
         "refused_answer",
         "the answer has replace, but the payload is final:"

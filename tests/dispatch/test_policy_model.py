@@ -29,8 +29,8 @@ def subscriptions(draw: st.DrawFn, event: str) -> dict[str, Any]:
         fields["replaces"] = draw(st.booleans())
     if "deny" in entry.decisions:
         fields["on_failure"] = draw(st.sampled_from(["open", "closed"]))
-    if event == "user_prompt_submit" and draw(st.booleans()):
-        fields["match"] = {"text": draw(st.sampled_from(["x*", "z*", "?", "*"]))}
+    if event == "pre_llm_call" and draw(st.booleans()):
+        fields["match"] = {"model": draw(st.sampled_from(["x*", "z*", "?", "*"]))}
     return fields
 
 
@@ -45,7 +45,7 @@ def answers(draw: st.DrawFn, event: str) -> Any:
         "continue_with": draw(st.sampled_from([None, None, None, "more"])),
     }
     replace = {
-        "user_prompt_submit": {"text": draw(st.sampled_from(TEXTS))},
+        "pre_llm_call": {"model": draw(st.sampled_from(TEXTS))},
         "pre_tool_call": {"arguments": {"n": draw(st.integers(0, 3))}},
     }
     fields["replace"] = draw(st.sampled_from([None, replace.get(event, {})]))
@@ -56,7 +56,7 @@ def answers(draw: st.DrawFn, event: str) -> Any:
 
 @st.composite
 def fires(draw: st.DrawFn) -> tuple[str, list[tuple[str, list[dict[str, Any]], Any]]]:
-    event = draw(st.sampled_from(["pre_tool_call", "user_prompt_submit", "stop"]))
+    event = draw(st.sampled_from(["pre_tool_call", "pre_llm_call", "stop"]))
     count = draw(st.integers(0, 5))
     return event, [
         (
@@ -74,7 +74,7 @@ def fails(event: str, answer: Any, *, first_phase: bool) -> bool:
         return True
     allowed = {
         "pre_tool_call": ["allow", "ask", "deny"],
-        "user_prompt_submit": ["deny"],
+        "pre_llm_call": ["deny"],
         "stop": [],
     }[event]
     if answer.get("decision") is not None and answer["decision"] not in allowed:
@@ -170,7 +170,7 @@ class Model:
         if answer.get("continue_with"):
             self.continues.append(answer["continue_with"])
         replace: dict[str, Any] = answer.get("replace") or {}
-        self.text = replace.get("text", self.text)
+        self.text = replace.get("model", self.text)
         self.arguments = replace.get("arguments", self.arguments)
         if answer.get("substitute") and self.substituted_by is None:
             self.substituted_by = name
@@ -202,7 +202,7 @@ def test_any_fire_comes_out_as_the_rules_say(
     data: st.DataObject,
 ) -> None:
     event, plugins = what
-    about = payload(event, text=text) if event == "user_prompt_submit" else payload(event)
+    about = payload(event, model=text) if event == "pre_llm_call" else payload(event)
     answer_by_name = {
         name: answer if isinstance(answer, Result) else answered(answer)
         for name, _, answer in plugins
@@ -245,7 +245,7 @@ def test_any_fire_comes_out_as_the_rules_say(
     assert [text.text for text in outcome.context] == ([] if denied else model.context)
     assert outcome.substituted_by == (None if denied else model.substituted_by)
     assert (outcome.continue_with or "") == "\n\n".join(model.continues)
-    assert getattr(outcome.payload, "text", model.text) == model.text
+    assert getattr(outcome.payload, "model", model.text) == model.text
     assert getattr(outcome.payload, "arguments", model.arguments) == model.arguments
 
     met = [plugin for asked, told in model.rounds for plugin in (*asked, *told)]

@@ -58,7 +58,7 @@ FULL = manifest(
                 {
                     "event": "post_tool_call",
                     "replaces": True,
-                    "match": {"tool_name": "web", "call_id": "*"},
+                    "match": {"tool_name": "web", "origin": "*"},
                 },
             ),
             [],
@@ -98,7 +98,7 @@ FULL = manifest(
             ["not to guard pre_tool_call as before"],
         ),
         (manifest(guard(match={"tool_name": "shell"})), ["not to guard pre_tool_call as before"]),
-        (manifest(guard(match={"call_id": "*"})), ["not to guard pre_tool_call as before"]),
+        (manifest(guard(match={"origin": "*"})), ["not to guard pre_tool_call as before"]),
         (manifest(guard(subagents=False)), ["not to guard pre_tool_call as before"]),
         # the first that matches is delivered to, so an open one before the guard takes its place
         (

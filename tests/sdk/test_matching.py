@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook_sdk import Answer, Plugin, context
-from sliphook_sdk.protocol import string_fields
+from sliphook_sdk import Answer, Plugin, RegistrationError, context
+from sliphook_sdk.protocol import CATALOGUE, match_fields
 from sliphook_sdk.protocol.describe import example_of
-from sliphook_sdk.protocol.payloads import PreToolCall, Stop
+from sliphook_sdk.protocol.payloads import PreToolCall
 from sliphook_sdk.registration.matching import Matcher
 from sliphook_sdk.testing import Harness
 
@@ -50,27 +50,20 @@ def test_patterns_are_those_of_a_shell_without_classes(pattern: str, name: str) 
     )
 
 
-def test_the_fields_that_hold_strings() -> None:
-    common = (
-        "event_id",
-        "time",
-        "session_id",
-        "session_key",
-        "platform",
-        "user_id",
-        "cwd",
-        "turn_id",
-        "agent_id",
-        "parent_agent_id",
-    )
-    assert string_fields(PreToolCall) == (
-        *common,
-        "call_id",
-        "model_call_id",
-        "tool_name",
-        "origin",
-    )
-    assert string_fields(Stop) == (*common, "last_assistant_message")
+def test_the_fields_that_hold_names_and_words() -> None:
+    common = ("session_key", "platform", "user_id", "cwd")
+    assert match_fields(CATALOGUE["pre_tool_call"]) == (*common, "tool_name", "origin")
+    assert match_fields(CATALOGUE["stop"]) == common
+    assert match_fields(CATALOGUE["turn_end"]) == ("outcome",)
+
+
+def test_free_text_is_refused_with_advice() -> None:
+    plugin = Plugin("p")
+    with pytest.raises(RegistrationError, match=r"cannot match 'text': it is free text.*handler$"):
+
+        @plugin.hook("user_prompt_submit", match={"text": "deploy*"})
+        def prompt(call: object) -> None:
+            pass
 
 
 def test_the_first_that_fits_is_asked() -> None:

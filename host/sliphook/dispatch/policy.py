@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from sliphook.plugin.manifest import Route
-from sliphook_sdk.protocol import Decision, Entry, Payload
+from sliphook_sdk.protocol import Decision, Entry, Globs, Payload
 
 from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer
 from .outcome import Context, Outcome, Part, Reason, Status
@@ -43,6 +43,16 @@ class Audience(tuple[Subscriber, ...]):
         pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
         return tuple(
             sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index))
+        )
+
+    @cached_property
+    def tool_patterns(self) -> tuple[Globs, ...]:
+        """The patterns of names of tools, of all subscriptions."""
+        return tuple(
+            pattern.globs
+            for route, _ in self.in_turn
+            for pattern in route.patterns
+            if pattern.field == "tool_name"
         )
 
     @cached_property
@@ -171,6 +181,13 @@ def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
         if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
             return route
     return None
+
+
+def prepare_tool(subscribers: Sequence[Subscriber], name: str) -> None:
+    """Find out which patterns fit a tool, so that an interrupt of its call finds it known."""
+    if isinstance(subscribers, Audience):
+        for globs in subscribers.tool_patterns:
+            globs.fits(name)
 
 
 def _abstained(subscriber: Subscriber, result: Result) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from typing import Final, get_args
 
@@ -24,8 +25,11 @@ from sliphook_sdk.protocol import (
     Payload,
     Subscription,
     Uses,
+    match_fields,
     nearest,
-    string_fields,
+    unmatchable_fields,
+    why_unmatchable,
+    words_of,
 )
 from sliphook_sdk.protocol.limits import (
     HOOK_TIMEOUT_S,
@@ -90,11 +94,9 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     def matches(self, payload: Payload) -> bool:
         """True if every pattern matches the payload as this subscription gets it.
 
-        Null never matches, and a heavy field that is not included is null.
+        Null never matches.
         """
         for pattern in self.patterns:
-            if pattern.field in self.entry.heavy and pattern.field not in self.include:
-                return False
             value = getattr(payload, pattern.field)
             if not isinstance(value, str) or not pattern.globs.fits(value):
                 return False
@@ -255,6 +257,14 @@ def _check_counts(wire: Manifest) -> None:
         raise ManifestError(
             f"it has {len(subscriptions):,} subscriptions; at most {MAX_SUBSCRIPTIONS} are allowed"
         )
+    for name, count in Counter(one.event for one in subscriptions).items():
+        entry = CATALOGUE.get(name)
+        most = entry.max_subscriptions if entry is not None else None
+        if most is not None and count > most:
+            raise ManifestError(
+                f"it has {count:,} subscriptions to {name}, which is told inside an interrupt;"
+                f" at most {most} are allowed"
+            )
     matches = [
         globs for one in subscriptions for globs in (one.match or {}).values() if globs is not None
     ]
@@ -275,7 +285,12 @@ def _check_counts(wire: Manifest) -> None:
 
 
 def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pattern:
-    known = string_fields(entry.payload)
+    known = match_fields(entry)
+    if field in unmatchable_fields(entry):
+        raise ManifestError(
+            f"{where}: match names '{field}', which cannot be matched: {why_unmatchable(entry)};"
+            " match it in the handler"
+        )
     if field not in known:
         close = nearest(field, list(known))
         hint = f"; did you mean {close}?" if close else f"; there are {', '.join(known)}"
@@ -289,7 +304,11 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
             f"{where}: match.{field} is an empty list, which never matches;"
             " leave it out or name a pattern"
         )
-    return Pattern(field, Globs(alternatives), frozenset(alternatives))
+    globs_of_all = Globs(alternatives)
+    if words := words_of(entry.payload, field):
+        # which of the few words fit is found out now, not at each fire
+        globs_of_all = Globs([word for word in words if globs_of_all.fits(word)])
+    return Pattern(field, globs_of_all, frozenset(alternatives))
 
 
 _WORDS: Final = {"mode": get_args(Kind), "on_failure": get_args(OnFailure), "uses": get_args(Uses)}

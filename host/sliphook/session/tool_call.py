@@ -9,6 +9,7 @@ from typing import Any, cast
 import trio
 
 from sliphook.dispatch.outcome import Outcome, Reason
+from sliphook.dispatch.policy import prepare_tool
 from sliphook.plugin.json_schema import why_arguments_do_not_fit
 from sliphook.plugin.tools import ToolOffer
 from sliphook.wire import envelope
@@ -62,6 +63,7 @@ async def call_tool(
     )
     # before the hook: an interrupt meanwhile tells `post_tool_call` for what it finds here
     turn.open_tool(tool)
+    prepare_tool(hooks.host.subscribers("post_tool_call"), name)
     session.count(tool_calls=1)
     try:
         before = await hooks.ask("pre_tool_call", turn, **tool.before())

@@ -125,6 +125,10 @@ export class HookHandler extends Handler {
         throw this.wrong(`cannot include ${JSON.stringify(field)}: ${name} has ${known}`);
     }
     for (const [field, globs] of Object.entries(match ?? {})) {
+      if (entry.unmatchable.includes(field))
+        throw this.wrong(
+          `cannot match ${JSON.stringify(field)}: it is free text, an id that is new each time, or too slow inside an interrupt; look at it in the handler`,
+        );
       if (!entry.strings.includes(field))
         throw this.wrong(
           `cannot match ${JSON.stringify(field)}: ${name} has no such string field${hint(field, entry.strings)}`,

@@ -49,6 +49,10 @@ for (const [why, register] of [
     (p) => p.hook("pre_tool_call", { match: { tool: "x" } }, nothing),
   ],
   [
+    /cannot match "text": it is free text, .*; look at it in the handler$/,
+    (p) => p.hook("user_prompt_submit", { match: { text: "x" } }, nothing),
+  ],
+  [
     /cannot match tool_name: it takes a pattern, or a list of them$/,
     (p) => p.hook("pre_tool_call", { match: { tool_name: [] } }, nothing),
   ],
@@ -199,4 +203,26 @@ test("ctx has the span of the envelope", () => {
       .traceparent,
     null,
   );
+});
+
+test("patterns of match", () => {
+  for (const [globs, text, fits] of [
+    ["shell", "shell", true],
+    ["shell", "shells", false],
+    ["write_*", "write_", true],
+    ["**", "", true],
+    ["?", "", false],
+    ["?", "\n", true],
+    ["?", "😀", true],
+    ["a*b*c", "a-b-b-c", true],
+    ["a*b*c", "a-c-b", false],
+    ["*a?c*", "xxabcxx", true],
+    ["a.c", "abc", false],
+    ["[ab]", "[ab]", true],
+    [["a", "b*"], "bcd", true],
+    ["*a".repeat(400) + "*b", "a".repeat(1000), false],
+    ["b", "a".repeat(1025), true],
+  ])
+    assert.equal(matcher({ tool_name: globs })({ tool_name: text }), fits, `${globs} ${text}`);
+  assert.equal(matcher({ tool_name: "*" })({ tool_name: null }), false);
 });

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .answers import Answer, Decision
 from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
-from .globs import Globs, string_fields
+from .globs import Globs, match_fields, unmatchable_fields, why_unmatchable, words_of
 from .manifest import (
     HEAVY_FIELDS,
     NAME_PATTERNS,
@@ -104,6 +104,9 @@ __all__ = [
     "ToolsParams",
     "Usage",
     "Uses",
+    "match_fields",
     "nearest",
-    "string_fields",
+    "unmatchable_fields",
+    "why_unmatchable",
+    "words_of",
 ]

@@ -11,6 +11,7 @@ from typing import Final, Literal, Optional
 import msgspec
 
 from . import payloads
+from .limits import MAX_SUBSCRIPTIONS_TO_TOOL_END, MAX_SUBSCRIPTIONS_TO_TURN_END
 from .payloads import Payload
 from .shapes import Message, ToolResult
 
@@ -39,6 +40,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         pair: the entry that ends what this one begins, once for each.
         subagents: the default of a subscription's `subagents`.
         urgent: never dropped from a full queue, since it starts, ends or interrupts something.
+        max_subscriptions: how many a plugin may have to it, if they are fewer than of others: it is
+            told inside an interrupt, which may not take long. `match` may then name the entry's own
+            fields alone, none of the common ones.
     """
 
     name: str
@@ -55,6 +59,12 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     pair: Optional[str] = None
     subagents: bool = False
     urgent: bool = False
+    max_subscriptions: Optional[int] = None
+
+    @property
+    def in_interrupt(self) -> bool:
+        """It is told inside an interrupt."""
+        return self.max_subscriptions is not None
 
     @property
     def method(self) -> str:
@@ -172,6 +182,7 @@ _ENTRIES: Final = (
         on_failure="open",
         subagents=True,
         urgent=True,
+        max_subscriptions=MAX_SUBSCRIPTIONS_TO_TOOL_END,
     ),
     Entry(
         name="stop",
@@ -188,6 +199,7 @@ _ENTRIES: Final = (
         payload=payloads.AgentLoopStopped,
         fires="at the moment of an interrupt",
         urgent=True,
+        max_subscriptions=MAX_SUBSCRIPTIONS_TO_TURN_END,
     ),
     Entry(
         name="turn_end",
@@ -195,6 +207,7 @@ _ENTRIES: Final = (
         payload=payloads.TurnEnd,
         fires="exactly once per `turn_start`",
         urgent=True,
+        max_subscriptions=MAX_SUBSCRIPTIONS_TO_TURN_END,
     ),
     Entry(
         name="notification",
@@ -232,6 +245,7 @@ _ENTRIES: Final = (
         payload=payloads.SubagentStop,
         fires="a child agent ended",
         urgent=True,
+        max_subscriptions=MAX_SUBSCRIPTIONS_TO_TURN_END,
     ),
 )
 

@@ -7,15 +7,27 @@ from typing import Any, get_type_hints
 import msgspec
 
 
-def doc(sentence: str, example: Any = None) -> msgspec.Meta:
+def doc(sentence: str, example: Any = None, *, match: bool = True) -> msgspec.Meta:
     """The description of one field, for `Annotated[...]`.
 
     Args:
         sentence: what the field holds, with its unit.
         example: a value of a real message; `sliphook fire` fills missing fields with it. None is
             null.
+        match: False for a string that `match` may not name: free text, or an id that is new each
+            time.
     """
-    return msgspec.Meta(description=sentence, examples=[example])
+    return msgspec.Meta(
+        description=sentence, examples=[example], extra=None if match else {"match": False}
+    )
+
+
+def is_matchable(annotation: Any) -> bool:
+    """Whether the `doc(...)` of a field's type lets `match` name it."""
+    return not any(
+        isinstance(meta, msgspec.Meta) and meta.extra == {"match": False}
+        for meta in getattr(annotation, "__metadata__", ())
+    )
 
 
 def field_docs(struct: type[msgspec.Struct]) -> dict[str, msgspec.Meta]:

@@ -2,97 +2,162 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from .describe import is_matchable
+from .limits import MAX_MATCHED_CHARS
+from .payloads import Payload
 
-    from .payloads import Payload
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .catalogue import Entry
+
+_GROUP_STATES = 1_024
+"""States of the patterns that are followed together: numbers of 128 bytes."""
+
+
+_KNOWN_TEXTS = 64
 
 
 class Globs:
     """The patterns of one field, of which any must fit the whole text.
 
-    `*` is any text, `?` any character, case counts. No pattern takes longer than its length times
-    the length of the text: each part between two stars is searched for once, from the left, without
-    backtracking.
+    `*` is any text, `?` any character, case counts. A text of more than `MAX_MATCHED_CHARS`
+    characters fits: who asked for less is asked rather than passed by.
+
+    The time is linear in the text: all patterns are followed at once, a bit for each place in each
+    of them, and nothing is tried twice.
     """
 
-    __slots__ = ("_exact", "_parted")
+    __slots__ = ("_exact", "_groups", "_known")
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._exact = frozenset(glob for glob in globs if "*" not in glob and "?" not in glob)
-        self._parted = tuple(_parts(glob) for glob in globs if glob not in self._exact)
+        self._groups = _groups([glob for glob in globs if glob not in self._exact])
+        # most texts come again, such as the name of a tool before and after its call
+        self._known: dict[str, bool] = {}
 
     def fits(self, text: str) -> bool:
         """True if any of the patterns fits."""
-        return text in self._exact or any(_fits(parts, text) for parts in self._parted)
+        if text in self._exact or len(text) > MAX_MATCHED_CHARS:
+            return True
+        if not self._groups:
+            return False
+        known = self._known.get(text)
+        if known is None:
+            known = any(group.fits(text) for group in self._groups)
+            if len(self._known) >= _KNOWN_TEXTS:
+                self._known.clear()
+            self._known[text] = known
+        return known
 
 
-class _Part(NamedTuple):
-    """The text between two stars.
+class _Group:
+    """Some patterns as one number of bits.
 
-    `?` at its ends are only counted, since searching for them would take longer than the bound of
-    `Globs`.
+    A bit stands for a place in a pattern: so much of it has been read. A character moves each bit
+    whose pattern goes on with it, and leaves where they are those at a star.
     """
 
-    before: int
-    core: re.Pattern[str]
-    behind: int
-    length: int
+    __slots__ = ("_any", "_ends", "_moves", "_stars", "_starts")
 
-    def begins(self, text: str) -> int:
-        """The end of the part at the beginning of the text; -1 if it is not there."""
-        found = self.core.match(text, self.before)
-        return found.end() + self.behind if found is not None else -1
+    def __init__(self, globs: Iterable[str]) -> None:
+        self._starts = self._ends = self._stars = self._any = 0
+        self._moves: dict[str, int] = {}
+        bit = 1
+        for glob in globs:
+            self._starts |= bit
+            for char in glob:
+                if char == "*":
+                    self._stars |= bit
+                    continue
+                if char == "?":
+                    self._any |= bit
+                else:
+                    self._moves[char] = self._moves.get(char, 0) | bit
+                bit <<= 1
+            self._ends |= bit
+            bit <<= 1
+        for char, moves in self._moves.items():
+            self._moves[char] = moves | self._any
 
-    def next(self, text: str, at: int) -> int:
-        """The end of its first occurrence from `at` on; -1 if there is none."""
-        begin = at + self.before
-        found = self.core.search(text, begin) if begin <= len(text) else None
-        return found.end() + self.behind if found is not None else -1
+    def fits(self, text: str) -> bool:
+        at = self._starts
+        moves, stars, otherwise = self._moves, self._stars, self._any
+        for char in text:
+            at = (at & moves.get(char, otherwise)) << 1 | at & stars
+            if not at:
+                return False
+        return bool(at & self._ends)
 
 
-def _parts(glob: str) -> tuple[_Part, ...]:
-    return tuple(_part(text) for text in glob.split("*"))
-
-
-def _part(text: str) -> _Part:
-    rest = text.lstrip("?")
-    core = rest.rstrip("?")
-    # DOTALL: `?` is any character, a line feed too
-    pattern = re.compile(
-        "".join("." if char == "?" else re.escape(char) for char in core), re.DOTALL
-    )
-    return _Part(len(text) - len(rest), pattern, len(rest) - len(core), len(text))
-
-
-def _fits(parts: tuple[_Part, ...], text: str) -> bool:
-    first, *rest = parts
-    if len(text) < sum(part.length for part in parts):
-        return False
-    if not rest:
-        return first.begins(text) == len(text)
-    at = first.begins(text)
-    *middle, last = rest
-    for part in middle:
-        if at < 0:
-            return False
-        at = part.next(text, at)
-    start = len(text) - last.length
-    return 0 <= at <= start and last.begins(text[start:]) == last.length
+def _groups(globs: Iterable[str]) -> tuple[_Group, ...]:
+    groups: list[list[str]] = []
+    room = 0
+    for glob in globs:
+        if len(glob) >= room:
+            groups.append([])
+            room = _GROUP_STATES
+        groups[-1].append(glob)
+        room -= len(glob) + 1
+    return tuple(map(_Group, groups))
 
 
 @cache
-def string_fields(payload: type[Payload]) -> tuple[str, ...]:
-    """The fields of a payload that `match` may name."""
+def match_fields(entry: Entry) -> tuple[str, ...]:
+    """The fields of an entry's payload that `match` may name.
+
+    They hold names and words: no text that a model or a person writes, and no id that is new each
+    time. What is told inside an interrupt is chosen by the entry's own fields alone: a few words,
+    and the names of tools.
+    """
+    common = _names(Payload) if entry.in_interrupt else frozenset[str]()
     return tuple(
-        info.encode_name for info in msgspec.structs.fields(payload) if _is_string(info.type)
+        info.encode_name
+        for info in msgspec.structs.fields(entry.payload)
+        if _is_string(info.type) and is_matchable(info.type) and info.encode_name not in common
     )
+
+
+@cache
+def unmatchable_fields(entry: Entry) -> tuple[str, ...]:
+    """The other fields that hold a string."""
+    return tuple(
+        info.encode_name
+        for info in msgspec.structs.fields(entry.payload)
+        if _is_string(info.type) and info.encode_name not in match_fields(entry)
+    )
+
+
+def why_unmatchable(entry: Entry) -> str:
+    """Why `match` may not name one of the `unmatchable_fields`, for people."""
+    if entry.in_interrupt:
+        fields = ", ".join(match_fields(entry))
+        return f"{entry.name} is told inside an interrupt, where only {fields} can be looked at"
+    return "it is free text, or an id that is new each time"
+
+
+@cache
+def words_of(payload: type[Payload], field: str) -> tuple[str, ...]:
+    """The words of which a field of a payload is one; empty if it may be any text."""
+    types = {info.encode_name: info.type for info in msgspec.structs.fields(payload)}
+    return _words(types[field])
+
+
+def _names(payload: type[Payload]) -> frozenset[str]:
+    return frozenset(info.encode_name for info in msgspec.structs.fields(payload))
+
+
+def _words(annotation: Any) -> tuple[str, ...]:
+    if get_origin(annotation) is Annotated:
+        return _words(get_args(annotation)[0])
+    args = get_args(annotation)
+    is_words = get_origin(annotation) is Literal and all(isinstance(arg, str) for arg in args)
+    return args if is_words else ()
 
 
 def _is_string(annotation: Any) -> bool:
@@ -100,7 +165,4 @@ def _is_string(annotation: Any) -> bool:
         return _is_string(get_args(annotation)[0])
     if get_origin(annotation) is Union:
         return any(_is_string(arg) for arg in get_args(annotation))
-    return annotation is str or (
-        get_origin(annotation) is Literal
-        and all(isinstance(arg, str) for arg in get_args(annotation))
-    )
+    return annotation is str or bool(_words(annotation))

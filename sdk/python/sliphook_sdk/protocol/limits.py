@@ -25,8 +25,11 @@ EXIT_GRACE_S: Final = 2.0
 TERM_GRACE_S: Final = 2.0
 
 MAX_SUBSCRIPTIONS: Final = 256
+MAX_SUBSCRIPTIONS_TO_TOOL_END: Final = 8
+MAX_SUBSCRIPTIONS_TO_TURN_END: Final = 4
 MAX_PATTERNS: Final = 1_000
 MAX_PATTERN_CHARS: Final = 8 * 1024
+MAX_MATCHED_CHARS: Final = 1_024
 MAX_TOOLS: Final = 512
 MAX_VARIABLES: Final = 64
 MAX_SCHEMA_BYTES: Final = 64 * 1024
@@ -93,9 +96,19 @@ LIMITS: Final = (
     ),
     Limit("subscriptions of a plugin", f"{MAX_SUBSCRIPTIONS}", "the plugin fails to start"),
     Limit(
+        "of these to `post_tool_call`; to one of `agent_loop_stopped`, `turn_end`, `subagent_stop`",
+        f"{MAX_SUBSCRIPTIONS_TO_TOOL_END}; {MAX_SUBSCRIPTIONS_TO_TURN_END}",
+        "the plugin fails to start",
+    ),
+    Limit(
         "patterns in all its subscriptions",
         f"{MAX_PATTERNS:,}, {MAX_PATTERN_CHARS:,} characters",
         "the plugin fails to start",
+    ),
+    Limit(
+        "a value that patterns are compared with",
+        f"{MAX_MATCHED_CHARS:,} characters",
+        "it fits every pattern",
     ),
     Limit(
         "tools of a plugin in one scope",

@@ -37,12 +37,14 @@ Truncated = Annotated[
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
     """The common fields of every payload."""
 
-    event_id: Annotated[str, doc("opaque; the same for every plugin that this fire reaches", "e-1")]
+    event_id: Annotated[
+        str, doc("opaque; the same for every plugin that this fire reaches", "e-1", match=False)
+    ]
     seq: Annotated[
         int, doc("from 1, rising per session; a tool call and a command carry the last one", 1)
     ]
-    time: Annotated[str, doc("when it was fired, UTC", "2026-01-01T00:00:00.000Z")]
-    session_id: Annotated[str, doc("the session, unique", "s-1")]
+    time: Annotated[str, doc("when it was fired, UTC", "2026-01-01T00:00:00.000Z", match=False)]
+    session_id: Annotated[str, doc("the session, unique", "s-1", match=False)]
     session_key: Annotated[
         Optional[str],
         doc("the agent's own name for the conversation: chat, thread, terminal", "main"),
@@ -50,9 +52,15 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
     platform: Annotated[Optional[str], doc("where the user is: `cli`, `api` and so on", "cli")]
     user_id: Annotated[Optional[str], doc("the user, as the agent names them")]
     cwd: Annotated[Optional[str], doc("the project's folder, absolute", "/home/ada/project")]
-    turn_id: Annotated[Optional[str], doc("the turn, unique; null outside a turn", "t-1")]
-    agent_id: Annotated[str, doc("the agent that acts; a child agent has its own", "a-1")]
-    parent_agent_id: Annotated[Optional[str], doc("whose child the agent is; null for the root")]
+    turn_id: Annotated[
+        Optional[str], doc("the turn, unique; null outside a turn", "t-1", match=False)
+    ]
+    agent_id: Annotated[
+        str, doc("the agent that acts; a child agent has its own", "a-1", match=False)
+    ]
+    parent_agent_id: Annotated[
+        Optional[str], doc("whose child the agent is; null for the root", match=False)
+    ]
     agent_depth: Annotated[int, doc("0 is the root agent", 0)]
     meta: Annotated[
         Optional[dict[str, Any]], doc("an object of the agent's own, opaque to Sliphook")
@@ -73,7 +81,7 @@ class SessionStart(Payload, frozen=True, kw_only=True):
 class SessionReset(Payload, frozen=True, kw_only=True):
     """The user began anew; `session_id` is the new session's."""
 
-    old_session_id: Annotated[str, doc("the session that ended", "s-0")]
+    old_session_id: Annotated[str, doc("the session that ended", "s-0", match=False)]
     cause: Annotated[str, doc("what the user did", "new_command")]
 
 
@@ -91,7 +99,9 @@ class TurnStart(Payload, frozen=True, kw_only=True):
     """A turn exists from now on."""
 
     index: Annotated[int, doc("from 1, counted in the session", 1)]
-    parent_turn_id: Annotated[Optional[str], doc("in a child agent: the turn that started it")]
+    parent_turn_id: Annotated[
+        Optional[str], doc("in a child agent: the turn that started it", match=False)
+    ]
 
 
 class UserPromptSubmit(Payload, frozen=True, kw_only=True):
@@ -99,7 +109,7 @@ class UserPromptSubmit(Payload, frozen=True, kw_only=True):
 
     source: Annotated[Literal["user", "command", "queued"], doc("how the text came", "user")]
     timeout_s: TimeoutLeft = msgspec.UNSET
-    text: Annotated[str, doc("what the user wrote", "tidy up the project")]
+    text: Annotated[str, doc("what the user wrote", "tidy up the project", match=False)]
 
 
 class PreLlmCall(Payload, frozen=True, kw_only=True):
@@ -153,15 +163,17 @@ class LlmCallFailed(Payload, frozen=True, kw_only=True):
         ),
     ]
     status: Annotated[Optional[int], doc("the HTTP status, if there was one", 429)]
-    message: Annotated[str, doc("what happened, for people", "the server is busy")]
+    message: Annotated[str, doc("what happened, for people", "the server is busy", match=False)]
     will_retry: Annotated[bool, doc("another attempt follows", True)]
 
 
 class PreToolCall(Payload, frozen=True, kw_only=True):
     """A tool is about to run; its arguments are parsed."""
 
-    call_id: Annotated[str, doc("ours, unique", "c-1")]
-    model_call_id: Annotated[Optional[str], doc("the model's own id of the call", "call_1")]
+    call_id: Annotated[str, doc("ours, unique", "c-1", match=False)]
+    model_call_id: Annotated[
+        Optional[str], doc("the model's own id of the call", "call_1", match=False)
+    ]
     tool_name: Annotated[str, doc("the tool", "shell")]
     origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
     timeout_s: TimeoutLeft = msgspec.UNSET
@@ -171,8 +183,10 @@ class PreToolCall(Payload, frozen=True, kw_only=True):
 class PostToolCall(Payload, frozen=True, kw_only=True):
     """A tool call is over, however it ended."""
 
-    call_id: Annotated[str, doc("ours, unique", "c-1")]
-    model_call_id: Annotated[Optional[str], doc("the model's own id of the call", "call_1")]
+    call_id: Annotated[str, doc("ours, unique", "c-1", match=False)]
+    model_call_id: Annotated[
+        Optional[str], doc("the model's own id of the call", "call_1", match=False)
+    ]
     tool_name: Annotated[str, doc("the tool", "shell")]
     origin: Annotated[str, doc("the plugin that owns the tool, or `agent`", "agent")]
     started: Annotated[bool, doc("the tool did begin to run", True)]
@@ -199,7 +213,8 @@ class Stop(Payload, frozen=True, kw_only=True):
     stop_count: Annotated[int, doc("from 0: how often this turn has stopped before", 0)]
     timeout_s: TimeoutLeft = msgspec.UNSET
     last_assistant_message: Annotated[
-        Optional[str], doc("the last text of the model; null if there is none", "All done.")
+        Optional[str],
+        doc("the last text of the model; null if there is none", "All done.", match=False),
     ]
 
 
@@ -211,7 +226,12 @@ class AgentLoopStopped(Payload, frozen=True, kw_only=True):
         doc("why", "user_stop"),
     ]
     invalidation_reason: Annotated[
-        str, doc("what exactly, free; Sliphook's own are listed under Interrupts", "stop_command")
+        str,
+        doc(
+            "what exactly, free; Sliphook's own are listed under Interrupts",
+            "stop_command",
+            match=False,
+        ),
     ]
     inflight: Annotated[
         Inflight, doc("what was under way", {"llm": False, "tools": ["c-1"], "requests": [7]})
@@ -238,7 +258,8 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
     usage: Annotated[Usage, doc("tokens of the turn, its child agents' too", _USAGE)]
     duration_ms: Annotated[Optional[float], doc("how long the turn was open", 2150.0)]
     last_assistant_message: Annotated[
-        Optional[str], doc("the last text of the model; null if there is none", "All done.")
+        Optional[str],
+        doc("the last text of the model; null if there is none", "All done.", match=False),
     ]
 
 
@@ -246,7 +267,7 @@ class Notification(Payload, frozen=True, kw_only=True):
     """The agent shows the user an error or a warning."""
 
     level: Annotated[AlertLevel, doc("how serious", "warning")]
-    message: Annotated[str, doc("what the user reads", "the model is slow today")]
+    message: Annotated[str, doc("what the user reads", "the model is slow today", match=False)]
     source: Annotated[str, doc("who says so: `agent`, `host`, or a plugin's name", "agent")]
 
 
@@ -254,33 +275,39 @@ class UserInputRequired(Payload, frozen=True, kw_only=True):
     """The loop pauses for a person."""
 
     kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
-    call_id: Annotated[Optional[str], doc("the tool call that waits, if one does", "c-1")]
-    prompt: Annotated[str, doc("what the person is asked", "Run shell?")]
+    call_id: Annotated[
+        Optional[str], doc("the tool call that waits, if one does", "c-1", match=False)
+    ]
+    prompt: Annotated[str, doc("what the person is asked", "Run shell?", match=False)]
 
 
 class UserInputReceived(Payload, frozen=True, kw_only=True):
     """The loop goes on after a pause."""
 
     kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
-    call_id: Annotated[Optional[str], doc("the tool call that waited", "c-1")]
-    choice: Annotated[str, doc("what was chosen: `allow`, `deny`, or the answer's text", "allow")]
+    call_id: Annotated[Optional[str], doc("the tool call that waited", "c-1", match=False)]
+    choice: Annotated[
+        str, doc("what was chosen: `allow`, `deny`, or the answer's text", "allow", match=False)
+    ]
     by: Annotated[str, doc("who chose: `user`, or `none` if no person could be asked", "user")]
 
 
 class SubagentStart(Payload, frozen=True, kw_only=True):
     """A child agent begins; the common fields are its parent's."""
 
-    child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2")]
+    child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2", match=False)]
     timeout_s: TimeoutLeft = msgspec.UNSET
-    goal: Annotated[str, doc("what the child is asked to do", "find the failing test")]
+    goal: Annotated[str, doc("what the child is asked to do", "find the failing test", match=False)]
 
 
 class SubagentStop(Payload, frozen=True, kw_only=True):
     """A child agent ended; the common fields are its parent's."""
 
-    child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2")]
+    child_agent_id: Annotated[str, doc("the child's `agent_id`", "a-2", match=False)]
     status: Annotated[
         Literal["completed", "failed", "denied", "cancelled"], doc("how it ended", "completed")
     ]
-    summary: Annotated[Optional[str], doc("what the child reports", "it was test_login")]
+    summary: Annotated[
+        Optional[str], doc("what the child reports", "it was test_login", match=False)
+    ]
     duration_ms: Annotated[Optional[float], doc("how long it ran", 950.0)]

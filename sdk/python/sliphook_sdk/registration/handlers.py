@@ -21,8 +21,10 @@ from sliphook_sdk.protocol import (
     Payload,
     Subscription,
     limits,
+    match_fields,
     nearest,
-    string_fields,
+    unmatchable_fields,
+    why_unmatchable,
 )
 
 from .answers import check_answer
@@ -191,7 +193,11 @@ class HookHandler(Handler):
             self._check_match(field, globs)
 
     def _check_match(self, field: str, globs: object) -> None:
-        known = string_fields(self.entry.payload)
+        known = match_fields(self.entry)
+        if field in unmatchable_fields(self.entry):
+            raise self.wrong(
+                f"cannot match {field!r}: {why_unmatchable(self.entry)}; look at it in the handler"
+            )
         if field not in known:
             close = nearest(field, known)
             hint = f"; did you mean {close!r}?" if close else f"; it has {', '.join(known)}"
