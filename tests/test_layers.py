@@ -39,7 +39,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     ),
     "sliphook_sdk": (
         ("protocol",),
-        ("errors", "framing"),
+        ("errors", "framing", "forked"),
         ("wire",),
         ("registration",),
         ("runtime",),

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 def run(plugin: Plugin[Any]) -> NoReturn:
     """Serve the host on standard input and output; explain the plugin if a person starts it."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    # private, but nothing else is set while the child of "spawn" imports the plugin's file
+    if getattr(multiprocessing and multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "plugin.run() was reached in a child of multiprocessing, which imports the plugin's "
+            'file too; write it under `if __name__ == "__main__":`'
+        )
     # the host starts a plugin without arguments and never on a terminal
     if sys.argv[1:] or os.isatty(0):
         sys.stderr.write(explain(plugin, sys.argv[0]))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from .errors import AnswerError, Cancelled, RpcError, ToolError, describe
+from .forked import OneProcess
 from .protocol import (
     CATALOGUE,
     CommandRunParams,
@@ -144,7 +145,8 @@ class Service:
             )
         self.runtime.data_dir = params.plugin.data_dir
         try:
-            self.runtime.config = self.plugin.read_config(params.plugin.config)
+            with OneProcess():
+                self.runtime.config = self.plugin.read_config(params.plugin.config)
         except msgspec.ValidationError as exc:
             # a plugin that is being installed has no name and no settings yet; the user must still
             # see what it wants
@@ -216,7 +218,8 @@ class Service:
 
             return asyncio.run(self._run_cancellable(invocation))
         try:
-            returned = handler.function(*invocation.args, **invocation.kwargs)
+            with OneProcess():
+                returned = handler.function(*invocation.args, **invocation.kwargs)
             if isinstance(returned, CoroutineType):
                 # else Python warns on standard error that it was never awaited
                 returned.close()
@@ -233,7 +236,9 @@ class Service:
         """
         handler = invocation.handler
         try:
-            return handler.finish(await handler.function(*invocation.args, **invocation.kwargs))
+            with OneProcess():
+                returned = await handler.function(*invocation.args, **invocation.kwargs)
+            return handler.finish(returned)
         except BaseException as exc:
             return self._failed(invocation, exc)
 

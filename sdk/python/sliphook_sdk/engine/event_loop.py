@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from sliphook_sdk.errors import RpcError, describe
+from sliphook_sdk.forked import end_child, say
 from sliphook_sdk.process.exit import LINGER_S, end_process
 from sliphook_sdk.process.signals import Signals
 from sliphook_sdk.protocol import ErrorCode, limits
@@ -57,6 +58,7 @@ class AsyncEngine(Engine):
         self._ordered: deque[Call] = deque()
         self._ordered_run = False
         self._event: Coroutine[Any, Any, None] | None = None
+        os.register_at_fork(after_in_child=self._abandon)
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread."""
@@ -172,6 +174,14 @@ class AsyncEngine(Engine):
         # kept, since the loop holds tasks only weakly
         self._ending = self._loop.create_task(end())
 
+    def _abandon(self) -> None:
+        """In a forked child: its handler may go on to its next `await`, and all others nowhere."""
+        ready = getattr(self._loop, "_ready", None)
+        if isinstance(ready, deque):
+            ready.clear()  # pyright: ignore[reportUnknownMemberType]
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon(_no_way_on)
+
     def _watchdog(self) -> None:
         """End the process even if a handler blocks the loop."""
         poll = select.poll()
@@ -188,3 +198,8 @@ class AsyncEngine(Engine):
                 # longer than the loop gives its handlers: if that still runs, it ends in order
                 threading.Event().wait(2 * patience_s)
                 end_process(0)
+
+
+def _no_way_on() -> None:
+    say("a forked child awaits something, but the event loop is the plugin's: the child ends here")
+    end_child(SystemExit(1))

@@ -6,9 +6,12 @@ import os
 import select
 import sys
 import threading
+from contextlib import suppress
+from functools import partial
 from typing import IO, Any, cast
 
-_taken: list[tuple[int, int]] = []
+_taken: dict[int, tuple[int, int]] = {}
+"""The private descriptors, by the id of the process that has taken them: one at most."""
 
 
 def take_over() -> tuple[int, int]:
@@ -16,16 +19,22 @@ def take_over() -> tuple[int, int]:
 
     After that, for this process and its children, standard output is standard error (the plugin's
     log) and standard input is empty. So neither a `print` nor a program that the plugin starts can
-    damage a message. A second call only returns the same descriptors.
+    damage a message. In a child that is forked the private descriptors lead nowhere. A second call
+    only returns the same descriptors.
 
     Returns:
         The private descriptors to read from and to write to.
 
     Raises:
         OSError: standard input or output is closed.
+        RuntimeError: this is a forked child of the process that speaks to the host.
     """
     if _taken:
-        return _taken[0]
+        if os.getpid() not in _taken:
+            raise RuntimeError(
+                "plugin.run() is for the process that the host has started, and not for its child"
+            )
+        return _taken[os.getpid()]
     try:
         # standard output becomes a copy of it below, so it must be open
         os.fstat(2)
@@ -34,10 +43,14 @@ def take_over() -> tuple[int, int]:
     incoming, outgoing = _private(0), _private(1)
     _onto(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    if sys.stdout is not None:  # None if the stream was closed at the start
-        # a pipe is buffered in blocks: a `print` would reach the log late, or never after a kill
+    for copy in _copies(incoming, outgoing):
+        os.dup2(2, copy, inheritable=os.get_inheritable(copy))
+    # a pipe is buffered in blocks: a `print` would reach the log late, or never after a kill. What
+    # cannot be changed is an object of the author, and left alone
+    with suppress(Exception):
         cast("Any", sys.stdout).reconfigure(line_buffering=True)
-    _taken.append((incoming, outgoing))
+    _taken[os.getpid()] = incoming, outgoing
+    os.register_at_fork(after_in_child=partial(_let_go, incoming, outgoing))
     return incoming, outgoing
 
 
@@ -77,12 +90,10 @@ class Output:
 
 
 def flush(stream: IO[str] | None) -> None:
-    """Flush, and ignore a stream that is closed or broken."""
-    try:
+    """Flush, and ignore a stream that is closed, broken, or an object of the author that cannot."""
+    with suppress(Exception):
         if stream is not None:
             stream.flush()
-    except (OSError, ValueError):
-        pass
 
 
 def _private(fd: int) -> int:
@@ -90,6 +101,37 @@ def _private(fd: int) -> int:
 
     # closed on exec: a program that the plugin starts cannot write to the host
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+
+
+def _copies(incoming: int, outgoing: int) -> list[int]:
+    """Other descriptors of the way to the host, which the author's code has opened before.
+
+    For example `sys.stdout = open("/dev/stdout", "w")`. If standard error leads there too, nothing
+    can be told apart.
+    """
+    way = os.fstat(outgoing)
+    if os.path.samestat(way, os.fstat(2)):
+        return []
+    found: list[int] = []
+    with suppress(OSError):  # a system without this folder
+        for fd in map(int, os.listdir("/dev/fd")):
+            with suppress(OSError):  # the folder's own descriptor, which is closed by now
+                if fd not in (0, 1, 2, incoming, outgoing) and os.path.samestat(way, os.fstat(fd)):
+                    found.append(fd)
+    return found
+
+
+def _let_go(*private: int) -> None:
+    # so that the host sees the end of the plugin, however long a child lives
+    try:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+    except OSError:  # no descriptor is left, or there is no such file here
+        for fd in private:
+            os.close(fd)
+        return
+    for fd in private:
+        os.dup2(nowhere, fd, inheritable=False)
+    os.close(nowhere)
 
 
 def _onto(source: int, target: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import sys
 from concurrent import futures
 from functools import partial
@@ -20,6 +21,7 @@ from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unus
 from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
 
 from sliphook_sdk.errors import HostRefused, RpcError, describe
+from sliphook_sdk.forked import say
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CancelParams, ErrorCode, LogParams
 
@@ -55,6 +57,7 @@ class Peer:
     """
 
     def __init__(self, write: Callable[[bytes], None]) -> None:
+        self._pid = os.getpid()
         self._write = write
         self._replies = Replies(write, self.log_error)
         self._handlers: dict[str, Callable[[Call], Any]] = {}
@@ -125,16 +128,22 @@ class Peer:
                 self._dispatch_direct(handler, call)
 
     def notify(self, method: str, params: msgspec.Struct) -> None:
-        """Send a notification."""
-        self._endpoint.notify(method, params)
+        """Send a notification. In a forked child a line of the log goes to standard error."""
+        if os.getpid() == self._pid:
+            self._endpoint.notify(method, params)
+        elif isinstance(params, LogParams):
+            fields = "" if params.fields is None else f" {params.fields}"
+            say(f"{params.level}: {params.message}{fields}")
 
     def ask(self, method: str, params: msgspec.Struct) -> Any:
         """Send a request and block until its result has arrived.
 
         Raises:
             HostRefused: the host answered with an error.
-            RuntimeError: an event loop runs in this thread, and would be blocked.
+            RuntimeError: an event loop runs in this thread, and would be blocked; or this is a
+                forked child, which the host does not hear.
         """
+        self._check_process(method)
         if _loop_runs():
             raise RuntimeError(
                 f"{method} would stop the event loop; in an `async def` await the method of its ctx"
@@ -146,8 +155,11 @@ class Peer:
 
         Raises:
             HostRefused: the host answered with an error.
+            RuntimeError: this is a forked child, which the host does not hear.
         """
         import asyncio
+
+        self._check_process(method)
 
         loop = asyncio.get_running_loop()
         arrived = loop.create_future()
@@ -166,6 +178,10 @@ class Peer:
     def log_error(self, what: str) -> None:
         """Write a line of the SDK to the plugin's log."""
         self._endpoint.notify("host/log", LogParams(level="error", message=what))
+
+    def _check_process(self, method: str) -> None:
+        if os.getpid() != self._pid:
+            raise RuntimeError(f"{method} is for the plugin's own process, and not for its child")
 
     def _cancel_request(self, params: msgspec.Raw) -> None:
         try:
