@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -111,7 +112,8 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
 
     If the answer is interrupted, its text so far stays in the conversation.
     """
-    text: list[str] = []
+    # not a list: the smallest pieces would take fifty times the memory of their text
+    said = io.StringIO()
     calls: list[ToolCall] = []
     finish = Finish()
     try:
@@ -120,7 +122,7 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
         ) as pieces:
             async for piece in pieces:
                 if isinstance(piece, TextDelta):
-                    text.append(piece.text)
+                    said.write(piece.text)
                     await now.conversation.say(piece.text)
                     now.display.text(piece.text)
                 elif isinstance(piece, ToolCall):
@@ -130,24 +132,26 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
     except ModelError:
         # the next attempt begins anew: its text must not be recorded as the rest of this one
         now.conversation.abandon_answer()
-        if text:
+        if said.tell():
             now.display.text_abandoned()
         raise
     except trio.Cancelled:
         # without its calls: none of them has run, and each would need a result
-        if text:
+        if said.tell():
             now.conversation.add_answer(
-                Message(role="assistant", content="".join(text)), interrupted=True
+                Message(role="assistant", content=said.getvalue()), interrupted=True
             )
             now.display.text_end()
         raise
-    if text:
+    if said.tell():
         now.display.text_end()
     requests = [
         ToolCallRequest(call_id=call.call_id, name=call.name, arguments=call.arguments)
         for call in calls
     ]
-    message = Message(role="assistant", content="".join(text) or None, tool_calls=requests or None)
+    message = Message(
+        role="assistant", content=said.getvalue() or None, tool_calls=requests or None
+    )
     unreadable = {call.call_id: call.unreadable for call in calls if call.unreadable is not None}
     return Answer(
         message=message,

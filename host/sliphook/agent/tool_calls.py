@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import trio
 
-from sliphook.agent.models.base import MAX_QUOTED_CHARS
-from sliphook.quoting import quote
+from sliphook.agent.models.base import why_unreadable
 from sliphook_sdk.protocol import ToolCallRequest, nearest
 
 from .model_call import Answer
@@ -86,6 +85,5 @@ def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:
         )
         return f"there is no tool {call.name!r}; {hint}"
     if call.call_id in answer.unreadable:
-        written = quote(answer.unreadable[call.call_id], MAX_QUOTED_CHARS)
-        return f"the arguments of {call.name} are no JSON object: {written}"
+        return f"the arguments of {call.name} {why_unreadable(answer.unreadable[call.call_id])}"
     return None

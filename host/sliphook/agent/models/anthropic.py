@@ -12,7 +12,7 @@ from sliphook_sdk.protocol import Message, ModelTool
 from .anthropic_request import message_request
 from .anthropic_stream import MessageAssembler
 from .base import ModelError, Piece
-from .http import ModelServer, usable_key
+from .http.server import ModelServer, usable_key
 
 ANTHROPIC_BASE_URL: Final = "https://api.anthropic.com/v1"
 KEY_NAMES: Final = "SLIPHOOK_API_KEY or ANTHROPIC_API_KEY"

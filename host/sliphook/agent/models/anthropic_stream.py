@@ -6,16 +6,26 @@ Text comes at once, tool calls when they are whole.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from sliphook.quoting import quote
-from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Usage
 
-from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece, read_calls
-from .openai_wire import ErrorDetail
+from .base import (
+    MAX_QUOTED_CHARS,
+    Finish,
+    ModelError,
+    Piece,
+    TextDelta,
+    cut_name,
+    read_calls,
+    token_count,
+)
+from .limits import MAX_TOOL_CALLS, TooMuch
+from .openai_wire import ABSENT, ErrorDetail, counted, is_there, text_of
+from .written import Budget, Halves, arguments, decode, settled
 
 _PASSING: Final = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error")
 """Types of errors after which the same request may succeed later."""
@@ -29,7 +39,7 @@ class ContentBlock(msgspec.Struct):
     partial_json: str | None = None
     id: str | None = None
     name: str | None = None
-    input: Any = None
+    input: msgspec.Raw = ABSENT
 
 
 class AnthropicUsage(msgspec.Struct):
@@ -76,16 +86,16 @@ _DECODER = msgspec.json.Decoder(AnthropicEvent, strict=False)
 class _OpenToolUse:
     """A tool call that is not complete yet."""
 
-    def __init__(self, block: ContentBlock) -> None:
-        self.block = block
-        self.parts: list[str] = []
+    def __init__(self, block: ContentBlock, budget: Budget, marked: bool) -> None:
+        self.call_id = settled(block.id or "", marked)
+        self.name = settled(block.name or "", marked)
+        self.parts = arguments(budget)
+        self.at_once = arguments(budget)
 
     @property
     def written(self) -> str:
         """The arguments as JSON; in an answer that was not streamed, the block holds them."""
-        return "".join(self.parts) or (
-            msgspec.json.encode(self.block.input).decode() if self.block.input else ""
-        )
+        return str(self.parts) or str(self.at_once)
 
 
 class MessageAssembler:
@@ -94,6 +104,8 @@ class MessageAssembler:
     def __init__(self) -> None:
         self.finish_reason: str | None = None
         self.done = False
+        self._budget = Budget()
+        self._text = Halves()
         self._calls: list[_OpenToolUse] = []
         self._by_index: dict[int | None, _OpenToolUse] = {}
         self._tokens: dict[str, int] = {}
@@ -101,46 +113,45 @@ class MessageAssembler:
 
     def event(self, data: str, kind: str) -> str:
         """See `AnswerAssembler.event`."""
-        event = _decode(data)
+        event, marked = decode(_DECODER, data)
         if event is None or kind == "error" or event.error is not None:
             raise _failure(event, data)
         if isinstance(event.message, AnthropicMessage):
             self._take(event.message)
         match event.type:
             case "content_block_start" if event.content_block is not None:
-                return self._begin(event.index, event.content_block)
+                return self._begin(event.index, event.content_block, marked)
             case "content_block_delta" if event.delta is not None:
                 # the server's own tools send such parts too, but their calls are not ours to run
                 if event.delta.partial_json and event.index in self._by_index:
-                    self._by_index[event.index].parts.append(event.delta.partial_json)
-                return event.delta.text or ""
+                    self._by_index[event.index].parts.add(event.delta.partial_json, marked)
+                return self._say(event.delta.text, marked)
             case "message_delta":
                 self._take(event)
-                self.finish_reason = (
-                    event.delta.stop_reason if event.delta else None
-                ) or self.finish_reason
+                if event.delta is not None and event.delta.stop_reason:
+                    self.finish_reason = cut_name(event.delta.stop_reason)
             case "message_stop":
                 self.done = True
             case _:  # ping, content_block_stop, and events of a later API
                 pass
         return ""
 
-    def whole(self, body: bytes) -> str | None:
+    def whole(self, body: str) -> str | None:
         """See `AnswerAssembler.whole`."""
-        event = _decode(body)
+        event, marked = decode(_DECODER, body)
         if event is not None and event.error is not None:
             raise _failure(event, "")
         if event is None or event.content is None:
             return None
         self._take(event)
-        self.finish_reason = event.stop_reason
-        return "".join([self._begin(None, block) for block in event.content])
+        self.finish_reason = cut_name(event.stop_reason) if event.stop_reason else None
+        return "".join([self._begin(None, block, marked) for block in counted(event.content)])
 
     def end(self) -> Iterator[Piece]:
         """See `AnswerAssembler.end`."""
-        yield from read_calls(
-            (call.block.id or "", call.block.name or "", call.written) for call in self._calls
-        )
+        if rest := self._text.end():
+            yield TextDelta(rest)
+        yield from read_calls((call.call_id, call.name, call.written) for call in self._calls)
         tokens = self._tokens
         read = [
             tokens[name]
@@ -148,34 +159,38 @@ class MessageAssembler:
             if name in tokens
         ]
         usage = Usage(
-            input_tokens=sum(read) if read else None,
-            output_tokens=tokens.get("output_tokens"),
-            cached_tokens=tokens.get("cache_read_input_tokens"),
+            input_tokens=token_count(sum(read)) if read else None,
+            output_tokens=token_count(tokens.get("output_tokens")),
+            cached_tokens=token_count(tokens.get("cache_read_input_tokens")),
         )
         yield Finish(reason=self.finish_reason, usage=usage, model=self._model)
 
-    def _begin(self, index: int | None, block: ContentBlock) -> str:
+    def _begin(self, index: int | None, block: ContentBlock, marked: bool) -> str:
         if block.type == "tool_use":
-            self._calls.append(_OpenToolUse(block))
-            self._by_index[index] = self._calls[-1]
-        return block.text or ""
+            if len(self._calls) == MAX_TOOL_CALLS:
+                raise TooMuch(f"more than {MAX_TOOL_CALLS} tool calls in one answer")
+            call = _OpenToolUse(block, self._budget, marked)
+            if is_there(block.input):
+                call.at_once.add(text_of(block.input), marked)
+            self._calls.append(call)
+            self._by_index[index] = call
+        return self._say(block.text, marked)
+
+    def _say(self, text: str | None, marked: bool) -> str:
+        if not text:
+            return ""
+        self._budget.take(len(text))
+        return self._text.add(text, marked)
 
     def _take(self, body: AnthropicMessage) -> None:
         """Keep the model's name and the tokens; the last count replaces earlier ones."""
-        self._model = body.model or self._model
+        self._model = cut_name(body.model) if body.model else self._model
         if body.usage is not None:
             self._tokens |= {
                 name: count
                 for name, count in msgspec.structs.asdict(body.usage).items()
                 if count is not None
             }
-
-
-def _decode(data: bytes | str) -> AnthropicEvent | None:
-    try:
-        return _DECODER.decode(data)
-    except DECODE_ERRORS:
-        return None
 
 
 def _failure(event: AnthropicEvent | None, data: str) -> ModelError:

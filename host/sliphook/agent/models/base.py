@@ -10,8 +10,18 @@ from typing import Any, Final, Literal, Protocol, cast
 import msgspec
 
 from sliphook.errors import SliphookError
+from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message, ModelTool, Usage
+
+from .limits import (
+    MAX_ANSWER_VALUES,
+    MAX_ARGUMENT_VALUES,
+    MAX_NAME_CHARS,
+    TooMuch,
+    outside_strings,
+)
+from .written import without_halves
 
 FailureKind = Literal[
     "connection", "timeout", "http", "refused", "rate_limited", "stream", "malformed"
@@ -48,27 +58,71 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 def read_calls(calls: Iterable[tuple[str, str, str]]) -> Iterator[ToolCall]:
     """Tool calls from triples of id, name and arguments as a model wrote them.
 
-    A missing or repeated id is replaced by a new one.
+    A missing, repeated or endless id is replaced by a new one, and an endless name is cut.
+
+    Raises:
+        TooMuch: during iteration; all arguments together have more values than are taken.
     """
     taken: set[str] = set()
+    values = 0
     for call_id, name, written in calls:
+        values += min(_values(written), MAX_ARGUMENT_VALUES)
+        if values > MAX_ANSWER_VALUES:
+            raise TooMuch(f"more than {MAX_ANSWER_VALUES:,} values in the arguments of its calls")
         # results are matched by id: two calls with one id would share a result
-        unique = call_id if call_id and call_id not in taken else f"call_{secrets.token_hex(6)}"
+        usable = 0 < len(call_id) <= MAX_NAME_CHARS and call_id not in taken
+        unique = call_id if usable else f"call_{secrets.token_hex(6)}"
         taken.add(unique)
-        yield read_call(unique, name, written)
+        yield read_call(unique, cut_name(name), written)
+
+
+def cut_name(name: str) -> str:
+    """A name of a server or a model, cut so that no tool can have it."""
+    return name if len(name) <= MAX_NAME_CHARS else name[: MAX_NAME_CHARS - 1] + "…"
 
 
 def read_call(call_id: str, name: str, written: str) -> ToolCall:
     """A tool call from the text that the model wrote as its arguments; no text means `{}`."""
     if not written.strip():
         return ToolCall(call_id=call_id, name=name, arguments={})
-    try:
-        arguments: object = msgspec.json.decode(written)
-    except DECODE_ERRORS:
-        arguments = None
+    arguments = _arguments(written)
     if isinstance(arguments, dict):
         return ToolCall(call_id=call_id, name=name, arguments=cast("dict[str, Any]", arguments))
     return ToolCall(call_id=call_id, name=name, arguments={}, unreadable=written)
+
+
+def why_unreadable(written: str) -> str:
+    """What is wrong with arguments that cannot be read, in words for the model."""
+    if _values(written) > MAX_ARGUMENT_VALUES:
+        return f"have more than {MAX_ARGUMENT_VALUES:,} values; call it several times with less"
+    return f"are no JSON object: {quote(written, MAX_QUOTED_CHARS)}"
+
+
+def _values(written: str) -> int:
+    """About how many objects the arguments would become, without decoding them."""
+    count = sum(written.count(mark) for mark in "[{:")
+    if count <= MAX_ARGUMENT_VALUES:
+        return count
+    outside = outside_strings(written)
+    return sum(outside.count(mark) for mark in "[{:")
+
+
+def token_count(sent: int | None) -> int | None:
+    """A server's count of tokens; None for one that no other language could read."""
+    return sent if sent is not None and 0 <= sent < 2**53 else None
+
+
+def _arguments(written: str) -> object:
+    if _values(written) > MAX_ARGUMENT_VALUES:
+        return None
+    try:
+        return msgspec.json.decode(written)
+    except DECODE_ERRORS:
+        repaired = without_halves(written)
+    try:
+        return None if repaired is None else msgspec.json.decode(repaired)
+    except DECODE_ERRORS:
+        return None
 
 
 class Finish(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,8 @@ from sliphook_sdk.protocol import Message
 
 MAX_KEPT: Final = 500
 """Calls whose fields are kept; the oldest are dropped first."""
+MAX_KEPT_CHARS: Final = 16 * 1024 * 1024
+"""The characters of all answers whose fields are kept."""
 
 UNSIGNED: Final = {"google": {"thought_signature": "skip_thought_signature_validator"}}
 """Google takes this as the signature of a call that has none.
@@ -35,11 +37,13 @@ class EchoedFields(msgspec.Struct, frozen=True, kw_only=True):
         fields: fields of the message, by the server's names.
         extra_content: the field of that name of each call, by the call's id.
         unsigned: the same for calls that are not in `extra_content`; None sends nothing.
+        chars: how much the fields hold, at most.
     """
 
     fields: dict[str, Any] = {}
     extra_content: dict[str, Any] = {}
     unsigned: Any = None
+    chars: int = 0
 
 
 NOTHING: Final = EchoedFields()
@@ -49,22 +53,28 @@ class EchoedFieldStore:
     """The fields that came with the answers of one server."""
 
     def __init__(self) -> None:
-        self._by_call: OrderedDict[str, EchoedFields] = OrderedDict()
+        self._by_call: OrderedDict[str, tuple[EchoedFields, int]] = OrderedDict()
         self._fill_in = NOTHING
+        self._chars = 0
 
     def keep(self, call_ids: Iterable[str], echoed: EchoedFields) -> None:
         """Keep what came with an answer that has these calls."""
-        if echoed == NOTHING:
+        if not echoed.fields and not echoed.extra_content:
             return
-        for call_id in call_ids:
-            self._by_call[call_id] = echoed
-        while len(self._by_call) > MAX_KEPT:
-            self._by_call.popitem(last=False)
+        ids = list(call_ids)
+        for call_id in ids:
+            # the calls of an answer share its fields, and are dropped one after another
+            chars = echoed.chars // len(ids)
+            self._by_call[call_id] = echoed, chars
+            self._chars += chars
+        while len(self._by_call) > MAX_KEPT or self._chars > MAX_KEPT_CHARS:
+            _, (_, chars) = self._by_call.popitem(last=False)
+            self._chars -= chars
 
     def of(self, message: Message) -> EchoedFields:
         """The fields to send with a message that calls tools."""
         calls = message.tool_calls or []
-        found = [self._by_call[call.call_id] for call in calls if call.call_id in self._by_call]
+        found = [self._by_call[call.call_id][0] for call in calls if call.call_id in self._by_call]
         # all calls of one answer have the same fields, so the first that is known will do
         return found[0] if found else self._fill_in
 

@@ -11,7 +11,7 @@ from sliphook_sdk.protocol import Message, ModelTool
 
 from .base import ModelError, Piece
 from .echoed_fields import EchoedFieldStore
-from .http import ModelServer, usable_key
+from .http.server import ModelServer, usable_key
 from .openai_stream import CompletionAssembler
 from .openai_wire import request_body
 

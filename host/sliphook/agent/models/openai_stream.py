@@ -6,31 +6,48 @@ Text comes at once, tool calls when they are whole.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from sliphook.quoting import quote
+from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Usage
 
-from .base import MAX_QUOTED_CHARS, Finish, ModelError, Piece, ToolCall, read_call, read_calls
+from .base import (
+    MAX_QUOTED_CHARS,
+    Finish,
+    ModelError,
+    Piece,
+    TextDelta,
+    ToolCall,
+    cut_name,
+    read_calls,
+)
 from .echoed_fields import EchoedFields
-from .openai_wire import CallPart, Chunk, Function, decode_chunk
+from .limits import MAX_ANSWER_CHARS, MAX_TOOL_CALLS, TooMuch
+from .openai_wire import CallPart, Chunk, Function, counted, decode_chunk, is_there, text_of
+from .written import Budget, Halves, Written, arguments, settled
+
+_MAX_TRIED_CHARS: Final = 16 * 1024 * 1024
+"""What `is_whole` reads for one answer, in all: else the work would be square in its length."""
+
+
+class _Object(msgspec.Struct):
+    """Any JSON object: its fields are skipped, which is quick."""
+
+
+_OBJECT: Final = msgspec.json.Decoder(_Object)
 
 
 class _OpenCall:
     """A tool call that is not complete yet."""
 
-    def __init__(self) -> None:
+    def __init__(self, budget: Budget) -> None:
         self.call_id = ""
         self.name = ""
-        self.written: list[str] = []
-        self.extra_content: Any = None
-
-    def is_whole(self) -> bool:
-        """The arguments form an object, so no more parts can come."""
-        # nothing written reads as `{}`, but the arguments may still come
-        return any(self.written) and read_call("", "", "".join(self.written)).unreadable is None
+        self.written = arguments(budget)
+        self.extra_content: msgspec.Raw | None = None
 
 
 class CompletionAssembler:
@@ -39,13 +56,16 @@ class CompletionAssembler:
     def __init__(self) -> None:
         self.finish_reason: str | None = None
         self.done = False
+        self._budget = Budget()
+        self._text = Halves()
         self._calls: list[_OpenCall] = []
         self._by_index: dict[int, _OpenCall] = {}
         self._usage = Usage()
         self._model: str | None = None
-        self._reasoning: list[str] = []
-        self._details: list[Any] = []
+        self._reasoning = Written(self._budget)
+        self._details = Written(self._budget)
         self._made: list[ToolCall] = []
+        self._may_try_chars = _MAX_TRIED_CHARS
 
     @property
     def call_ids(self) -> list[str]:
@@ -55,10 +75,11 @@ class CompletionAssembler:
     @property
     def echoed_fields(self) -> EchoedFields:
         """The fields that the server may expect to get back with the calls."""
-        fields: dict[str, Any] = {
-            "reasoning_content": "".join(self._reasoning),
-            "reasoning_details": self._details,
-        }
+        fields: dict[str, Any] = {}
+        if self._reasoning.length:
+            fields["reasoning_content"] = str(self._reasoning)
+        if self._details.length:
+            fields["reasoning_details"] = msgspec.Raw(f"[{self._details}]".encode())
         signed = zip(self._made, self._calls, strict=False)
         extra_content = {
             made.call_id: call.extra_content
@@ -66,8 +87,9 @@ class CompletionAssembler:
             if call.extra_content is not None
         }
         return EchoedFields(
-            fields={name: value for name, value in fields.items() if value},
+            fields=fields,
             extra_content=extra_content,
+            chars=MAX_ANSWER_CHARS - self._budget.left,
         )
 
     def event(self, data: str, kind: str) -> str:
@@ -75,7 +97,7 @@ class CompletionAssembler:
         if data.strip() == "[DONE]":
             self.done = True
             return ""
-        chunk = decode_chunk(data)
+        chunk, marked = decode_chunk(data)
         if chunk is None and kind != "error":
             raise ModelError(
                 "malformed",
@@ -85,22 +107,27 @@ class CompletionAssembler:
         if kind == "error" and (chunk is None or chunk.failure is None):
             chunk = Chunk(error=data)
         assert chunk is not None
-        return self.feed(chunk)
+        return self.feed(chunk, marked)
 
-    def whole(self, body: bytes) -> str | None:
+    def whole(self, body: str) -> str | None:
         """See `AnswerAssembler.whole`."""
-        chunk = decode_chunk(body)
+        chunk, marked = decode_chunk(body)
         return (
             None
             if chunk is None or (chunk.choices is None and chunk.failure is None)
-            else self.feed(chunk)
+            else self.feed(chunk, marked)
         )
 
-    def feed(self, chunk: Chunk) -> str:
+    def feed(self, chunk: Chunk, marked: bool = False) -> str:
         """Take one chunk and return its text, which is often empty.
+
+        Args:
+            chunk: the chunk.
+            marked: it has halves of characters (see `written.decode`).
 
         Raises:
             ModelError: the chunk is an error. The server's fault.
+            TooMuch: the answer is larger than is taken. The server's fault.
         """
         failure = chunk.failure
         if failure is not None:
@@ -113,7 +140,7 @@ class CompletionAssembler:
                 status=status,
                 transient=transient,
             )
-        self._model = chunk.model or self._model
+        self._model = cut_name(chunk.model) if chunk.model else self._model
         if chunk.usage is not None:
             self._usage = chunk.usage.usage
         # the chunk with the usage has an empty list
@@ -121,40 +148,62 @@ class CompletionAssembler:
             return ""
         choice = chunk.choices[0]
         # a later chunk may have null again
-        self.finish_reason = choice.finish_reason or self.finish_reason
+        if choice.finish_reason:
+            self.finish_reason = cut_name(choice.finish_reason)
         if self.finish_reason == "error":  # as Mistral and OpenRouter end an answer that failed
             raise ModelError("stream", "the model server failed while it answered", transient=True)
         delta = choice.delta or choice.message
         if delta is None:
             return ""
-        if isinstance(delta.reasoning_content, str):
-            self._reasoning.append(delta.reasoning_content)
-        if isinstance(delta.reasoning_details, list):
-            self._details += delta.reasoning_details
-        for part in delta.tool_calls or ():
-            self._add(part)
-        return delta.text
+        if bytes(delta.reasoning_content)[:1] == b'"':
+            self._reasoning.add(text_of(delta.reasoning_content), marked)
+        if is_there(delta.reasoning_details):
+            self._add_details(bytes(delta.reasoning_details), marked)
+        for part in counted(delta.tool_calls or []):
+            self._add(part, marked)
+        self._budget.take(len(delta.text))
+        return self._text.add(delta.text, marked)
 
     def end(self) -> Iterator[Piece]:
         """See `AnswerAssembler.end`."""
-        self._made = list(
-            read_calls((call.call_id, call.name, "".join(call.written)) for call in self._calls)
-        )
-        yield from self._made
+        if rest := self._text.end():
+            yield TextDelta(rest)
+        for made in read_calls(
+            (call.call_id, call.name, str(call.written)) for call in self._calls
+        ):
+            self._made.append(made)
+            yield made
         yield Finish(reason=self.finish_reason, usage=self._usage, model=self._model)
 
-    def _add(self, part: CallPart) -> None:
+    def _add(self, part: CallPart, marked: bool) -> None:
         function = part.function or Function()
         call = self._call_of(part.index, part.id or "", function.name or "")
-        call.call_id = call.call_id or part.id or ""
-        call.name = call.name or function.name or ""
-        call.extra_content = (
-            part.extra_content if part.extra_content is not None else call.extra_content
-        )
-        if isinstance(function.arguments, str):
-            call.written.append(function.arguments)
-        elif function.arguments is not None:
-            call.written.append(msgspec.json.encode(function.arguments).decode())
+        call.call_id = call.call_id or settled(part.id or "", marked)
+        call.name = call.name or settled(function.name or "", marked)
+        if is_there(part.extra_content):
+            self._budget.take(len(bytes(part.extra_content)))
+            # a copy: `Raw` holds the whole event
+            extra_content = settled(bytes(part.extra_content).decode(), marked)
+            call.extra_content = msgspec.Raw(extra_content.encode())
+        call.written.add(function.written, marked)
+
+    def _add_details(self, details: bytes, marked: bool) -> None:
+        """Keep the items of a list; other values mean nothing."""
+        items = details.decode().strip()
+        if items[:1] == "[" and (items := items[1:-1].strip()):
+            self._details.add(f",{items}" if self._details.length else items, marked)
+
+    def _is_whole(self, call: _OpenCall) -> bool:
+        """The arguments form an object, so no more parts can come."""
+        # nothing written reads as `{}`, but the arguments may still come
+        if not call.written.ends_object or call.written.length > self._may_try_chars:
+            return False
+        self._may_try_chars -= call.written.length
+        try:
+            _OBJECT.decode(call.written.so_far())
+        except DECODE_ERRORS:
+            return False
+        return True
 
     def _call_of(self, index: int | None, call_id: str, name: str) -> _OpenCall:
         """The call that a part belongs to.
@@ -166,12 +215,14 @@ class CompletionAssembler:
         known = last if index is None else self._by_index.get(index)
         if known is not None and name and known.name:
             begins_another = (
-                call_id != known.call_id if call_id else index is None or known.is_whole()
+                call_id != known.call_id if call_id else index is None or self._is_whole(known)
             )
         else:
             begins_another = known is None
         if known is None or begins_another:
-            known = _OpenCall()
+            if len(self._calls) == MAX_TOOL_CALLS:
+                raise TooMuch(f"more than {MAX_TOOL_CALLS} tool calls in one answer")
+            known = _OpenCall(self._budget)
             self._calls.append(known)
             if index is not None:
                 self._by_index[index] = known

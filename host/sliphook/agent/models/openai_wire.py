@@ -1,19 +1,32 @@
 """Pure: the messages of OpenAI's chat completions, as servers really send them.
 
-Every field may be missing or null, and unknown fields may come.
+Every field may be missing or null, and unknown fields may come. Values of any shape stay JSON text
+(`Raw`): to decode them would make an object of every two bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
-from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
+from .base import token_count
 from .echoed_fields import EchoedFields, EchoedFieldStore
+from .limits import MAX_PARTS, TooMuch
+from .written import decode
+
+_T = TypeVar("_T")
+
+
+ABSENT: Final = msgspec.Raw(b"null")
+
+
+def is_there(raw: msgspec.Raw) -> bool:
+    """The field was sent, and not as null."""
+    return bytes(raw) != b"null"
 
 
 class ErrorDetail(msgspec.Struct):
@@ -28,7 +41,12 @@ class Function(msgspec.Struct):
     """The function of a call. `arguments` is a piece of JSON text; some servers send the value."""
 
     name: str | None = None
-    arguments: Any = None
+    arguments: msgspec.Raw = ABSENT
+
+    @property
+    def written(self) -> str:
+        """The arguments as a model writes them, or the next piece of that."""
+        return text_of(self.arguments) if is_there(self.arguments) else ""
 
 
 class CallPart(msgspec.Struct):
@@ -37,7 +55,7 @@ class CallPart(msgspec.Struct):
     index: int | None = None
     id: str | None = None
     function: Function | None = None
-    extra_content: Any = None
+    extra_content: msgspec.Raw = ABSENT
 
 
 class ContentPart(msgspec.Struct):
@@ -55,14 +73,18 @@ class ChoiceDelta(msgspec.Struct):
     content: str | list[ContentPart] | None = None
     refusal: str | None = None
     tool_calls: list[CallPart] | None = None
-    reasoning_content: Any = None
-    reasoning_details: list[Any] | dict[str, Any] | str | float | None = None
+    reasoning_content: msgspec.Raw = ABSENT
+    reasoning_details: msgspec.Raw = ABSENT
 
     @property
     def text(self) -> str:
-        """The text, which is often empty."""
+        """The text, which is often empty.
+
+        Raises:
+            TooMuch: it has more parts than are taken. The server's fault.
+        """
         if isinstance(self.content, list):
-            return "".join(part.text or "" for part in self.content)
+            return "".join(part.text or "" for part in counted(self.content))
         return self.content or self.refusal or ""
 
 
@@ -97,9 +119,9 @@ class CompletionUsage(msgspec.Struct):
             else self.prompt_cache_hit_tokens
         )
         return Usage(
-            input_tokens=self.prompt_tokens,
-            output_tokens=self.completion_tokens,
-            cached_tokens=cached,
+            input_tokens=token_count(self.prompt_tokens),
+            output_tokens=token_count(self.completion_tokens),
+            cached_tokens=token_count(cached),
         )
 
 
@@ -111,9 +133,9 @@ class Chunk(msgspec.Struct):
     usage: CompletionUsage | None = None
     object: str | None = None
     error: ErrorDetail | str | None = None
-    message: Any = None
+    message: msgspec.Raw = ABSENT
     code: int | str | None = None
-    detail: Any = None
+    detail: msgspec.Raw = ABSENT
 
     @property
     def failure(self) -> ErrorDetail | None:
@@ -122,16 +144,30 @@ class Chunk(msgspec.Struct):
             return self.error
         if self.error:
             return ErrorDetail(message=self.error, code=self.code)
-        if self.object == "error" or (self.choices is None and self.message is not None):
-            return ErrorDetail(message=_text_of(self.message), code=self.code)
-        if self.choices is None and self.detail is not None:
-            return ErrorDetail(message=_text_of(self.detail))
+        if self.object == "error" or (self.choices is None and is_there(self.message)):
+            return ErrorDetail(message=text_of(self.message), code=self.code)
+        if self.choices is None and is_there(self.detail):
+            return ErrorDetail(message=text_of(self.detail))
         return None
 
 
-def _text_of(value: Any) -> str:
-    """FastAPI sends a text as its reason, or an object or a list that holds texts."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+def text_of(raw: msgspec.Raw) -> str:
+    """A text; of any other value its JSON. FastAPI sends a text as its reason, or an object."""
+    written = bytes(raw)
+    if written[:1] == b'"':
+        return msgspec.json.decode(written, type=str)
+    return msgspec.json.format(written, indent=-1).decode()
+
+
+def counted(parts: list[_T]) -> list[_T]:
+    """The parts of one event.
+
+    Raises:
+        TooMuch: there are more than are taken. The server's fault.
+    """
+    if len(parts) > MAX_PARTS:
+        raise TooMuch(f"more than {MAX_PARTS:,} parts in one event")
+    return parts
 
 
 _DECODER: msgspec.json.Decoder[Chunk | list[Chunk]] = msgspec.json.Decoder(
@@ -139,13 +175,25 @@ _DECODER: msgspec.json.Decoder[Chunk | list[Chunk]] = msgspec.json.Decoder(
 )
 
 
-def decode_chunk(data: bytes | str) -> Chunk | None:
-    """`data` as a chunk, or None if it is none. Google's servers put errors into a list."""
+def decode_chunk(data: str) -> tuple[Chunk | None, bool]:
+    """`data` as a chunk, or None if it is none; and whether it has halves of characters.
+
+    Google's servers put errors into a list.
+
+    Raises:
+        TooMuch: it has more objects than are taken. The server's fault.
+    """
+    decoded, marked = decode(_DECODER, data)
+    return (decoded[0] if isinstance(decoded, list) else decoded), marked
+
+
+def decode_error(body: bytes) -> ErrorDetail | None:
+    """The error in a body, or None if there is none that can be read."""
     try:
-        decoded = _DECODER.decode(data)
-    except DECODE_ERRORS:
+        chunk, _ = decode_chunk(body.decode("utf-8", "replace"))
+    except TooMuch:
         return None
-    return decoded[0] if isinstance(decoded, list) else decoded
+    return chunk.failure if chunk is not None else None
 
 
 def request_body(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
 
 import msgspec
@@ -30,7 +31,7 @@ class SessionRecorder:
         self._writer = writer
         self._session = (*session, now())
         self._begun = False
-        self._said: list[str] = []  # of the answer that is under way
+        self._said = io.StringIO()  # of the answer that is under way
         self._pieces: list[
             int
         ] = []  # the numbers of the rows that hold it; only the writer's thread looks at them
@@ -40,7 +41,7 @@ class SessionRecorder:
         # taken here: the thread may write it much later than it was said
         at = now()
         if message.role == "assistant":
-            self._said.clear()
+            self._said = io.StringIO()
         self._writer.put(lambda db: self._write_message(db, at, state, message))
 
     async def text(self, delta: str) -> None:
@@ -49,7 +50,7 @@ class SessionRecorder:
         It is in the file before this returns, unless the disk is slow or the file is lost.
         """
         at = now()
-        self._said.append(delta)
+        self._said.write(delta)
         self._writer.put(
             lambda db: self._pieces.extend(
                 self._insert(db, at, "piece", Message(role="assistant", content=delta))
@@ -59,8 +60,8 @@ class SessionRecorder:
 
     def abandoned(self) -> None:
         """Mark what the answer under way has said so far as not counting: the attempt failed."""
-        if self._said:
-            self.message(Message(role="assistant", content="".join(self._said)), "abandoned")
+        if self._said.tell():
+            self.message(Message(role="assistant", content=self._said.getvalue()), "abandoned")
 
     def _write_message(
         self, db: sqlite3.Connection, at: str, state: MessageState, message: Message

@@ -10,13 +10,15 @@ from typing import Final
 
 import httpx
 
+from sliphook.agent.models.base import MAX_QUOTED_CHARS, ModelError
+from sliphook.agent.models.limits import TooMuch
+from sliphook.agent.models.openai_wire import ErrorDetail, decode_error
 from sliphook.quoting import quote
-
-from .base import MAX_QUOTED_CHARS, ModelError
-from .openai_wire import ErrorDetail, decode_chunk
 
 _NEVER_HEALS: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Codes that OpenAI sends with 429 if the account has no money: a retry does not help."""
+
+_MAX_DATE_CHARS: Final = 100
 
 SECRET_CHARS: Final = 12
 """A shorter key is not treated as a secret."""
@@ -35,8 +37,7 @@ def failure_of_status(
         model: the model that the request names.
         key_names: the environment variables that may hold the key.
     """
-    chunk = decode_chunk(body)
-    failure = (chunk.failure if chunk else None) or ErrorDetail(message=_plain(body))
+    failure = decode_error(body) or ErrorDetail(message=_plain(body))
     said = (
         f"{status}: {quote(failure.message, MAX_QUOTED_CHARS)}" if failure.message else f"{status}"
     )
@@ -83,6 +84,15 @@ def failure_of_status(
         f"the model server at {url} did not take the request ({said});"
         " check --model and --base-url",
         status=status,
+    )
+
+
+def failure_of_excess(error: TooMuch, *, url: str) -> ModelError:
+    """The error for a server that sends more than is taken (see `limits`)."""
+    return ModelError(
+        "malformed",
+        f"the answer of the model server at {url} was given up, as it has"
+        f" {quote(str(error), MAX_QUOTED_CHARS)}; check --base-url, or use another server",
     )
 
 
@@ -148,8 +158,10 @@ def _plain(body: bytes) -> str | None:
 
 def _milliseconds(value: str | None) -> float | None:
     """The header in milliseconds that OpenAI and Azure send beside Retry-After; in seconds."""
-    # isascii: for `isdigit` a superscript two is a digit too, and `int` would raise
-    return int(value) / 1000 if value and value.isascii() and value.isdigit() else None
+    # isascii: for `isdigit` a superscript two is a digit too, and `int` would raise; it also raises
+    # for a number of thousands of digits
+    is_number = value is not None and value.isascii() and value.isdigit() and len(value) <= 12
+    return int(value) / 1000 if value is not None and is_number else None
 
 
 def retry_after(value: str | None, *, now: float) -> float | None:
@@ -159,7 +171,7 @@ def retry_after(value: str | None, *, now: float) -> float | None:
         value: the header: a number of seconds, or a date of HTTP.
         now: the current time as seconds since 1970, for a date.
     """
-    if value is None:
+    if value is None or len(value) > _MAX_DATE_CHARS:
         return None
     try:
         seconds = float(value)

@@ -1,39 +1,47 @@
-"""The HTTP part of the model clients: requests, answers as they come, and failures in our words."""
+"""One model server: requests, answers as they come, and failures in our words."""
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 import httpx
 import msgspec
 import trio
-from httpx_sse import EventSource, ServerSentEvent
+from httpx_sse import ServerSentEvent
 
+from sliphook.agent.models.base import ModelError, Piece, TextDelta
+from sliphook.agent.models.limits import (
+    ERROR_BODY_S,
+    MAX_ERROR_BYTES,
+    MAX_EVENT_BYTES,
+    MAX_LIST_BYTES,
+    MAX_REQUEST_BYTES,
+    TooMuch,
+    mib,
+)
+from sliphook.agent.models.written import decode
 from sliphook.quoting import quote
-from sliphook.wire.decoding import DECODE_ERRORS
 
-from .base import ModelError, Piece, TextDelta
-from .http_errors import failure_of_status, failure_of_transport, hide_key
-
-_T = TypeVar("_T")
+from .body import ACCEPTED, Events, read, unwound
+from .errors import failure_of_excess, failure_of_status, failure_of_transport, hide_key
+from .network import bound
 
 CONNECT_TIMEOUT_S: Final = 10.0
 SILENCE_TIMEOUT_S: Final = 300.0
 """Silence before a failure: a local model may read a long prompt for minutes."""
 STALL_TIMEOUT_S: Final = 600.0
-"""How long a server may keep the connection alive without sending a part of the answer."""
+"""How long a server may keep the connection alive without sending a part of the answer: the
+headers, an event, or all of an answer that is not streamed."""
 
 LINGER_S: Final = 2.0
 """The wait for usage and the last event after the reason to finish: some servers do not close."""
 
 MAX_AMENDED: Final = 2
 """How often one request is changed and repeated: each API has two fields that servers refuse."""
-
-MAX_BODY_BYTES: Final = 16 * 1024 * 1024
-"""The longest body that is read, of an error or of an answer that is not streamed."""
 
 
 class AnswerAssembler(Protocol):
@@ -52,19 +60,21 @@ class AnswerAssembler(Protocol):
 
         Raises:
             ModelError: it is an error, or no event of an answer. The server's fault.
+            TooMuch: the answer is larger than is taken.
         """
         ...
 
-    def whole(self, body: bytes) -> str | None:
+    def whole(self, body: str) -> str | None:
         """Take a body that was not streamed and return its text, or None if it is no answer.
 
         Raises:
             ModelError: it is an error. The server's fault.
+            TooMuch: the answer is larger than is taken.
         """
         ...
 
     def end(self) -> Iterator[Piece]:
-        """The tool calls, which are now whole, and the `Finish`."""
+        """The rest of the text, the tool calls, which are now whole, and the `Finish`."""
         ...
 
 
@@ -94,12 +104,13 @@ class ModelServer:
         self._known = False  # the server has answered before
         local = _is_loopback(base_url)
         self._client = httpx.AsyncClient(
-            headers=dict(headers),
+            headers={"Accept-Encoding": ACCEPTED, **headers},
             timeout=httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=not local,  # a proxy cannot reach this machine's own servers
             # plain HTTP needs no certificates, and they take time to load
             verify=not (local and base_url.startswith("http://")),
         )
+        bound(self._client)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -112,13 +123,13 @@ class ModelServer:
             ModelError: the server cannot be reached, or refuses the key.
         """
         async with self._request("GET", "/models") as response:
-            body = await _read(response)
             if response.status_code in (401, 403):
-                raise self._refusal(response, body, "")
-        try:
-            return [model.id for model in msgspec.json.decode(body, type=_Models).data]
-        except DECODE_ERRORS:
-            return []
+                raise await self._refusal(response, "")
+            with trio.move_on_after(STALL_TIMEOUT_S):
+                body, whole = await read(response, MAX_LIST_BYTES)
+                listed, _ = decode(_MODELS, body.decode("utf-8", "replace"))
+                return [model.id for model in listed.data] if whole and listed else []
+        return []
 
     @asynccontextmanager
     async def ask(
@@ -168,19 +179,25 @@ class ModelServer:
     @asynccontextmanager
     async def _post(self, path: str, body: dict[str, Any]) -> AsyncGenerator[httpx.Response]:
         """The response to a request that the server has accepted."""
-        async with self._request("POST", path, json=body) as response:
+        async with self._request("POST", path, content=await _encoded(body)) as response:
             if response.status_code != 200:
-                raise self._refusal(response, await _read(response), str(body["model"]))
+                raise await self._refusal(response, str(body["model"]))
             yield response
 
     @asynccontextmanager
     async def _request(self, method: str, path: str, **more: Any) -> AsyncGenerator[httpx.Response]:
         """One request; every failure until the block is left becomes a `ModelError`."""
         answering = False
+        address = f"{self._address}{path}?{self._query}".rstrip("?")
         try:
-            async with self._client.stream(
-                method, f"{self._address}{path}?{self._query}".rstrip("?"), **more
-            ) as response:
+            async with AsyncExitStack() as stack:
+                response: httpx.Response | None = None
+                with trio.move_on_after(STALL_TIMEOUT_S):
+                    response = await stack.enter_async_context(
+                        self._client.stream(method, address, **more)
+                    )
+                if response is None:
+                    raise _stalled()
                 self._known = True
                 # from here on, a lost connection is an answer that broke off
                 answering = response.status_code == 200
@@ -191,11 +208,17 @@ class ModelServer:
             )
             hide_key(failure, self._key)
             raise failure from error
+        except TooMuch as error:
+            raise failure_of_excess(error, url=self.url) from error
         except ModelError as error:
             hide_key(error, self._key)
             raise
 
-    def _refusal(self, response: httpx.Response, body: bytes, model: str) -> ModelError:
+    async def _refusal(self, response: httpx.Response, model: str) -> ModelError:
+        body = b""
+        # a refusal is told, even if the server never ends what it says about it
+        with trio.move_on_after(ERROR_BODY_S), contextlib.suppress(httpx.HTTPError, TooMuch):
+            body, _ = await read(response, MAX_ERROR_BYTES)
         return failure_of_status(
             response.status_code,
             response.headers,
@@ -214,10 +237,33 @@ class _Models(msgspec.Struct):
     data: list[_ListedModel] = []
 
 
+_MODELS: Final = msgspec.json.Decoder(_Models)
+
+
+async def _encoded(body: dict[str, Any]) -> bytes:
+    """The body of a request, made in steps: a conversation may have megabytes.
+
+    Raises:
+        ModelError: it is longer than any model reads. The conversation's fault.
+    """
+    messages: list[msgspec.Raw] = []
+    length = 0
+    for message in body["messages"]:
+        messages.append(msgspec.Raw(msgspec.json.encode(message)))
+        length += len(bytes(messages[-1]))
+        if length > MAX_REQUEST_BYTES:
+            raise ModelError(
+                "refused",
+                f"the conversation has grown beyond {mib(MAX_REQUEST_BYTES)}, more than any model"
+                " reads; begin a new one",
+            )
+        await trio.lowlevel.checkpoint()
+    return msgspec.json.encode(body | {"messages": messages})
+
+
 async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncGenerator[Piece]:
     """The pieces of an answer that comes as server-sent events."""
-    response.encoding = "utf-8"  # as the standard of server-sent events says; headers may differ
-    async with _unwound(EventSource(response).aiter_sse()) as events:
+    async with unwound(aiter(Events(response))) as events:
         while not answer.done and (event := await _next_event(events, answer)) is not None:
             text = answer.event(event.data, event.event) if event.data else ""
             if text:
@@ -228,7 +274,14 @@ async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncG
             "the model's answer broke off: the server ended it without saying why",
             transient=True,
         )
+    async for piece in _ending(answer):
+        yield piece
+
+
+async def _ending(answer: AnswerAssembler) -> AsyncGenerator[Piece]:
     for piece in answer.end():
+        # the arguments of each call are decoded here
+        await trio.lowlevel.checkpoint()
         yield piece
 
 
@@ -243,11 +296,7 @@ async def _next_event(
         # httpx's own timeout begins again with every byte, also of comments between events
         with trio.move_on_after(STALL_TIMEOUT_S):
             return await anext(events, None)
-        raise ModelError(
-            "timeout",
-            "the model server keeps the connection alive and says nothing",
-            transient=True,
-        )
+        raise _stalled()
     try:
         with trio.move_on_after(LINGER_S):
             return await anext(events, None)
@@ -256,11 +305,24 @@ async def _next_event(
     return None
 
 
+def _stalled() -> ModelError:
+    return ModelError(
+        "timeout", "the model server keeps the connection alive and says nothing", transient=True
+    )
+
+
 async def _whole(
     response: httpx.Response, answer: AnswerAssembler, url: str
 ) -> AsyncGenerator[Piece]:
     """The pieces of an answer that is one JSON object, from a server that does not stream."""
-    text = answer.whole(await _read(response))
+    body: bytes | None = None
+    with trio.move_on_after(STALL_TIMEOUT_S):
+        body, is_all = await read(response, MAX_EVENT_BYTES)
+        if not is_all:
+            raise TooMuch(f"more than {mib(MAX_EVENT_BYTES)} and is not streamed")
+    if body is None:
+        raise _stalled()
+    text = answer.whole(body.decode("utf-8", "replace"))
     if text is None:
         kind = quote(response.headers.get("content-type", "no content type"), 60)
         raise ModelError(
@@ -268,35 +330,8 @@ async def _whole(
         )
     if text:
         yield TextDelta(text)
-    for piece in answer.end():
+    async for piece in _ending(answer):
         yield piece
-
-
-async def _read(response: httpx.Response) -> bytes:
-    """The body, cut to `MAX_BODY_BYTES`."""
-    body = bytearray()
-    async with _unwound(response.aiter_bytes()) as chunks:
-        async for chunk in chunks:
-            body += chunk
-            # a server that never ends its body must not fill the memory
-            if len(body) > MAX_BODY_BYTES:
-                break
-    return bytes(body[:MAX_BODY_BYTES])
-
-
-@asynccontextmanager
-async def _unwound(items: AsyncIterator[_T]) -> AsyncGenerator[AsyncIterator[_T]]:
-    """Leave no generator of httpx suspended.
-
-    They are nested and do not close each other, but a cancel from inside ends all of them.
-    """
-    try:
-        yield items
-    finally:
-        with trio.CancelScope() as scope:
-            scope.cancel()
-            async for _ in items:
-                pass
 
 
 def usable_key(api_key: str | None, key_names: str) -> str:

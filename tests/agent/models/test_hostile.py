@@ -1,0 +1,188 @@
+"""No model server holds the agent or fills its memory: every answer ends, within the limits."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import msgspec
+import pytest
+import trio
+
+from sliphook.agent.models import openai_stream
+from sliphook.agent.models.base import Finish, ModelError, Piece, ToolCall
+from sliphook.agent.models.http import body, network, server
+from sliphook.agent.models.limits import MAX_HEAD_LINES, READ_BYTES
+from sliphook.agent.models.openai import OpenAIModel
+
+from .asking import HELLO
+from .hostile import END, ENDLESS, HUGE, STREAM, USABLE, RawServer, call, chunk, once
+
+SMALL_CHARS = 8 * 1024
+"""In place of a limit of megabytes: what lies below it is taken in the smallest parts."""
+
+MAX_SENT_BYTES = 8 * 1024 * 1024
+"""What a server gets rid of before it is left: the limits here, and the kernel's buffers."""
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sliphook.agent.models.written.MAX_ANSWER_CHARS", SMALL_CHARS)
+    monkeypatch.setattr("sliphook.agent.models.written.MAX_ARGUMENTS_CHARS", SMALL_CHARS // 2)
+    for module in (body, server):
+        monkeypatch.setattr(module, "MAX_EVENT_BYTES", SMALL_CHARS)
+
+
+async def taken(play: RawServer) -> list[Piece]:
+    model = OpenAIModel("m-1", base_url=play.base_url)
+    pieces: list[Piece] = []
+    with trio.fail_after(50):
+        try:
+            async with model.stream(HELLO, []) as stream:
+                async for piece in stream:
+                    pieces.append(piece)
+        finally:
+            await model.aclose()
+    return pieces
+
+
+async def given_up(answer: Callable[[], Iterator[bytes]]) -> tuple[ModelError, RawServer]:
+    with RawServer(answer) as play, pytest.raises(ModelError) as caught:
+        await taken(play)
+    assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 700
+    return caught.value, play
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("name", ENDLESS)
+async def test_an_answer_without_an_end_is_given_up(name: str) -> None:
+    error, play = await given_up(ENDLESS[name])
+    assert play.sent < MAX_SENT_BYTES
+    assert play.base_url in error.message
+    assert not error.transient
+    # whose fault it is, and what to do
+    assert "--base-url" in error.message
+
+
+@pytest.mark.parametrize("name", HUGE)
+async def test_an_answer_that_no_agent_can_use_is_given_up(name: str) -> None:
+    _, play = await given_up(HUGE[name])
+    assert play.sent < MAX_SENT_BYTES
+
+
+@pytest.mark.parametrize("name", USABLE)
+async def test_what_is_odd_and_within_the_limits_is_taken(name: str) -> None:
+    with RawServer(USABLE[name]) as play:
+        pieces = await taken(play)
+    assert isinstance(pieces[-1], Finish)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("an event without an end", "more than 8 KiB in one event"),
+        ("reasoning without an end", "more than 8,192 characters"),
+        ("arguments without an end", "more than 4,096 characters in the arguments of one call"),
+        ("a body without an end", "more than 8 KiB and is not streamed"),
+        ("headers without an end", "more than 256 headers"),
+        ("a header without an end", "more than 16 KiB of headers"),
+    ],
+)
+@pytest.mark.usefixtures("small")
+async def test_the_error_names_the_limit(answer: str, said: str) -> None:
+    error, play = await given_up(ENDLESS[answer])
+    assert error.message == (
+        f"the answer of the model server at {play.base_url} was given up, as it has {said};"
+        " check --base-url, or use another server"
+    )
+
+
+async def test_more_calls_than_an_answer_may_have() -> None:
+    error, _ = await given_up(HUGE["100,000 calls"])
+    assert "more than 128 tool calls" in error.message
+
+
+@pytest.mark.parametrize("name", ["one event of 15 MB", "a bomb of gzip", "a body of objects"])
+async def test_memory_is_bounded(name: str) -> None:
+    tracemalloc.start()
+    try:
+        await given_up(HUGE[name])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # the server's own bytes are counted as well: 15 MB of them in a list of pieces
+    assert peak < 48 * 1024 * 1024
+
+
+@pytest.mark.usefixtures("small")
+async def test_other_tasks_run_between_the_smallest_parts() -> None:
+    passes = 0
+
+    async def watch() -> None:
+        nonlocal passes
+        while True:
+            await trio.lowlevel.checkpoint()
+            passes += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(watch)
+        await given_up(ENDLESS["parts of one byte"])
+        nursery.cancel_scope.cancel()
+    assert passes >= SMALL_CHARS
+
+
+async def test_the_smallest_parts_of_arguments_are_not_read_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = 0
+
+    class Counting:
+        def decode(self, written: str) -> object:
+            nonlocal read
+            read += len(written)
+            return msgspec.json.decode(written)
+
+    monkeypatch.setattr(openai_stream, "_OBJECT", Counting())
+    monkeypatch.setattr(openai_stream, "_MAX_TRIED_CHARS", 100_000)
+    parts = [call(0, "y" * 99 + "}") for _ in range(1_000)]
+    with RawServer(once(STREAM + b"\r\n", call(0, '{"a":"'), *parts, END)) as play:
+        pieces = await taken(play)
+    assert [type(piece) for piece in pieces] == [ToolCall, Finish]
+    # the square of what was written would be fifty million
+    assert 0 < read <= 100_000
+
+
+async def test_the_network_reads_little_at_once() -> None:
+    asked: list[int] = []
+    inner = network._Stream.read  # pyright: ignore[reportPrivateUsage]
+
+    async def counted(stream: network._Stream, max_bytes: int, **more: float | None) -> bytes:  # pyright: ignore[reportPrivateUsage]
+        data = await inner(stream, max_bytes, **more)
+        asked.append(len(data))
+        return data
+
+    with pytest.MonkeyPatch.context() as patch, RawServer(USABLE["deep arguments"]) as play:
+        patch.setattr(network._Stream, "read", counted)  # pyright: ignore[reportPrivateUsage]
+        await taken(play)
+    # that it is called at all shows that httpx still has the places where it is put in
+    assert max(asked) <= READ_BYTES
+    assert len(asked) > 50
+
+
+async def test_many_headers_and_many_lines_of_a_body_are_not_the_same() -> None:
+    lines = b"\n" * (4 * MAX_HEAD_LINES)
+    with RawServer(once(STREAM + b"\r\n" + lines, lines, chunk({"content": "ok"}), END)) as play:
+        assert len(await taken(play)) == 2
+
+
+async def test_a_refusal_is_told_although_its_body_never_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "ERROR_BODY_S", 0.05)
+
+    def drip() -> Iterator[bytes]:
+        yield b"HTTP/1.1 401 No\r\nContent-Length: 100\r\n\r\nno"
+
+    error, _ = await given_up(drip)
+    assert error.kind == "refused"
