@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.base import Finish, Model, ModelError, TextDelta, ToolCall, read_call
+from sliphook.agent.models.bounded.written import Halves, decode
 from sliphook.agent.models.openai import OpenAIModel
-from sliphook.agent.models.written import Halves, decode
 from tests.agent.loopback import DONE, Answer, LoopbackServer
 
 from .asking import HELLO

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import trio
 
-from sliphook.agent.models import openai_stream
+from sliphook.agent.models import http, openai_stream
 from sliphook.agent.models.base import Finish, ModelError, Piece, ToolCall
-from sliphook.agent.models.http import body, network, server
-from sliphook.agent.models.limits import MAX_HEAD_LINES, READ_BYTES
+from sliphook.agent.models.bounded import body, network
+from sliphook.agent.models.bounded.limits import MAX_HEAD_LINES, READ_BYTES
 from sliphook.agent.models.openai import OpenAIModel
 
 from .asking import HELLO
@@ -27,9 +27,11 @@ MAX_SENT_BYTES = 8 * 1024 * 1024
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.agent.models.written.MAX_ANSWER_CHARS", SMALL_CHARS)
-    monkeypatch.setattr("sliphook.agent.models.written.MAX_ARGUMENTS_CHARS", SMALL_CHARS // 2)
-    for module in (body, server):
+    monkeypatch.setattr("sliphook.agent.models.bounded.written.MAX_ANSWER_CHARS", SMALL_CHARS)
+    monkeypatch.setattr(
+        "sliphook.agent.models.bounded.written.MAX_ARGUMENTS_CHARS", SMALL_CHARS // 2
+    )
+    for module in (body, http):
         monkeypatch.setattr(module, "MAX_EVENT_BYTES", SMALL_CHARS)
 
 
@@ -179,7 +181,7 @@ async def test_many_headers_and_many_lines_of_a_body_are_not_the_same() -> None:
 async def test_a_refusal_is_told_although_its_body_never_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "ERROR_BODY_S", 0.05)
+    monkeypatch.setattr(http, "ERROR_BODY_S", 0.05)
 
     def drip() -> Iterator[bytes]:
         yield b"HTTP/1.1 401 No\r\nContent-Length: 100\r\n\r\nno"

@@ -9,7 +9,7 @@ import trio
 
 from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.base import ModelError
-from sliphook.agent.models.http.errors import retry_after
+from sliphook.agent.models.http_errors import retry_after
 from sliphook.agent.models.openai import OpenAIModel
 from tests.agent.loopback import (
     DONE,

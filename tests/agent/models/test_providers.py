@@ -186,7 +186,7 @@ async def test_a_connection_cut_in_mid_answer(dialect: Dialect) -> None:
 
 
 async def test_a_server_that_stalls(dialect: Dialect, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sliphook.agent.models.http.server.STALL_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("sliphook.agent.models.http.STALL_TIMEOUT_S", 0.05)
     alive: list[Step] = [b": still here\n\n", 0.01]
     error = await failure_of(
         dialect, Answer([dialect.start() + dialect.words("I thi"), *alive * 20, "hold"])
@@ -199,7 +199,7 @@ async def test_a_server_that_stalls(dialect: Dialect, monkeypatch: pytest.Monkey
 async def test_a_server_that_is_silent(
     dialect: Dialect, monkeypatch: pytest.MonkeyPatch, begun: bool
 ) -> None:
-    monkeypatch.setattr("sliphook.agent.models.http.server.SILENCE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("sliphook.agent.models.http.SILENCE_TIMEOUT_S", 0.1)
     steps: list[Step] = [dialect.start() + dialect.words("I thi")] if begun else []
     error = await failure_of(dialect, Answer([*steps, "hold"]))
     assert (error.kind, error.transient) == ("timeout", True)

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from sliphook_sdk.protocol import Message, ModelTool
 
+from .address import usable_key
 from .anthropic_request import message_request
 from .anthropic_stream import MessageAssembler
 from .base import ModelError, Piece
-from .http.server import ModelServer, usable_key
+from .http import ModelServer
 
 ANTHROPIC_BASE_URL: Final = "https://api.anthropic.com/v1"
 KEY_NAMES: Final = "SLIPHOOK_API_KEY or ANTHROPIC_API_KEY"

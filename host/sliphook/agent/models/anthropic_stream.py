@@ -23,9 +23,9 @@ from .base import (
     read_calls,
     token_count,
 )
-from .limits import MAX_TOOL_CALLS, TooMuch
+from .bounded.limits import MAX_TOOL_CALLS, TooMuch
+from .bounded.written import Budget, Halves, arguments, decode, settled
 from .openai_wire import ABSENT, ErrorDetail, counted, is_there, text_of
-from .written import Budget, Halves, arguments, decode, settled
 
 _PASSING: Final = ("overloaded_error", "api_error", "rate_limit_error", "timeout_error")
 """Types of errors after which the same request may succeed later."""

@@ -14,14 +14,14 @@ from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message, ModelTool, Usage
 
-from .limits import (
+from .bounded.limits import (
     MAX_ANSWER_VALUES,
     MAX_ARGUMENT_VALUES,
     MAX_NAME_CHARS,
     TooMuch,
     outside_strings,
 )
-from .written import without_halves
+from .bounded.written import without_halves
 
 FailureKind = Literal[
     "connection", "timeout", "http", "refused", "rate_limited", "stream", "malformed"

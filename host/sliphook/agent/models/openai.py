@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 
 from sliphook_sdk.protocol import Message, ModelTool
 
+from .address import usable_key
 from .base import ModelError, Piece
 from .echoed_fields import EchoedFieldStore
-from .http.server import ModelServer, usable_key
+from .http import ModelServer
 from .openai_stream import CompletionAssembler
 from .openai_wire import request_body
 

@@ -24,10 +24,10 @@ from .base import (
     cut_name,
     read_calls,
 )
+from .bounded.limits import MAX_ANSWER_CHARS, MAX_TOOL_CALLS, TooMuch
+from .bounded.written import Budget, Halves, Written, arguments, settled
 from .echoed_fields import EchoedFields
-from .limits import MAX_ANSWER_CHARS, MAX_TOOL_CALLS, TooMuch
 from .openai_wire import CallPart, Chunk, Function, counted, decode_chunk, is_there, text_of
-from .written import Budget, Halves, Written, arguments, settled
 
 _MAX_TRIED_CHARS: Final = 16 * 1024 * 1024
 """What `is_whole` reads for one answer, in all: else the work would be square in its length."""

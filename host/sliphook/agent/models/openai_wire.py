@@ -14,9 +14,9 @@ import msgspec
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
 from .base import token_count
+from .bounded.limits import MAX_PARTS, TooMuch
+from .bounded.written import decode
 from .echoed_fields import EchoedFields, EchoedFieldStore
-from .limits import MAX_PARTS, TooMuch
-from .written import decode
 
 _T = TypeVar("_T")
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 import httpcore
 import httpx
 
-from sliphook.agent.models.limits import MAX_HEAD_BYTES, MAX_HEAD_LINES, READ_BYTES, TooMuch, mib
+from .limits import MAX_HEAD_BYTES, MAX_HEAD_LINES, READ_BYTES, TooMuch, mib
 
 _HEAD_END: Final = re.compile(rb"\n\r?\n")
 

@@ -15,8 +15,7 @@ import httpx
 import trio
 from httpx_sse import EventSource, ServerSentEvent
 
-from sliphook.agent.models.limits import MAX_EVENT_BYTES, MAX_STREAM_BYTES, TooMuch, mib
-
+from .limits import MAX_EVENT_BYTES, MAX_STREAM_BYTES, TooMuch, mib
 from .network import came
 
 _T = TypeVar("_T")

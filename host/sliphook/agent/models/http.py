@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, Final, Protocol
@@ -13,8 +12,12 @@ import msgspec
 import trio
 from httpx_sse import ServerSentEvent
 
-from sliphook.agent.models.base import ModelError, Piece, TextDelta
-from sliphook.agent.models.limits import (
+from sliphook.quoting import quote
+
+from .address import is_loopback, without_login
+from .base import ModelError, Piece, TextDelta
+from .bounded.body import ACCEPTED, Events, read, unwound
+from .bounded.limits import (
     ERROR_BODY_S,
     MAX_ERROR_BYTES,
     MAX_EVENT_BYTES,
@@ -23,12 +26,9 @@ from sliphook.agent.models.limits import (
     TooMuch,
     mib,
 )
-from sliphook.agent.models.written import decode
-from sliphook.quoting import quote
-
-from .body import ACCEPTED, Events, read, unwound
-from .errors import failure_of_excess, failure_of_status, failure_of_transport, hide_key
-from .network import bound
+from .bounded.network import bound
+from .bounded.written import decode
+from .http_errors import failure_of_excess, failure_of_status, failure_of_transport, hide_key
 
 CONNECT_TIMEOUT_S: Final = 10.0
 SILENCE_TIMEOUT_S: Final = 300.0
@@ -98,11 +98,11 @@ class ModelServer:
             key_names: the environment variables that may hold the key, for errors.
         """
         self._address, _, self._query = base_url.partition("?")
-        self.url = _without_login(self._address)
+        self.url = without_login(self._address)
         self._key = key
         self._key_names = key_names
         self._known = False  # the server has answered before
-        local = _is_loopback(base_url)
+        local = is_loopback(base_url)
         self._client = httpx.AsyncClient(
             headers={"Accept-Encoding": ACCEPTED, **headers},
             timeout=httpx.Timeout(SILENCE_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
@@ -332,33 +332,3 @@ async def _whole(
         yield TextDelta(text)
     async for piece in _ending(answer):
         yield piece
-
-
-def usable_key(api_key: str | None, key_names: str) -> str:
-    """The key in the form that a header can hold; an empty string for no key.
-
-    Raises:
-        ModelError: the key holds characters that no key has. The user's fault.
-    """
-    key = (api_key or "").strip()
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise ModelError(
-            "refused", f"the API key holds characters that no key has; set {key_names} anew"
-        )
-    return key
-
-
-def _without_login(address: str) -> str:
-    try:
-        url = httpx.URL(address)
-        return str(url.copy_with(username=None, password=None)) if url.userinfo else address
-    except httpx.InvalidURL:
-        return address
-
-
-def _is_loopback(base_url: str) -> bool:
-    try:
-        host = httpx.URL(base_url).host
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except (httpx.InvalidURL, ValueError):
-        return False

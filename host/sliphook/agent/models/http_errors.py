@@ -10,10 +10,11 @@ from typing import Final
 
 import httpx
 
-from sliphook.agent.models.base import MAX_QUOTED_CHARS, ModelError
-from sliphook.agent.models.limits import TooMuch
-from sliphook.agent.models.openai_wire import ErrorDetail, decode_error
 from sliphook.quoting import quote
+
+from .base import MAX_QUOTED_CHARS, ModelError
+from .bounded.limits import TooMuch
+from .openai_wire import ErrorDetail, decode_error
 
 _NEVER_HEALS: Final = ("insufficient_quota", "billing_hard_limit_reached")
 """Codes that OpenAI sends with 429 if the account has no money: a retry does not help."""
@@ -88,7 +89,7 @@ def failure_of_status(
 
 
 def failure_of_excess(error: TooMuch, *, url: str) -> ModelError:
-    """The error for a server that sends more than is taken (see `limits`)."""
+    """The error for a server that sends more than is taken (see `bounded.limits`)."""
     return ModelError(
         "malformed",
         f"the answer of the model server at {url} was given up, as it has"
