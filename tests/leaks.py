@@ -14,14 +14,14 @@ import pytest
 
 
 def open_pipes() -> set[int]:
-    """This process's descriptors that are pipes or have no type, such as epoll's."""
+    """This process's descriptors that are pipes, sockets or have no type, such as epoll's."""
     found: set[int] = set()
     for name in os.listdir("/dev/fd"):
         try:
             kind = stat.S_IFMT(os.fstat(int(name)).st_mode)
         except OSError:
             continue  # the listing's own
-        if kind in (stat.S_IFIFO, 0):
+        if kind in (stat.S_IFIFO, stat.S_IFSOCK, 0):
             found.add(int(name))
     return found
 

@@ -11,6 +11,7 @@ from tests.torture.kinds import (
     handshake,
     ids,
     jsons,
+    neighbours,
     pipes,
     processes,
     shutdown,
@@ -27,6 +28,7 @@ CASES: Final[tuple[Case, ...]] = (
     *timing.CASES,
     *pipes.CASES,
     *processes.CASES,
+    *neighbours.CASES,
     *admin.CASES,
     *shutdown.CASES,
 )

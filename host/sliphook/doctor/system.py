@@ -61,7 +61,7 @@ def _why_nothing_is_reaped() -> str | None:
         command = [sys.executable, "-I", "-S", str(SCRIPT)]
         said = subprocess.run(
             command,
-            input=b"+%d\n" % victim.pid,
+            input=b"%d\n" % victim.pid,
             capture_output=True,
             timeout=REAPER_S,
             check=False,

@@ -182,3 +182,5 @@ class Crew:
             self._has_reaper = True
             # to start a process takes milliseconds, and the loop must not stand still
             await trio.to_thread.run_sync(self._state.services.reaper.start)
+            assert self._tasks is not None
+            self._tasks.start_soon(self._state.services.reaper.watch)

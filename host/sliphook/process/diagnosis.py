@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import platform
+import re
 import stat
 from pathlib import Path
 
@@ -120,6 +121,13 @@ def interpreter_of(path: Path) -> str | None:
 
 def advice_for(last_words: str) -> str | None:
     """What to do about a program that ended with this last line on stderr, or None."""
+    if "No such device or address" in last_words and re.search(
+        r"/dev/(stdin|stdout|fd/[01])\b", last_words
+    ):
+        return (
+            "its standard input and output are sockets, which cannot be opened by path:"
+            " use them as they are, in a shell by <&0 and >&1"
+        )
     if "No module named 'sliphook_sdk'" in last_words:
         return (
             "the Python that its #! line finds has no sliphook-sdk;"

@@ -1,18 +1,28 @@
-"""Ends the plugins of a host that is killed: the host's side of `reaper_main`."""
+"""Ends the plugins of a host that is killed: the host's side of `reaper_main`.
+
+The system's own way, PR_SET_PDEATHSIG, is not used for plugins: its signal comes when the *thread*
+that started the process ends, and the threads of the host end while its plugins live.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
+import socket
 import subprocess
 import sys
 import threading
 import weakref
 from pathlib import Path
 
+import trio
+
 _log = logging.getLogger(__name__)
-CLOSE_S = 1.0
-"""How long the reaper may take to end when no group is left; usually it takes a millisecond."""
+LOOK_S = 1.0
+"""The interval of looking whether the reaper lives; also the shortest time between two starts."""
+MAX_WAIT_S = 60.0
+"""The longest time between two attempts, if none can be started."""
 SCRIPT = Path(__file__).with_name("reaper_main.py")
 """The program of the reaper's process."""
 
@@ -20,8 +30,9 @@ SCRIPT = Path(__file__).with_name("reaper_main.py")
 class OrphanReaper:
     """One small process beside a host, which kills the plugins' process groups if the host dies.
 
-    It is told which groups live, and acts only after the host's death. If it cannot be started or
-    is killed, plugins work all the same: only `kill -9` of the host may then leave some running.
+    It is told which groups live, and acts only after the host's death. If it dies or is stopped,
+    `watch` replaces it. If it cannot be started, plugins work all the same: only `kill -9` of the
+    host may then leave some running.
 
     Its methods may be called in any thread.
     """
@@ -30,87 +41,169 @@ class OrphanReaper:
         # processes are started in several threads, and each of them calls `add`
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._pipe = -1
+        self._socket = -1
+        self._groups: set[int] = set()
+        self._unsent = b""
+        self._is_behind = False
+        self._closed = False
 
     def start(self) -> None:
         """Start the process, in some milliseconds; a failure is only logged."""
+        try:
+            process, ours = _start()
+        except OSError as error:
+            _log.warning(
+                "the reaper cannot be started (%s); plugins may outlive a killed agent", error
+            )
+            return
         with self._lock:
-            try:
-                # without site packages it starts faster; in its own session, a signal of the
-                # terminal does not reach it; in `/` it keeps no folder in use
-                self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", str(SCRIPT)],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd="/",
-                    # what a process was started with, every other process of the user can read
-                    env={},
-                    start_new_session=True,
-                )
-            except OSError as error:
+            closed = self._closed
+            if not closed:
+                self._process, self._socket = process, ours.detach()
+                _open_sockets.add(self)
+                self._unsent, self._is_behind = b"", True
+                self._tell()
+        ours.close()  # does nothing after `detach`
+        if closed:
+            _end(process)
+
+    async def watch(self) -> None:
+        """Replace the process whenever it has ended or was stopped, at most once in `LOOK_S`.
+
+        Runs until it is cancelled; call it after `start`.
+        """
+        replaced, wait_s = 0, LOOK_S
+        while True:
+            await trio.sleep(wait_s)
+            if self._is_fit():
+                wait_s = LOOK_S
+                continue
+            # longer if none can be started
+            wait_s = LOOK_S if self._process is not None else min(2 * wait_s, MAX_WAIT_S)
+            replaced += 1
+            if replaced.bit_count() == 1:  # the first time, the second, the fourth ...
                 _log.warning(
-                    "the reaper cannot be started (%s); plugins may outlive a killed agent", error
+                    "another program has ended or stopped the reaper; it is started again"
+                    " (%d times so far)",
+                    replaced,
                 )
-                return
-            assert self._process.stdin is not None
-            # a duplicate: Popen's file object closes its own when it is garbage-collected
-            self._pipe = os.dup(self._process.stdin.fileno())
-            self._process.stdin.close()
-            os.set_blocking(self._pipe, False)  # a stopped reaper must not stop the host
-            _open_pipes.add(self)
+            with contextlib.suppress(RuntimeError):  # no room for a thread: at the next look
+                await trio.to_thread.run_sync(self._replace)
 
     def add(self, group: int) -> None:
         """Tell it that a process group lives."""
-        self._tell(b"+%d\n" % group)
+        with self._lock:
+            self._groups.add(group)
+            self._is_behind = True
+            self._tell()
 
     def remove(self, group: int) -> None:
         """Tell it that the group has ended.
 
         Call this before the leader is reaped: afterwards the id may belong to another process.
         """
-        self._tell(b"-%d\n" % group)
+        with self._lock:
+            self._groups.discard(group)
+            self._is_behind = True
+            self._tell()
 
     def close(self) -> None:
         """End the process because the host ends in order, so that no group is left."""
-        with self._lock:
-            self._drop_pipe()
-            if self._process is not None:
-                try:
-                    self._process.wait(timeout=CLOSE_S)
-                except subprocess.TimeoutExpired:  # stopped, or the machine is very busy
-                    self._process.kill()
-                    self._process.wait()
-                self._process = None
+        process = self._take(closed=True)
+        if process is not None:
+            _end(process)
 
-    def _tell(self, line: bytes) -> None:
+    def _is_fit(self) -> bool:
+        """Whether it runs; also tells it what it could not be told before."""
         with self._lock:
-            if self._pipe < 0:
-                return
+            self._tell()
+            if self._process is None:
+                return False
+            # WNOWAIT: its Popen reaps it
+            seen = os.WEXITED | os.WSTOPPED | os.WNOHANG | os.WNOWAIT
             try:
-                # shorter than PIPE_BUF: written whole or, if the pipe is full, not at all
-                os.write(self._pipe, line)
-            except OSError as error:
-                _log.warning("the reaper is gone (%s); plugins may outlive a killed agent", error)
-                self._drop_pipe()
+                return os.waitid(os.P_PID, self._process.pid, seen) is None
+            except ChildProcessError:  # another part of the agent has reaped it
+                return False
 
-    def _drop_pipe(self) -> None:
-        if self._pipe >= 0:
-            os.close(self._pipe)
-            self._pipe = -1
+    def _replace(self) -> None:
+        process = self._take(closed=False)
+        if process is not None:
+            _end(process)
+        self.start()
+
+    def _take(self, *, closed: bool) -> subprocess.Popen[bytes] | None:
+        """Take the process out of use, kill it, and close the socket to it."""
+        with self._lock:
+            self._closed = closed
+            process, self._process = self._process, None
+            if process is not None:
+                # before the close, which one that was stopped would later take for the host's death
+                process.kill()
+            self._drop_socket()
+        return process
+
+    def _tell(self) -> None:
+        """Write which groups live, as far as the socket takes it; the rest at the next occasion.
+
+        The newest line alone counts, so nothing is lost by a line that is never written.
+        """
+        try:
+            while self._socket >= 0 and (self._unsent or self._is_behind):
+                if not self._unsent:
+                    self._unsent = b"%s\n" % b" ".join(b"%d" % group for group in self._groups)
+                    self._is_behind = False
+                written = os.write(self._socket, self._unsent)
+                self._unsent = self._unsent[written:]
+        except OSError:
+            return  # it is stopped, or gone: `watch` finds out which
+
+    def _drop_socket(self) -> None:
+        if self._socket >= 0:
+            os.close(self._socket)
+            self._socket = -1
 
     def forget_in_child(self) -> None:
-        """Close our end of the pipe in a forked child: it would hide the agent's death."""
+        """Close our end of the socket in a forked child: it would hide the agent's death."""
         self._lock = threading.Lock()  # at the fork, another thread may have held the old one
-        self._drop_pipe()
+        self._drop_socket()
+
+
+def _start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)  # a stopped reaper must not stop the host
+    with theirs:
+        try:
+            process = subprocess.Popen(
+                # without site packages it starts faster
+                [sys.executable, "-I", "-S", str(SCRIPT)],
+                # no pipe, which could be opened once more by way of /proc, and written to
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",  # it keeps no folder in use
+                # what a process was started with, every other process of the user can read
+                env={},
+                # a signal of the terminal does not reach it
+                start_new_session=True,
+            )
+        except BaseException:
+            ours.close()
+            raise
+    return process, ours
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
 
 
 # weak: this must not keep the reaper of a dropped host alive
-_open_pipes: weakref.WeakSet[OrphanReaper] = weakref.WeakSet()
+_open_sockets: weakref.WeakSet[OrphanReaper] = weakref.WeakSet()
 
 
 def _close_in_child() -> None:
-    for reaper in list(_open_pipes):
+    for reaper in list(_open_sockets):
         reaper.forget_in_child()
 
 

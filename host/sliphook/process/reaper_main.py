@@ -1,9 +1,9 @@
 """The reaper's process: within two seconds after the host's death it kills the plugins, and ends.
 
 It is run as a script and uses the standard library alone. It reads lines from its standard input:
-`+ID` if a process group lives, `-ID` if it has ended. If the pipe breaks, or the parent process is
-another one, the host is dead. Then the groups get a moment to end by themselves, because their own
-pipes have broken too. The groups that are left are killed.
+each holds the ids of all process groups that live, and the last one counts. If the stream ends, or
+the parent process is another one, the host is dead. Then the groups get a moment to end by
+themselves, because their own pipes have broken too. The groups that are left are killed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ import sys
 import time
 
 LOOK_S = 0.5
-"""The interval of looking at the parent: a forked child of the agent may keep the pipe open."""
+"""The interval of looking at the parent: a forked child of the agent may keep the stream open."""
 GRACE_S = 1.0
 """Together with `LOOK_S` less than the two seconds that are promised."""
+_PR_SET_DUMPABLE = 4
 
 
 def main() -> None:
@@ -26,6 +27,7 @@ def main() -> None:
     # what ends the agent may be sent to all its processes; this one has to outlive it
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
         signal.signal(number, signal.SIG_IGN)
+    _shut_out_others()
     groups = _watch(os.getppid())
     gives_up = time.monotonic() + GRACE_S
     while any(_lives(group) for group in groups) and time.monotonic() < gives_up:
@@ -37,6 +39,18 @@ def main() -> None:
                 os.killpg(group, signal.SIGKILL)
 
 
+def _shut_out_others() -> None:
+    """Keep the user's other processes from this one's memory and descriptors, on Linux.
+
+    Else a plugin could trace it, or take its stream and say that the plugin's group has ended.
+    """
+    # without ctypes, or on another system, the reaper does its work all the same
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
 def _watch(parent: int) -> set[int]:
     """Read until the host `parent` is dead; returns the groups that lived then."""
     groups: set[int] = set()
@@ -44,16 +58,12 @@ def _watch(parent: int) -> set[int]:
     while os.getppid() == parent:
         if not select.select([0], [], [], LOOK_S)[0]:
             continue
-        data = os.read(0, 4096)
+        data = os.read(0, 65536)
         if not data:
             break
         *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            group = int(line[1:])
-            if line.startswith(b"+"):
-                groups.add(group)
-            else:
-                groups.discard(group)
+        if lines:
+            groups = {int(group) for group in lines[-1].split()}
     return groups
 
 

@@ -28,6 +28,7 @@ from .child import CHANGED_MEANWHILE, ChildProcess
 from .diagnosis import explain_spawn_error, why_not_startable
 from .reaper import OrphanReaper
 from .sandbox import command_for, why_no_sandbox
+from .streams import start_with_streams
 
 TEXT_BUSY_S = 2.0
 """How long the spawn is tried again if another program holds the file open to write (ETXTBSY)."""
@@ -234,24 +235,27 @@ def _popen(
     env: dict[str, str],
     handover: _Handover,
 ) -> None:
+    def start(stdin: int, stdout: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            executable=executable,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            env=env,
+            bufsize=0,
+            # protocol.md promises that only the standard streams are open
+            close_fds=True,
+            # its own session and group: the host can signal all of it, a Ctrl+C in the terminal
+            # does not reach it
+            start_new_session=True,
+        )
+
     give_up = time.monotonic() + TEXT_BUSY_S
     while not handover.abandoned:
         try:
-            popen = subprocess.Popen(
-                command,
-                executable=executable,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd=cwd,
-                env=env,
-                bufsize=0,
-                # protocol.md promises that only the standard streams are open
-                close_fds=True,
-                # its own session and group: the host can signal all of it, a Ctrl+C in the terminal
-                # does not reach it
-                start_new_session=True,
-            )
+            popen = start_with_streams(start)
         except OSError as error:
             # usual just after the file was written: a process that was forked meanwhile holds the
             # writer's descriptor until its own exec

@@ -40,6 +40,7 @@ async def interview(spec: PluginSpec, data_dir: Path) -> ReadManifest:
     try:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(deadlines.run)
+            nursery.start_soon(reaper.watch)
             answers = await _ask(spec, data_dir, reaper, deadlines)
             nursery.cancel_scope.cancel()
     finally:

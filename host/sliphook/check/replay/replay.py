@@ -59,6 +59,7 @@ async def replay(
         with tempfile.TemporaryDirectory(prefix="sliphook-replay-") as folder:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(deadlines.run)
+                nursery.start_soon(reaper.watch)
                 for life in lives:
                     env = plugin_environment(os.environ, _wanted(life))
                     try:
