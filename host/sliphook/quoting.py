@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 __all__ = ["quote"]
 
 _ELLIPSIS = "…"
@@ -42,6 +44,7 @@ def quote(data: bytes | str, limit: int = 120) -> str:
     return "".join(pieces) + _ELLIPSIS
 
 
+@lru_cache(maxsize=1_024)
 def _escape(char: str) -> str:
     """Escape one character; one that stands for a byte outside UTF-8 is shown as that byte."""
     if "\udc80" <= char <= "\udcff":

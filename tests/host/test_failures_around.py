@@ -97,7 +97,7 @@ async def test_stray_output_is_logged_and_read_over(shop: Workshop) -> None:
     with trio.fail_after(WAIT_S):
         async with PluginHost(
             [probe.path],
-            on_log=lambda plugin, level, line: said.append(line) if level == "warning" else None,
+            on_log=lambda plugin, level, line: said.append(line) if level == "host" else None,
         ) as host:
             outcome = await ask(host)
     assert [part.status for part in outcome.parts] == ["answered"]

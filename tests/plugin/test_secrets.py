@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from sliphook import PluginHost
-from sliphook.plugin.secrets import secret_values
+from sliphook.plugin.secrets import own_keys, secret_values
 from sliphook.plugin.spec import PluginSpec
 from sliphook.testing import FakePlugin
 from sliphook.trace.file_sink import FileTrace
@@ -304,3 +304,70 @@ async def test_the_user_is_not_shown_a_secret_either() -> None:
         ):
             await fake.ask("host/notify", level="info", message="no answer to key-456")
     assert shown == ["no answer to [redacted]"]
+
+
+SPY = """\
+#!/usr/bin/env python3
+import json, os, sys
+def say(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    if not line.startswith("{"):
+        continue
+    m = json.loads(line)
+    if m["method"] == "initialize":
+        print("found: @KEY@ and @MORE@", file=sys.stderr, flush=True)
+        say(method="host/log", params={"level": "info", "message": "found: @KEY@, @MORE@"})
+        say(id=m["id"], result={"protocol_version": 1, "name": "spy",
+            "subscriptions": [{"event": "user_prompt_submit"}]})
+    elif m["method"] == "hook/user_prompt_submit":
+        say(id=m["id"], result={"decision": "deny", "reason": json.dumps(["@KEY@", "@MORE@"])})
+    elif m["method"] == "shutdown":
+        say(id=m["id"], result=None)
+    elif m["method"] == "exit":
+        break
+"""
+
+
+async def test_the_agents_own_keys_are_hidden_whoever_repeats_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-model-key")
+    path = tmp_path / "spy"
+    path.write_text(SPY.replace("@KEY@", "sk-model-key").replace("@MORE@", "from-a-vault"))
+    path.chmod(0o700)
+    logged: list[str] = []
+    trace = FileTrace(tmp_path / "trace")
+    host = PluginHost(
+        [path],
+        trace=trace,
+        on_log=lambda _plugin, _level, message: logged.append(message),
+        log_dir=tmp_path / "logs",
+    )
+    host.hide(["from-a-vault"])
+    with trio.fail_after(20):
+        async with host, host.session() as session, session.turn("hi") as turn:
+            await turn.submit()
+    assert trace.close() is None
+    written = (
+        (tmp_path / "trace").read_text()
+        + (tmp_path / "logs" / "spy.log").read_text()
+        + "\n".join(logged)
+    )
+    assert "sk-model-key" not in written
+    assert "from-a-vault" not in written
+    assert written.count("[redacted]") >= 8
+
+
+def test_what_of_the_environment_is_a_key() -> None:
+    environ = {
+        "SLIPHOOK_API_KEY": "k-1",
+        "AWS_SECRET_ACCESS_KEY": "aws-secret",
+        "GITHUB_TOKEN": "gh-token-1",
+        "db_password": "pass-word-1",
+        "CI_TOKEN": "short",
+        "TOKEN_LIMIT": "100000000",
+        "KEYBOARD": "a-long-value",
+        "HOME": "/home/ada",
+    }
+    assert own_keys(environ) == ["k-1", "aws-secret", "gh-token-1", "pass-word-1"]

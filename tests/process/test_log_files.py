@@ -32,10 +32,15 @@ def test_each_plugin_has_a_file_for_the_user_alone(tmp_path: Path) -> None:
     logs = PluginLogs(tmp_path / "a" / "logs")
     logs.write("guard", "info", "hello")
     logs.write("guard", "stderr", "oh no")
+    logs.write("guard", "error", "it is gone", by_host=True)
     logs.write("notes", "warning", "not here")
     assert logs.close() == 0
-    assert lines_of(tmp_path / "a" / "logs" / "guard.log") == ["info: hello", "stderr: oh no"]
-    assert lines_of(tmp_path / "a" / "logs" / "notes.log") == ["warning: not here"]
+    assert lines_of(tmp_path / "a" / "logs" / "guard.log") == [
+        "plugin info: hello",
+        "plugin stderr: oh no",
+        "host error: it is gone",
+    ]
+    assert lines_of(tmp_path / "a" / "logs" / "notes.log") == ["plugin warning: not here"]
     assert stat.S_IMODE((tmp_path / "a" / "logs" / "guard.log").stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "a" / "logs").stat().st_mode) == 0o700
 
@@ -45,7 +50,7 @@ def test_a_second_host_goes_on_in_the_same_file(tmp_path: Path) -> None:
         logs = PluginLogs(tmp_path)
         logs.write("guard", "info", word)
         assert logs.close() == 0
-    assert lines_of(tmp_path / "guard.log") == ["info: first", "info: second"]
+    assert lines_of(tmp_path / "guard.log") == ["plugin info: first", "plugin info: second"]
 
 
 def test_files_are_rotated_and_stay_private(tmp_path: Path) -> None:
@@ -105,7 +110,7 @@ def test_a_folder_that_is_emptied_meanwhile_is_filled_again(tmp_path: Path) -> N
     (tmp_path / "guard.log").unlink()
     logs.write("guard", "info", "two")
     assert logs.close() == 0
-    assert lines_of(tmp_path / "guard.log") == ["info: two"]
+    assert lines_of(tmp_path / "guard.log") == ["plugin info: two"]
 
 
 def test_a_folder_that_is_gone_loses_lines_and_counts_them(tmp_path: Path) -> None:
@@ -122,7 +127,7 @@ def test_a_folder_that_is_gone_loses_lines_and_counts_them(tmp_path: Path) -> No
     assert logs.close() == 1
     said, three = (tmp_path / "logs" / "guard.log").read_text().splitlines()
     assert said == "1 lines could not be written"
-    assert three.endswith(" info: three")
+    assert three.endswith(" plugin info: three")
 
 
 def test_a_file_that_another_host_has_rotated_is_left_for_the_new_one(tmp_path: Path) -> None:
@@ -134,8 +139,8 @@ def test_a_file_that_another_host_has_rotated_is_left_for_the_new_one(tmp_path: 
     (tmp_path / "guard.log").write_text("2026-01-01T00:00:00.000 1 info: of the other host\n")
     logs.write("guard", "info", "two")
     assert logs.close() == 0
-    assert lines_of(tmp_path / "guard.log.1") == ["info: one"]
-    assert lines_of(tmp_path / "guard.log") == ["info: of the other host", "info: two"]
+    assert lines_of(tmp_path / "guard.log.1") == ["plugin info: one"]
+    assert lines_of(tmp_path / "guard.log") == ["info: of the other host", "plugin info: two"]
 
 
 def test_a_line_has_the_time_the_process_and_the_level(
@@ -147,7 +152,9 @@ def test_a_line_has_the_time_the_process_and_the_level(
     logs.write("guard", "stderr", "half a character: \ud800")
     assert logs.close() == 0
     said = (tmp_path / "guard.log").read_text()
-    assert said == (f"1970-01-01T01:01:01.062 {os.getpid()} stderr: half a character: \\ud800\n")
+    assert said == (
+        f"1970-01-01T01:01:01.062 {os.getpid()} plugin stderr: half a character: \\ud800\n"
+    )
 
 
 def test_a_disk_that_hangs_blocks_no_caller(tmp_path: Path) -> None:
@@ -175,7 +182,7 @@ def test_lines_wait_until_the_system_has_a_thread_again(
         logs.write("guard", "info", "one")
     logs.write("guard", "info", "two")
     assert logs.close() == 0
-    assert lines_of(tmp_path / "guard.log") == ["info: one", "info: two"]
+    assert lines_of(tmp_path / "guard.log") == ["plugin info: one", "plugin info: two"]
 
 
 def test_after_the_end_lines_are_counted(tmp_path: Path) -> None:
@@ -225,9 +232,87 @@ async def test_a_death_is_logged_with_the_last_lines_on_stderr(shop: Workshop) -
     said = "probe exited with status 3; its last line on stderr: last words; it is started again"
     assert problems[0] == said
     lines = lines_of(folder / "probe.log")
-    assert lines.count("stderr: line") >= 100
-    assert "warning: 201 lines on stderr were left out: more than 100 in 1 s" in lines
-    report = lines.index(f"error: {said}")
-    assert lines[report + 1 : report + 21] == ["error:   its stderr before: line"] * 19 + [
-        "error:   its stderr before: last words"
+    assert lines.count("plugin stderr: line") >= 100
+    assert "host warning: 201 lines on stderr were left out: more than 100 in 1 s" in lines
+    report = lines.index(f"host error: {said}")
+    assert lines[report + 1 : report + 21] == ["host error:   its stderr before: line"] * 19 + [
+        "host error:   its stderr before: last words"
     ]
+
+
+async def test_no_word_of_a_plugin_passes_for_the_hosts(shop: Workshop) -> None:
+    """Whose line it is stands beside it, in the file, in `on_log` and in `logging`."""
+    forged = "probe exited with status 3; it is started again"
+    program = shop.program(
+        hears=["stop"],
+        main=f"""
+        reply(receive()["id"], MANIFEST)
+        send(method="host/log", params={{"level": "error", "message": {forged!r}}})
+        send(method="host/log", params={{"level": "error", "message": "two", "fields": {{
+            "trace": "  its stderr before: x\\nhost error: y"}}}})
+        os.write(2, b"{forged}\\n")
+        raw(b"stray\\n")
+        serve()
+        """,
+    )
+    said: list[tuple[str, str]] = []
+    folder = shop.folder / "logs"
+    async with PluginHost(
+        [program.path], on_log=lambda _, level, line: said.append((level, line)), log_dir=folder
+    ):
+        await until(lambda: {level for level, _ in said} == {"error", "stderr", "host"})
+    own = [line for level, line in said if level == "host"]
+    assert len(own) == 1
+    assert own[0].startswith("stray output on stdout")
+    lines = lines_of(folder / "probe.log")
+    assert f"plugin error: {forged}" in lines
+    assert f"plugin stderr: {forged}" in lines
+    assert [line for line in lines if not line.startswith("plugin ")] == [f"host warning: {own[0]}"]
+
+
+async def test_without_a_callback_logging_tells_whose_line_it_is(
+    shop: Workshop, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = shop.program(
+        hears=["stop"],
+        main="""
+        reply(receive()["id"], MANIFEST)
+        send(method="host/log", params={"level": "error", "message": "hello"})
+        os.write(2, b"oh no\\n")
+        raw(b"stray\\n")
+        serve()
+        """,
+    )
+    with caplog.at_level("DEBUG", "sliphook"):
+        async with PluginHost([program.path], log_dir=shop.folder / "logs"):
+            await until(lambda: len(caplog.messages) >= 3)
+    whose = sorted(message.partition(":")[0] for message in caplog.messages)
+    assert whose == ["probe [host]", "probe [plugin]", "probe [stderr]"]
+
+
+async def test_the_last_words_are_of_the_process_that_died(shop: Workshop) -> None:
+    """One that has left its group keeps the pipe open, so that the last line has no end."""
+    program = shop.program(
+        hears=["stop"],
+        main="""
+        import subprocess
+        reply(receive()["id"], MANIFEST)
+        if set_flag("first"):
+            os.write(2, b"words of the first\\n")
+            sys.exit(3)
+        subprocess.Popen(["sleep", "20"], start_new_session=True)
+        os.write(2, b"half a li")
+        sys.exit(4)
+        """,
+    )
+    problems: list[str] = []
+    async with PluginHost(
+        [program.path],
+        on_problem=lambda _, message: problems.append(message),
+        log_dir=shop.folder / "logs",
+    ):
+        await until(lambda: len(problems) >= 2)
+    assert problems[0].startswith(
+        "probe exited with status 3; its last line on stderr: words of the first"
+    )
+    assert problems[1].startswith("probe exited with status 4; its last line on stderr: half a li;")

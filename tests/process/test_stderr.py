@@ -93,3 +93,29 @@ def test_where_the_pieces_are_cut_does_not_matter(lines: list[bytes], data: st.D
     one, two = StderrTail(), StderrTail()
     assert two.feed(whole[:cut], 9.0) + two.feed(whole[cut:], 9.0) == one.feed(whole, 9.0)
     assert two.lines == one.lines
+
+
+def test_half_a_line_does_not_begin_the_next_stream() -> None:
+    tail = StderrTail()
+    assert tail.feed(b"a" * 60_000, 0.0) == err("a" * 999 + "…")
+    assert tail.close(0.0) == []
+    assert tail.feed(b"first of the next\nhal", 0.0) == err("first of the next")
+    assert tail.close(0.0) == err("hal")
+    assert tail.feed(b"whole\n", 0.0) == err("whole")
+    assert tail.taken == 4
+
+
+def test_of_a_flood_only_what_is_shown_or_kept_is_cleaned_and_no_more_of_it() -> None:
+    cleaned: list[int] = []
+
+    def clean(line: bytes, limit: int) -> bytes:
+        cleaned.append(limit)
+        return line[:limit]
+
+    tail = StderrTail(clean)
+    said = tail.feed(b"\x1b\n" * 32_000, 0.0)
+    assert len(said) == 100
+    assert len(cleaned) <= 100 + 20
+    tail.feed(b"\x1b" * 64_000, 0.0)
+    assert set(cleaned) == {4_004}
+    assert len(tail.lines[-1]) <= 1_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import sys
 from collections.abc import Callable, Generator
@@ -104,6 +105,10 @@ class Tracing:
                 ) from None
         if self.live:
             sinks.append(LiveTrace(sys.stderr, write=write, bodies=self.bodies, wanted=self.wanted))
+        from sliphook.plugin.secrets import own_keys
+
+        for sink in sinks:  # also for commands that run a plugin without a host
+            sink.hide(own_keys(os.environ))
         try:
             yield sinks[0] if len(sinks) == 1 else Tee(sinks)
         finally:

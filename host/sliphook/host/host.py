@@ -45,8 +45,9 @@ class PluginHost:
         approver: asks a person if a plugin answers `ask`; without it `ask` is deny.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
-        on_log: takes the plugins' log lines and stderr: plugin, level, message; by default they go
-            to `logging`.
+        on_log: takes what is logged of plugins: plugin, level, message; by default it goes to
+            `logging`. The level tells whose line it is: `debug`, `info`, `warning` and `error` are
+            the plugin's own log, `stderr` its stderr, and `host` is what the host says of it.
         on_problem: takes one line for people when a plugin fails, crashes or is left out: plugin,
             message.
         reserved_tools: names of the agent's own tools.
@@ -185,6 +186,15 @@ class PluginHost:
         # looked up only now: an order replaces the event
         await plugin.settled.wait()
         return plugin.status()
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Hide these values, too, in the trace, the logs, stderr and what the user is shown.
+
+        Hidden anyway are what plugins are granted, their secret settings, and the environment's own
+        keys: variables whose names end in `API_KEY`, `TOKEN`, `PASSWORD` and the like. This is for
+        what the agent got from elsewhere. May be called before the host is opened.
+        """
+        self._state.hide(tuple(secrets))
 
     # -- sessions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from sliphook.plugin.host_services import HostServices
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import ReadManifest
+from sliphook.plugin.secrets import own_keys
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder, safe_name
@@ -86,6 +88,7 @@ class HostState:
         self.problem = self.reports.problem
         self.log_line = self.reports.log_line
         self.sessions: dict[str, Session] = {}
+        self.hide(own_keys(os.environ))
         self._name = name
         self._reserved_commands = frozenset(reserved_commands)
         self._data_home = data_home

@@ -73,6 +73,6 @@ class Supervisor(Protocol[P]):
         """Hide these values in traces and logs from now on."""
         ...
 
-    def log_line(self, plugin: P, level: str, message: str) -> None:
-        """Write a line to the plugin's log."""
+    def log_line(self, plugin: P, level: str, message: str, *, by_host: bool = False) -> None:
+        """Write a line to the plugin's log; `by_host` if it is not the plugin's own."""
         ...

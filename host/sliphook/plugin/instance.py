@@ -50,7 +50,7 @@ class InstanceOwner(Protocol):
         ...
 
     def log_line(self, level: str, message: str) -> None:
-        """Write a line to the plugin's log."""
+        """Write a line of stderr, or what the host says of the plugin, to its log."""
         ...
 
 
@@ -103,6 +103,7 @@ class Instance:
         self._hurry = trio.Event()
         self._accepted = trio.Event()
         self._status: CallStatus = "crashed"
+        self._taken_before = stderr.taken
         self._last_words: str | None = None
         self._warnings = RateLimit(MAX_LOG_PER_SECOND, 1.0)
 
@@ -219,15 +220,17 @@ class Instance:
         except OSError:
             return 0
         now_s = trio.current_time()
-        lines = self._stderr.feed(data, now_s) if data else self._stderr.close(now_s)
-        # only if this process wrote: the tail keeps the lines of the plugin's earlier processes too
-        if data or lines:
-            self._last_words = next(reversed(self._stderr.lines), None)
+        self._take_stderr(self._stderr.feed(data, now_s) if data else self._stderr.close(now_s))
+        return len(data)
+
+    def _take_stderr(self, lines: list[tuple[str, str]]) -> None:
+        # the tail keeps the lines of the plugin's earlier processes too
+        if self._stderr.taken > self._taken_before:
+            self._last_words = self._stderr.lines[-1]
         for level, line in lines:
             self._owner.log_line(level, line)
             if self._recorder is not None and level == "stderr":
                 self._recorder.life("stderr", body=line.encode())
-        return len(data)
 
     async def _clean_up(self) -> None:
         """Kill the rest of the group, reap the process, read the pipes to their end, close.
@@ -242,6 +245,8 @@ class Instance:
         )
         await self.connection.read_rest()
         await drain(self._process.stderr, self._read_stderr)
+        # also if another process holds the pipe: half a line is not the next process's
+        self._take_stderr(self._stderr.close(trio.current_time()))
         self._hang.stop()
         if self.why is None and self.stopped:
             self.why = "was stopped"

@@ -5,6 +5,7 @@ protocol.md tells the same to authors of plugins, under Secrets.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -13,6 +14,13 @@ import msgspec
 from sliphook_sdk.protocol import Manifest
 
 from .spec import PluginSpec
+
+_KEY_NAME: Final = re.compile(
+    r"(?:^|_)(?:(?P<api>API_?KEY)|(?:SECRET|ACCESS|PRIVATE)_?KEY|TOKEN|SECRET|PASSWORD|PASSWD"
+    r"|PASSPHRASE|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
+_KEY_CHARS: Final = 8
 
 _MAX_STEPS: Final = 20_000
 """Parts of a schema that are looked at. The schema is the plugin's and may be of any size."""
@@ -30,6 +38,19 @@ def _is_marked(schema: Mapping[str, Any]) -> bool:
         or schema.get("writeOnly") is True
         or schema.get("format") == "password"
     )
+
+
+def own_keys(environ: Mapping[str, str]) -> list[str]:
+    """The values of the agent's own environment that are secret by their names.
+
+    No plugin is given them, but one may read them from `/proc` and repeat them. A short value of
+    another variable than an `API_KEY` may be any word, and is left.
+    """
+    return [
+        value
+        for name, value in environ.items()
+        if (found := _KEY_NAME.search(name)) and (found["api"] or len(value) >= _KEY_CHARS)
+    ]
 
 
 def secret_values(spec: PluginSpec, manifest: Manifest | None) -> list[str]:

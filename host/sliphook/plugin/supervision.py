@@ -315,8 +315,8 @@ class Plugin:
         self._host.problem(self, f"{self.name} is left out: {self.why}")
 
     def log_line(self, level: str, message: str) -> None:
-        """Write a line to the plugin's log."""
-        self._host.log_line(self, level, message)
+        """Write a line of stderr, or what the host says of the plugin, to its log."""
+        self._host.log_line(self, level, message, by_host=level != "stderr")
 
     def _send(self, call: Call, params: msgspec.Raw) -> None:
         connection = self.connection

@@ -125,6 +125,7 @@ class HostFace(Face[PluginHost]):
     tools = AtOnce(PluginHost.tools)
     commands = AtOnce(PluginHost.commands)
     kill = AtOnce(PluginHost.kill)
+    hide = AtOnce(PluginHost.hide)
 
     @property
     def plugins(self) -> list[PluginStatus]:

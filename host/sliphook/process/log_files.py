@@ -60,12 +60,20 @@ class PluginLogs:
         """Lines so far that are missing in the files."""
         return self._writer.lost
 
-    def write(self, plugin: str, level: str, message: str) -> None:
-        """Take one line, already escaped. Called from the host's own loop."""
+    def write(self, plugin: str, level: str, message: str, *, by_host: bool = False) -> None:
+        """Take one line, already escaped. Called from the host's own loop.
+
+        Args:
+            plugin: whose file it is.
+            level: how serious, or `stderr`.
+            message: the line.
+            by_host: the host says it of the plugin; each line tells whose it is.
+        """
         if not self._writer.is_running:  # the first line, or it came to a system without threads
             with contextlib.suppress(RuntimeError):
                 self._writer.start()
-        self._writer.put(_LogLine(safe_name(plugin), time.time(), level, message))
+        whose = "host" if by_host else "plugin"
+        self._writer.put(_LogLine(safe_name(plugin), time.time(), whose, level, message))
 
     def close(self) -> int:
         """Write what waits, for `CLOSE_S` at most; returns how many lines were lost in all."""
@@ -101,6 +109,7 @@ class PluginLogs:
 class _LogLine(NamedTuple):
     name: str
     wall_s: float
+    whose: str
     level: str
     message: str
 
@@ -108,7 +117,8 @@ class _LogLine(NamedTuple):
         clock = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(self.wall_s))
         milliseconds = int(self.wall_s % 1 * 1000)
         # the process id tells agents apart that write to the same file
-        line = f"{clock}.{milliseconds:03d} {os.getpid()} {self.level}: {self.message}\n"
+        who = f"{os.getpid()} {self.whose} {self.level}"
+        line = f"{clock}.{milliseconds:03d} {who}: {self.message}\n"
         return line.encode("utf-8", "backslashreplace")
 
 

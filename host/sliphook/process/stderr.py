@@ -19,10 +19,15 @@ class StderrTail:
     """Takes any bytes, and keeps the last lines.
 
     Args:
-        clean: removes secrets from a line; None if there are none.
+        clean: removes secrets from a line, of which it keeps so many bytes at most; None if there
+            are none.
+
+    Attributes:
+        taken: how many lines it has kept so far.
     """
 
-    def __init__(self, clean: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(self, clean: Callable[[bytes, int], bytes] | None = None) -> None:
+        self.taken = 0
         self._clean = clean
         self._rest = b""
         # True after a long line was cut: the rest of it is dropped, because `clean` would not find
@@ -45,32 +50,51 @@ class StderrTail:
         if self._skipping:
             _, ended, data = data.partition(b"\n")
             self._skipping = not ended
-        *complete, self._rest = (self._rest + data).split(b"\n")
+        text = self._rest + data
+        # from the end: of a flood of short lines no more are made than are looked at
+        *complete, self._rest = text.rsplit(b"\n", LINES_OF_A_PIECE + 1)
+        passed_over = 0
+        if len(complete) > LINES_OF_A_PIECE:
+            passed_over = complete.pop(0).count(b"\n") + 1
         if len(self._rest) > 4 * LINE_CHARS:  # no character takes more than four bytes
             complete.append(self._rest)
             self._rest = b""
             self._skipping = True
-        return self._take(complete, now_s)
+        said = self._take(complete, now_s)
+        self._limit.leave_out(passed_over)
+        return said
 
     def close(self, now_s: float) -> list[tuple[str, str]]:
-        """End the stream, which completes its last line; returns the same as `feed`."""
+        """End the stream, which completes its last line; returns the same as `feed`.
+
+        Another stream may follow.
+        """
         rest, self._rest = self._rest, b""
+        self._skipping = False
         said = self._take([rest] if rest else [], now_s)
         self._say_left_out(said)
         return said
 
     def _take(self, lines: list[bytes], now_s: float) -> list[tuple[str, str]]:
         said: list[tuple[str, str]] = []
-        for line in lines[-LINES_OF_A_PIECE:]:
-            line = line.rstrip(b"\r")
-            text = quote(line if self._clean is None else self._clean(line), LINE_CHARS)
-            # also if the limit keeps it out of the log: the report of a crash needs the last lines
+        for number, line in enumerate(lines):
+            allowed = self._limit.allows(now_s)
+            # the last ones even if the limit keeps them out of the log: the report of a crash needs
+            # them
+            if not allowed and number < len(lines) - TAIL_LINES:
+                continue
+            text = quote(self._cleaned(line.rstrip(b"\r")), LINE_CHARS)
             self._kept.append(text)
-            if self._limit.allows(now_s):
+            self.taken += 1
+            if allowed:
                 self._say_left_out(said)
                 said.append(("stderr", text))
-        self._limit.leave_out(max(0, len(lines) - LINES_OF_A_PIECE))
         return said
+
+    def _cleaned(self, line: bytes) -> bytes:
+        # cut first: what is not shown is not searched
+        longest = 4 * (LINE_CHARS + 1)
+        return line[:longest] if self._clean is None else self._clean(line, longest)
 
     def _say_left_out(self, said: list[tuple[str, str]]) -> None:
         left_out = self._limit.take_left_out("lines on stderr")

@@ -164,7 +164,7 @@ class PluginRequests:
         left_out = self._lines.take_left_out("of its lines of log and progress")
         through = self._lines.let_through(len(lines), trio.current_time())
         if left_out is not None:
-            self._reports.log_line(self._plugin, "warning", left_out)
+            self._reports.log_line(self._plugin, "warning", left_out, by_host=True)
         for line in lines[:through]:
             self._reports.log_line(self._plugin, params.level, line)
 
@@ -218,7 +218,7 @@ class PluginRequests:
         if turn is None or params.turn_id not in (None, turn.turn_id):
             return InterruptResult(interrupted=False)
         self._reports.log_line(
-            self._plugin, "info", f"interrupts the turn: {quote(params.reason, 300)}"
+            self._plugin, "info", f"interrupts the turn: {quote(params.reason, 300)}", by_host=True
         )
         return InterruptResult(interrupted=session.interrupt("plugin", "host_interrupt"))
 

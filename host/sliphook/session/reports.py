@@ -13,6 +13,10 @@ from sliphook.plugin.supervision import Plugin
 from sliphook.process.log_files import PluginLogs
 from sliphook.trace.redact import Redactor
 
+HOST: Final = "host"
+STDERR: Final = "stderr"
+"""Levels that no plugin can give a line: the host's own lines, and lines of stderr."""
+
 _log = logging.getLogger("sliphook")
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -80,18 +84,24 @@ class Reports:
         """
         # before the log and the callback: an agent may show the text, or send it on
         message = self._redactor.text(message)
-        self._write_log(plugin, "error", message)
+        self._write_log(plugin, "error", message, by_host=True)
         for line in plugin.status().stderr_tail:
-            self._write_log(plugin, "error", f"  its stderr before: {line}")
+            self._write_log(plugin, "error", f"  its stderr before: {line}", by_host=True)
         if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
             _log.warning("%s", message)
 
-    def log_line(self, plugin: Plugin, level: str, message: str) -> None:
-        """Write a line of the plugin's log or stderr."""
+    def log_line(self, plugin: Plugin, level: str, message: str, *, by_host: bool = False) -> None:
+        """Write a line of the plugin's log or stderr, or one that the host says of the plugin.
+
+        A plugin writes what it likes; so whose line it is stands beside the line, not in it.
+        """
         message = self._redactor.text(message)
-        self._write_log(plugin, level, message)
-        if not self._callbacks.call(self._callbacks.on_log, plugin.name, level, message):
-            _log.log(_LEVELS.get(level, logging.DEBUG), "%s: %s", plugin.name, message)
+        self._write_log(plugin, level, message, by_host=by_host)
+        shown = HOST if by_host else level
+        if not self._callbacks.call(self._callbacks.on_log, plugin.name, shown, message):
+            whose = shown if shown in (HOST, STDERR) else "plugin"
+            number = _LEVELS.get(level, logging.DEBUG)
+            _log.log(number, "%s [%s]: %s", plugin.name, whose, message)
 
     def notice(self, plugin: Plugin, level: str, message: str) -> None:
         """Show the user an alert of the plugin."""
@@ -106,6 +116,8 @@ class Reports:
             progress = msgspec.structs.replace(progress, message=message)
         self._callbacks.call(self._callbacks.on_progress, progress)
 
-    def _write_log(self, plugin: Plugin, level: str, message: str) -> None:
+    def _write_log(
+        self, plugin: Plugin, level: str, message: str, *, by_host: bool = False
+    ) -> None:
         if plugin.spec.start is None:  # a plugin in memory leaves nothing on the disk
-            self.logs.write(plugin.name, level, message)
+            self.logs.write(plugin.name, level, message, by_host=by_host)

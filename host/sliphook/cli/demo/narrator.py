@@ -49,9 +49,12 @@ class Narrator(LineDisplay):
         """Show words of the demo itself."""
         self._line("", text)
 
-    def log(self, plugin: str, _level: str, message: str) -> None:
+    def log(self, plugin: str, level: str, message: str) -> None:
         """Show a line of a plugin's log, or of the host about the plugin."""
-        self._line(quote(plugin, 8), message)
+        by_host = level == "host"
+        self._line(
+            "host" if by_host else quote(plugin, 8), f"{plugin}: {message}" if by_host else message
+        )
 
     def problem(self, _plugin: str, message: str) -> None:
         """Show a problem with a plugin."""
