@@ -174,7 +174,7 @@ def test_a_failing_tool_is_a_result_that_the_model_reads(child: Child) -> None:
     }
     assert "LookupError: no such key" in child.said("host/log")["fields"]["traceback"]
     assert child.ask("tool/call", tool_call("fails", kind=3)) == {
-        "content": "the arguments do not fit: Expected `str`, got `int` - at `$.kind`",
+        "content": "the arguments do not fit: Expected `str`, got `int` - at `$.kind`, which is 3",
         "is_error": True,
         "data": None,
     }

@@ -107,7 +107,6 @@ def values(kind: str) -> Any:
         "dict": {"é": [1, None]},
         "struct": Config(limit=1),
         "result": ToolResult(content="c", data=1),
-        "nan": float("nan"),
         "surrogate": ["\udc80"],
         "object": object(),
     }[kind]
@@ -203,7 +202,6 @@ def test_a_session(tmp_path: Path) -> None:
         ("dict", '{"é":[1,null]}', {"é": [1, None]}),
         ("struct", '{"limit":1}', {"limit": 1}),
         ("result", "c", 1),
-        ("nan", "null", None),
         ("surrogate", '["\\\\udc80"]', ["\\udc80"]),
     ],
 )
@@ -219,8 +217,8 @@ def test_failures_of_tools() -> None:
     assert harness.logs == []
     odd = harness.call_tool("values", kind="object")
     assert odd.is_error
-    assert odd.content.startswith("returned object, which JSON cannot hold: TypeError: ")
-    assert harness.logs[0].message == f"values: {odd.content}"
+    assert odd.content == "values: returned object, which JSON cannot hold: $ is of type object"
+    assert harness.logs[0].message == odd.content
 
 
 def test_commands() -> None:

@@ -127,15 +127,15 @@ def test_arguments_arrive_typed_and_defaults_are_fresh() -> None:
         ({}, "the arguments do not fit: Object missing required field `place`"),
         (
             {"place": {"city": 1}},
-            "the arguments do not fit: Expected `str`, got `int` - at `$.place.city`",
+            "the arguments do not fit: Expected `str`, got `int` - at `$.place.city`, which is 1",
         ),
         (
             {"place": {"city": "x"}, "limit": "3"},
-            "the arguments do not fit: Expected `int`, got `str` - at `$.limit`",
+            'the arguments do not fit: Expected `int`, got `str` - at `$.limit`, which is "3"',
         ),
         (
             {"place": {"city": "x"}, "limit": 10},
-            "the arguments do not fit: Expected `int` <= 9 - at `$.limit`",
+            "the arguments do not fit: Expected `int` <= 9 - at `$.limit`, which is 10",
         ),
         (
             {"place": {"city": "x"}, "days": 1},
@@ -143,7 +143,7 @@ def test_arguments_arrive_typed_and_defaults_are_fresh() -> None:
         ),
         (
             {"place": {"city": "x"}, "detail": "mid"},
-            "the arguments do not fit: Invalid enum value 'mid' - at `$.detail`",
+            "the arguments do not fit: Invalid enum value 'mid' - at `$.detail`, which is \"mid\"",
         ),
     ],
 )

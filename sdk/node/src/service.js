@@ -6,6 +6,7 @@ import { AnswerError, describe, RpcError, ToolError } from "./errors.js";
 import { hint } from "./nearest.js";
 import { CATALOGUE, ErrorCode, PROTOCOL_VERSIONS } from "./protocol.js";
 import { Tool } from "./registration.js";
+import { plain } from "./values.js";
 
 export class Service {
   #tools; // by session id, and null for all sessions: Map of name to Tool
@@ -121,7 +122,7 @@ export class Service {
       const answer = await handler.run(call.params, new Context(this, call));
       if (answer == null) return null;
       checkAnswer(name, handler.entry, answer, handler.replaces);
-      return answer;
+      return held(answer);
     });
   }
 
@@ -158,10 +159,7 @@ export class Service {
     } catch (error) {
       // the model reads the failure as a result
       return {
-        content:
-          error instanceof ToolError && error.message
-            ? error.message
-            : describe(error.cause ?? error),
+        content: failure(tool, error.cause ?? error),
         is_error: true,
         data: null,
       };
@@ -210,6 +208,27 @@ export class Service {
   }
 }
 
+/** What the model reads of a tool that failed. */
+function failure(tool, error) {
+  if (error instanceof ToolError && error.message) return error.message;
+  // what an AnswerError says has the function as its subject
+  return error instanceof AnswerError ? `${tool.name}: ${error.message}` : describe(error);
+}
+
+/** An answer whose values JSON holds. */
+function held(answer) {
+  const changed = ["replace", "substitute"].filter((verb) => answer[verb] != null);
+  if (!changed.length) return answer;
+  const values = changed.map((verb) => {
+    try {
+      return [verb, plain(answer[verb])];
+    } catch (error) {
+      throw new AnswerError(`${verb}() has what JSON does not have: ${describe(error)}`);
+    }
+  });
+  return { ...answer, ...Object.fromEntries(values) };
+}
+
 function toolResult(value) {
   if (value === undefined || value === null || typeof value === "string")
     return { content: value ?? "", is_error: false, data: null };
@@ -218,17 +237,23 @@ function toolResult(value) {
     typeof value.content === "string" &&
     Object.keys(value).every((key) => ["content", "is_error", "data"].includes(key))
   ) {
-    return { content: value.content, is_error: value.is_error ?? false, data: value.data ?? null };
+    const data = value.data == null ? null : holdable(value.data);
+    return { content: value.content, is_error: value.is_error ?? false, data };
   }
-  let content;
+  const held = holdable(value);
+  return { content: JSON.stringify(held), is_error: false, data: held };
+}
+
+function holdable(value) {
   try {
-    content = JSON.stringify(value);
+    return plain(value);
   } catch (error) {
-    throw new AnswerError(`returned something that JSON cannot hold: ${describe(error)}`);
+    throw new AnswerError(`returned ${kindOf(value)}, which JSON cannot hold: ${describe(error)}`);
   }
-  if (content === undefined)
-    throw new AnswerError(`returned ${typeof value}, which JSON cannot hold`);
-  return { content, is_error: false, data: value };
+}
+
+function kindOf(value) {
+  return typeof value === "object" ? (value.constructor?.name ?? "object") : typeof value;
 }
 
 function unknown(method) {

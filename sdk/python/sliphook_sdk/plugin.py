@@ -19,6 +19,7 @@ from .protocol import (
     Uses,
     limits,
 )
+from .registration.arguments import fit
 from .registration.handlers import CommandHandler, HookHandler
 from .registration.subscriptions import check_reachable, subscriptions_of
 from .registration.tools import Tool
@@ -285,7 +286,7 @@ class Plugin(Generic[StateT]):
         Raises:
             msgspec.ValidationError: the settings do not fit the Struct.
         """
-        return config if self._config is None else msgspec.convert(config, self._config)
+        return config if self._config is None else fit(config, self._config)
 
     @property
     def is_async(self) -> bool:

@@ -26,6 +26,7 @@ from sliphook_sdk.protocol import (
     unmatchable_fields,
     why_unmatchable,
 )
+from sliphook_sdk.wire.values import fault_in
 
 from .answers import check_answer
 from .matching import Matcher
@@ -156,6 +157,10 @@ class HookHandler(Handler):
                 "return None, or what allow(), deny() and the like make"
             )
         check_answer(self.entry, returned, replaces=self.replaces)
+        for verb, given in (("replace", returned.replace), ("substitute", returned.substitute)):
+            fault = None if given is None else fault_in(given)
+            if fault is not None:
+                raise AnswerError(f"{verb}() has what JSON does not have: {fault}")
         return returned
 
     def _entry(self, name: str) -> Entry:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import msgspec
 
+from .arguments import unreadable_key
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -56,14 +58,21 @@ def arguments_struct(
         else:
             fields.append((name, annotation, _default(parameter.default)))
     try:
-        return msgspec.defstruct(
+        struct = msgspec.defstruct(
             getattr(function, "__name__", "arguments"),
             fields,
             kw_only=True,
             forbid_unknown_fields=True,
         )
+        key = unreadable_key(struct)
     except (TypeError, ValueError) as exc:
         raise SchemaError(f"cannot be called from JSON: {exc}") from None
+    if key is not None:
+        raise SchemaError(
+            f"takes a dict with keys of type {key}: JSON's keys are texts, "
+            "which can be read as str, int, float and the like"
+        )
+    return struct
 
 
 def input_schema(arguments: type[msgspec.Struct]) -> dict[str, Any]:

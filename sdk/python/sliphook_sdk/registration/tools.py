@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
 from sliphook_sdk.errors import AnswerError, ToolError, describe, text_of
 from sliphook_sdk.protocol import NAME_PATTERNS, ToolResult, ToolSpec
-from sliphook_sdk.wire.encoding import to_json
+from sliphook_sdk.wire.values import strict_json
 
+from .arguments import fit, with_value
 from .handlers import Handler
 from .schema import SchemaError, arguments_struct, description_of, input_schema
 
@@ -82,27 +83,39 @@ class Tool(Handler):
         if self._arguments is None:
             return (arguments,), {}
         try:
-            typed = msgspec.convert(arguments, self._arguments)
+            typed = fit(arguments, self._arguments)
         except msgspec.ValidationError as exc:
-            raise ToolError(f"the arguments do not fit: {exc}") from None
+            what = with_value(str(exc), arguments)
+            raise ToolError(f"the arguments do not fit: {what}") from None
         return (), {name: getattr(typed, name) for name in typed.__struct_fields__}
 
     def finish(self, returned: Any) -> Any:
         """The tool's result, from what the function returned."""
-        if isinstance(returned, ToolResult):
-            return returned
         if returned is None or isinstance(returned, str):
             return ToolResult(content=returned or "")
-        try:
-            content = to_json(returned).decode()
-        except Exception as exc:  # a value's own conversion may raise anything
-            raise AnswerError(
-                f"returned {type(returned).__name__}, which JSON cannot hold: {describe(exc)}"
-            ) from None
-        return ToolResult(content=content, data=msgspec.Raw(content.encode()))
+        if isinstance(returned, ToolResult):
+            content = cast("object", returned.content)  # a Struct takes anything
+            if not isinstance(content, str):
+                raise AnswerError(
+                    f"returned a ToolResult whose content is {type(content).__name__}, not str"
+                )
+            if returned.data is not None:
+                self._json(returned.data)
+            return returned
+        body = self._json(returned)
+        return ToolResult(content=body.decode(), data=msgspec.Raw(body))
 
     def failed(self, exc: BaseException) -> Any:
         """The result if the function raised: the model reads the failure."""
-        return ToolResult(
-            content=(isinstance(exc, ToolError) and text_of(exc)) or describe(exc), is_error=True
-        )
+        what = (isinstance(exc, ToolError) and text_of(exc)) or describe(exc)
+        # what an AnswerError says has the function as its subject
+        content = f"{self.name}: {what}" if isinstance(exc, AnswerError) else what
+        return ToolResult(content=content, is_error=True)
+
+    def _json(self, value: Any) -> bytes:
+        try:
+            return strict_json(value)
+        except ValueError as exc:
+            raise AnswerError(
+                f"returned {type(value).__name__}, which JSON cannot hold: {exc}"
+            ) from None

@@ -10,6 +10,7 @@ from sliphook_sdk.errors import text_of
 from sliphook_sdk.protocol import LogParams
 
 from .encoding import check_limits, to_json
+from .values import fault_in
 
 _LOG_CHARS: Final = 10_000
 """The length to which the message of a log line is cut if the whole line cannot be sent."""
@@ -44,6 +45,9 @@ def unasked_body(message: dict[str, Any]) -> bytes:
     """
     try:
         body = to_json(message, unknown=repr)  # a log line names at least what JSON cannot hold
+        fault = fault_in(message["params"]) if b"null" in body else None
+        if fault is not None and not isinstance(message["params"], LogParams):
+            raise ValueError(fault)
         check_limits(body)
     except Exception as exc:  # a value's own conversion may raise anything
         params = message["params"]
