@@ -21,6 +21,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("trace",),
         ("transport",),
         ("process",),
+        ("schemas",),
         ("plugin",),
         ("dispatch",),
         ("session",),

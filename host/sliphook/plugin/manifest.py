@@ -41,7 +41,7 @@ from sliphook_sdk.protocol.limits import (
 )
 
 from .checks import ManifestError, check_name, check_timeout, refuse_doubles
-from .tools import PluginTool, read_tools
+from .tools import PluginTool, check_declared, read_tools, schema_size
 
 
 class _Version(msgspec.Struct):
@@ -185,6 +185,9 @@ def read_manifest(
         if (why := why_not_granted(want.name)) is not None:
             raise ManifestError(f"env: {why}")
     refuse_doubles("variable", (want.name for want in wire.env or ()))
+    if wire.config_schema:
+        schema_size(wire.config_schema, "its config_schema")
+        check_declared(wire.config_schema, "its config_schema")
     return ReadManifest(
         wire=wire,
         routes={name: tuple(found) for name, found in routes.items()},

@@ -7,8 +7,15 @@ from typing import Any
 
 import msgspec
 
+from sliphook.schemas import SchemaError, check_schema
 from sliphook_sdk.protocol import ToolSpec
-from sliphook_sdk.protocol.limits import MAX_SCHEMA_BYTES, MAX_TOOLS, TOOL_TIMEOUT_S
+from sliphook_sdk.protocol.limits import (
+    MAX_SCHEMA_BYTES,
+    MAX_SCHEMA_PARTS,
+    MAX_SCHEMAS_BYTES,
+    MAX_TOOLS,
+    TOOL_TIMEOUT_S,
+)
 
 from .checks import ManifestError, check_name, check_timeout, refuse_doubles
 
@@ -62,15 +69,25 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
     """
     if len(specs) > MAX_TOOLS:
         raise ManifestError(f"it offers {len(specs):,} tools; at most {MAX_TOOLS} are allowed")
+    size = parts = 0
     for spec in specs:
         check_name("tool", spec.name)
-        if spec.input_schema is not None and spec.input_schema.get("type", "object") != "object":
-            raise ManifestError(f"the input_schema of the tool {spec.name} must describe an object")
-        size = len(msgspec.json.encode(spec.input_schema))
-        if size > MAX_SCHEMA_BYTES:
+        schema = spec.input_schema
+        if schema is None:
+            continue
+        what = f"the input_schema of the tool {spec.name}"
+        if schema.get("type", "object") != "object":
+            raise ManifestError(f"{what} must describe an object")
+        size += schema_size(schema, what)
+        if size > MAX_SCHEMAS_BYTES:
             raise ManifestError(
-                f"the input_schema of the tool {spec.name} is {size:,} bytes,"
-                f" over {MAX_SCHEMA_BYTES:,}"
+                f"the schemas of its tools are over {MAX_SCHEMAS_BYTES:,} bytes together"
+            )
+        parts += check_declared(schema, what)
+        if parts > MAX_SCHEMA_PARTS:
+            raise ManifestError(
+                f"the schemas of its tools have more than {MAX_SCHEMA_PARTS:,} schemas in them;"
+                " offer fewer tools, or simpler ones"
             )
     refuse_doubles("tool", (spec.name for spec in specs))
     return tuple(
@@ -84,6 +101,30 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
         )
         for spec in specs
     )
+
+
+def schema_size(schema: dict[str, Any], what: str) -> int:
+    """The bytes of a schema.
+
+    Raises:
+        ManifestError: there are too many.
+    """
+    size = len(msgspec.json.encode(schema))
+    if size > MAX_SCHEMA_BYTES:
+        raise ManifestError(f"{what} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}")
+    return size
+
+
+def check_declared(schema: dict[str, Any], what: str) -> int:
+    """The number of schemas in a schema that can be used.
+
+    Raises:
+        ManifestError: it cannot be used.
+    """
+    try:
+        return check_schema(schema)
+    except SchemaError as error:
+        raise ManifestError(f"{what} cannot be used: {error}") from None
 
 
 class ToolTable:

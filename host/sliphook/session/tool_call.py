@@ -10,8 +10,8 @@ import trio
 
 from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.dispatch.policy import prepare_tool
-from sliphook.plugin.json_schema import why_arguments_do_not_fit
 from sliphook.plugin.tools import ToolOffer
+from sliphook.schemas import why_arguments_do_not_fit
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall

@@ -103,7 +103,7 @@ def command(
 
 
 async def _call(host: PluginHost, params: ToolCallParams, timeout_s: float | None) -> CallReport:
-    from sliphook.plugin.json_schema import why_arguments_do_not_fit
+    from sliphook.schemas import why_arguments_do_not_fit
 
     offers = {offer.name: offer for offer in host.tools()}
     if params.name not in offers:

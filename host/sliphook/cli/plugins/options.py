@@ -123,7 +123,7 @@ def check_settings(
     Raises:
         Failed: they do not fit; `advice` ends the message.
     """
-    from sliphook.plugin.json_schema import why_arguments_do_not_fit
+    from sliphook.schemas import why_arguments_do_not_fit
 
     if not schema:
         return

@@ -33,6 +33,8 @@ MAX_MATCHED_CHARS: Final = 1_024
 MAX_TOOLS: Final = 512
 MAX_VARIABLES: Final = 64
 MAX_SCHEMA_BYTES: Final = 64 * 1024
+MAX_SCHEMAS_BYTES: Final = 1024 * 1024
+MAX_SCHEMA_PARTS: Final = 4_000
 
 MAX_CONTEXT_CHARS: Final = 10_000
 MAX_CONTINUES_PER_TURN: Final = 8
@@ -119,8 +121,13 @@ LIMITS: Final = (
         "environment variables that a plugin wants", f"{MAX_VARIABLES}", "the plugin fails to start"
     ),
     Limit(
-        "`input_schema` of one tool",
+        "`input_schema` of one tool, and `config_schema`",
         _mib(MAX_SCHEMA_BYTES),
+        "the plugin fails to start; -32602 for `host/tools`",
+    ),
+    Limit(
+        "schemas of the tools in one scope",
+        f"{_mib(MAX_SCHEMAS_BYTES)}; {MAX_SCHEMA_PARTS:,} schemas, those inside counted",
         "the plugin fails to start; -32602 for `host/tools`",
     ),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),

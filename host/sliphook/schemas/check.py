@@ -1,0 +1,280 @@
+"""Checks values against their JSON Schema, by the library `jsonschema-rs`, in bounded time.
+
+Schemas and values come from plugins, models and MCP servers. So:
+
+- a schema is read by our own code, and refused if it cannot be used or checked in bounded time;
+- the library gets it with all references made local, so nothing is fetched;
+- on its way it asks, by a keyword of ours, whether there is time left (`work.py`).
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache
+from time import thread_time_ns
+from typing import Any, Final, NamedTuple, Protocol, cast
+
+import jsonschema_rs as library
+import msgspec
+
+from sliphook.quoting import quote
+
+from .errors import SchemaError
+from .patterns import Expression
+from .reading import read_schema
+from .work import ASK, Stretch, write
+
+CHECK_US: Final = 8_000.0
+"""Microseconds of the processor for one check."""
+EXPLAIN_US: Final = 3_000.0
+"""The same for finding out what does not fit."""
+MAX_VALUES: Final = 50_000
+"""The most values in what is checked; to count them takes 3 ms."""
+MAX_DEPTH: Final = 128
+MAX_FRAMES: Final = 1_000
+"""The most nested calls in the library, for the C stack of a thread may be small."""
+_REGEX_BYTES: Final = 128 * 1024
+"""The engine's size for one expression; to refuse a larger one takes 3 ms."""
+_BACKTRACKS: Final = 1_000
+_ENGINE: Final = library.FancyRegexOptions(
+    backtrack_limit=_BACKTRACKS, size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES
+)
+_KEPT: Final = 32
+
+_TOO_MUCH: Final = "they take too long to check against this schema; send fewer or shorter values"
+
+
+class _Size(NamedTuple):
+    """How large a value is: the values in it, characters of texts and names, levels."""
+
+    values: int
+    chars: int
+    depth: int
+
+
+class _Clock:
+    """The time that is left for one check; one for each compiled schema.
+
+    Attributes:
+        ends_ns: when it is over, on the thread's own clock, so that a busy machine takes nothing
+            away.
+        chars: characters of all texts in the value.
+        values: the values in the value.
+        over: a part was not tried for lack of time.
+    """
+
+    __slots__ = ("chars", "ends_ns", "over", "values")
+
+    def __init__(self) -> None:
+        self.ends_ns = 0
+        self.chars = 0
+        self.values = 0
+        self.over = False
+
+    def start(self, us: float, size: _Size) -> None:
+        self.ends_ns = thread_time_ns() + int(us * 1000)
+        self.chars, self.values = size.chars, size.values
+        self.over = False
+
+    def asked(self, step: Stretch, value: Any) -> None:
+        """Raise if there is no time for this part and this value."""
+        us = step.once + step.text * self.chars + step.members * self.values
+        kind = cast("type[object]", type(value))
+        if kind is dict or kind is list or kind is tuple:
+            us += step.entry * len(value)
+            if step.key_char and kind is dict:
+                us += step.key_char * sum(map(len, value))
+            if step.whole:
+                size = _measure(value)
+                us += size.values * 0.6 + size.chars * 0.002
+        elif kind is str:
+            us += step.char * len(value) + step.short
+        if thread_time_ns() + us * 1000 > self.ends_ns:
+            self.over = True
+            raise _NoTime
+
+
+class _NoTime(Exception):
+    """A part is not tried; the library takes it for false."""
+
+
+class _Validator(Protocol):
+    def is_valid(self, instance: Any) -> bool: ...
+    def validate(self, instance: Any) -> None: ...
+
+
+class _Compiled(NamedTuple):
+    clock: _Clock
+    validator: _Validator
+    height: int
+
+
+def check_schema(schema: Any) -> int:
+    """The number of schemas in a schema, which can be used.
+
+    Args:
+        schema: as decoded from JSON.
+
+    Raises:
+        SchemaError: it cannot be used; its author is at fault.
+    """
+    read = read_schema(schema)
+    for part in read.parts:
+        if part.pattern is not None:
+            _try(part.pattern, part.path("pattern"))
+        for text, (pattern, _) in part.patterns.items():
+            _try(pattern, part.path("patternProperties", text))
+    return len(read.parts)
+
+
+def _try(pattern: Expression, path: str) -> None:
+    """Refuse an expression that the engine does not take."""
+    for text in (pattern.text, *(text for text, _ in pattern.also)):
+        if (why := _why_not_taken(text)) is not None:
+            raise SchemaError(f"{quote(text, 80)} is not taken: {why}", path)
+
+
+@lru_cache(maxsize=1_000)
+def _why_not_taken(text: str) -> str | None:
+    try:
+        library.validator_for({"pattern": text}, pattern_options=_ENGINE)
+    except (library.ValidationError, ValueError):
+        return "it is no regular expression of JSON Schema, or would be too large"
+    return None
+
+
+def why_arguments_do_not_fit(
+    arguments: Any, schema: Any, what: str = "the tool's input_schema"
+) -> str | None:
+    """One line that the model can act on, or None if the arguments fit.
+
+    If the schema itself cannot be used, the line says so.
+
+    Args:
+        arguments: the values to check.
+        schema: the schema, as decoded from JSON.
+        what: the name of the schema in errors.
+    """
+    # what a tool without a schema takes
+    if schema == {"type": "object"} and isinstance(arguments, dict):
+        return None
+    try:
+        size = _measure(arguments)
+    except _TooLarge as large:
+        return str(large)
+    try:
+        encoded = msgspec.json.encode(schema)
+        compiled = _compiled(threading.get_ident(), encoded)
+    except SchemaError as wrong:
+        return quote(f"{what} is broken: {wrong}", 400)
+    except Exception as wrong:  # a schema of the agent's own may hold anything
+        return quote(f"{what} cannot be used: {wrong}", 400)
+    if (1 + size.depth) * compiled.height > MAX_FRAMES:
+        return "they are nested too deep for this schema; send flatter values"
+    return _why_not(arguments, size, compiled)
+
+
+def _why_not(arguments: Any, size: _Size, compiled: _Compiled) -> str | None:
+    clock, validator, _ = compiled
+    clock.start(CHECK_US, size)
+    try:
+        fits = validator.is_valid(arguments)
+        if clock.over:
+            return _TOO_MUCH
+        if fits:
+            return None
+        clock.start(EXPLAIN_US, size)
+        if size.values > 2_000 or size.chars > 100_000:
+            return "they do not fit; they are too large to say where"
+        validator.validate(arguments)
+    except library.ValidationError as error:
+        return "they do not fit" if clock.over else _line(error)
+    except Exception as error:  # a value that JSON does not have, as the agent may hand over
+        return quote(f"they cannot be checked: {error}", 400)
+    return "they do not fit"
+
+
+def _line(error: Any) -> str:
+    where = "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path
+    ).lstrip(".")
+    return quote(f"{where}: {error.message}" if where else error.message, 400)
+
+
+@lru_cache(maxsize=_KEPT)
+def _compiled(thread: int, encoded: bytes) -> _Compiled:
+    """The compiled schema; each thread has its own, for the clock's sake."""
+    return _compile(msgspec.json.decode(encoded))
+
+
+def _compile(schema: Any) -> _Compiled:
+    read = read_schema(schema)
+    written = write(read)
+    clock = _Clock()
+    steps = written.steps
+
+    class Ask:
+        def __init__(self, parent: Any, value: int, path: Any) -> None:
+            self._step = steps[value]
+
+        def validate(self, instance: Any) -> None:
+            clock.asked(self._step, instance)
+
+    keywords: dict[str, Any] = {ASK: Ask}
+    try:
+        validator = library.validator_for(
+            written.schema,
+            retriever=_refuse,
+            keywords=keywords,
+            validate_formats=False,
+            pattern_options=_ENGINE,
+        )
+    except (library.ValidationError, library.ReferencingError, ValueError) as error:
+        raise SchemaError(
+            f"is not taken: {quote(getattr(error, 'message', str(error)), 200)}"
+        ) from None
+    return _Compiled(clock, cast(_Validator, validator), max(part.height for part in read.parts))
+
+
+def _refuse(uri: str) -> Any:
+    raise SchemaError(f"refers to {quote(uri, 80)}, and nothing is fetched")
+
+
+class _TooLarge(Exception):
+    pass
+
+
+def _measure(value: Any) -> _Size:
+    """Count what is in a value, level by level.
+
+    Raises:
+        _TooLarge: there is too much; nothing more is counted.
+    """
+    values, chars, depth = 1, 0, 0
+    level: list[Any] = [value]
+    while True:
+        below: list[Any] = []
+        for one in level:
+            kind = cast("type[object]", type(one))
+            if kind is str:
+                chars += len(one)
+            elif kind is dict:
+                chars += sum(len(name) for name in one if type(name) is str)
+                if len(below) + len(one) > MAX_VALUES:
+                    raise _TooLarge(f"there are more than {MAX_VALUES:,} values; send fewer")
+                below.extend(one.values())
+            elif kind is list or kind is tuple:
+                if len(below) + len(one) > MAX_VALUES:
+                    raise _TooLarge(f"there are more than {MAX_VALUES:,} values; send fewer")
+                below.extend(one)
+            elif kind is int and one.bit_length() > 1024:
+                raise _TooLarge("a number has more than 308 digits")
+        if not below:
+            return _Size(values, chars, depth)
+        values += len(below)
+        depth += 1
+        if values > MAX_VALUES:
+            raise _TooLarge(f"there are more than {MAX_VALUES:,} values; send fewer")
+        if depth > MAX_DEPTH:
+            raise _TooLarge(f"they are nested deeper than {MAX_DEPTH} levels")
+        level = below

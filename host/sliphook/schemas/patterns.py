@@ -1,0 +1,201 @@
+"""Pure: the regular expressions of schemas: what each costs, and which are taken apart.
+
+The library's engine takes time in proportion to the text and to the size of the expression, but for
+look-around and back-references, which it tries with backtracking. Look-ahead at the start, as in
+`^(?!admin)[a-z]+$`, is taken apart: it says what a text must, or must not, match besides.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from .errors import SchemaError
+
+MAX_PATTERN_CHARS: Final = 1_000
+MAX_WEIGHT: Final = 2_000
+"""The most states that one expression may have, repetitions written out."""
+BACKTRACK_CHARS: Final = 256
+"""An expression that needs backtracking matches no longer text; a look-around of a few characters
+takes time in the square of the text.
+"""
+
+_CLASSES: Final = {"p": 8, "P": 8, "w": 4, "W": 4, "d": 2, "D": 2, "s": 2, "S": 2}
+
+
+class Expression(NamedTuple):
+    """One regular expression.
+
+    Attributes:
+        text: what the engine tries.
+        weight: about how many states the engine has for it.
+        backtracks: it needs backtracking, so that only short texts are tried.
+        also: expressions that must match as well (True), or must not (False).
+    """
+
+    text: str
+    weight: int
+    backtracks: bool
+    also: tuple[tuple[str, bool], ...] = ()
+
+
+def read_pattern(text: str) -> Expression:
+    """Measure an expression and take its look-ahead at the start apart.
+
+    Raises:
+        SchemaError: it is too long, would be too large, or its brackets do not pair.
+    """
+    if len(text) > MAX_PATTERN_CHARS:
+        raise SchemaError(f"has {len(text):,} characters; at most {MAX_PATTERN_CHARS:,} are tried")
+    weight, backtracks = _measure(text)
+    if weight > MAX_WEIGHT:
+        raise SchemaError(
+            "repeats too much: written out, its repetitions have more than"
+            f" {MAX_WEIGHT:,} places; give smaller numbers in braces"
+        )
+    if backtracks and (apart := _apart(text)) is not None:
+        rest, also = apart
+        if not any(_measure(part)[1] for part in (rest, *(one for one, _ in also))):
+            return Expression(rest, weight, False, tuple(also))
+    return Expression(text, weight, backtracks)
+
+
+def _apart(text: str) -> tuple[str, list[tuple[str, bool]]] | None:
+    """`^(?=A)(?!B)rest` as `^rest` with `^A` and not `^B`, or None if it has another form."""
+    if not text.startswith("^(?") or _splits(text):
+        return None
+    also: list[tuple[str, bool]] = []
+    at = 1
+    while text.startswith(("(?=", "(?!"), at):
+        end = _closing(text, at)
+        if end is None or text[end + 1 : end + 2] in ("*", "+", "?", "{"):
+            return None
+        # in a group: it may be an alternative
+        also.append((f"^(?:{text[at + 3 : end]})", text[at + 2] == "="))
+        at = end + 1
+    return f"^{text[at:]}", also
+
+
+def _splits(text: str) -> bool:
+    """True if the whole expression is an alternative."""
+    depth, at = 0, 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 1
+        elif char == "[":
+            at = _class_end(text, at)
+        elif char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+        elif char == "|" and depth == 0:
+            return True
+        at += 1
+    return False
+
+
+def _closing(text: str, start: int) -> int | None:
+    """Where the group that begins at `start` ends."""
+    depth, at = 0, start
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 1
+        elif char == "[":
+            at = _class_end(text, at)
+        elif char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return None
+
+
+def _class_end(text: str, start: int) -> int:
+    """The place of the `]` that ends the class; classes in classes are the engine's extension."""
+    depth, at = 0, start
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 1
+        elif char == "[":
+            depth += 1
+            if text.startswith("^", at + 1):
+                at += 1
+        elif char == "]":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    raise SchemaError("has a [ that no ] closes")
+
+
+def _measure(text: str) -> tuple[int, bool]:
+    """About how many states the expression has, and whether it needs backtracking.
+
+    Raises:
+        SchemaError: its brackets do not pair.
+    """
+    backtracks = False
+    # for each open group: the sum before it, and the last element of it
+    sums, last = [0], 0
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "(":
+            sums[-1] += last
+            sums.append(0)
+            last = 0
+            if text.startswith("(?", at):
+                named = text.startswith("(?<", at) and text[at + 3 : at + 4] not in ("=", "!")
+                if text.startswith("(?:", at):
+                    at += 2
+                elif named and ">" in text[at:]:
+                    at = text.index(">", at)
+                else:
+                    backtracks = True
+                    at += 2
+        elif char == ")":
+            if len(sums) == 1:
+                raise SchemaError("has a ) without a (")
+            last = sums.pop() + last + 2
+        elif char in "*+?":
+            last += 1
+        elif char == "{" and (times := _times(text, at)) is not None:
+            count, at = times
+            last = last * count + 1
+        else:
+            sums[-1] += last
+            last = 1
+            if char == "\\":
+                at += 1
+                following = text[at : at + 1]
+                if not following:
+                    raise SchemaError("ends in a \\")
+                last = _CLASSES.get(following, 1)
+                # back-references, and what only the backtracking engine knows
+                if (following.isdigit() and following != "0") or following in "kGKZ":
+                    backtracks = True
+            elif char == "[":
+                end = _class_end(text, at)
+                last = 2 + sum(_CLASSES[c] for c in text[at:end] if c in "pP")
+                at = end
+        at += 1
+        if sums[-1] + last > MAX_WEIGHT:
+            return MAX_WEIGHT + 1, backtracks
+    if len(sums) > 1:
+        raise SchemaError("has a ( that no ) closes")
+    return sums[0] + last, backtracks
+
+
+def _times(text: str, at: int) -> tuple[int, int] | None:
+    """The greatest number in `{2,5}` and where it ends, or None if that is no repetition."""
+    end = text.find("}", at)
+    least, comma, most = text[at + 1 : end].partition(",")
+    if end < 0 or not least.isdigit() or not (most.isdigit() or not most):
+        return None
+    if len(least) > 6 or len(most) > 6:
+        return MAX_WEIGHT + 1, end
+    return max(int(most or least), 1) + bool(comma), end

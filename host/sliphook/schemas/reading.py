@@ -1,0 +1,339 @@
+"""Pure: reads a schema: its form, its references, and that no reference leads round in a circle."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote, urljoin
+
+import msgspec
+
+from sliphook.quoting import quote
+from sliphook_sdk.protocol import nearest
+
+from .errors import SchemaError
+from .keywords import (
+    DRAFTS,
+    EVERY,
+    IN_PLACE,
+    IN_PLACE_LISTS,
+    LISTED_ITEMS,
+    MAPS,
+    NOT_FOLLOWED,
+    REF_ALONE,
+    STORES,
+    TYPES,
+    VALUES,
+    is_list,
+    is_object,
+)
+from .parts import SchemaPart
+from .patterns import read_pattern
+
+MAX_PARTS: Final = 800
+"""The most schemas in one schema: to read and compile one takes about 12 us."""
+MAX_HEIGHT: Final = 48
+"""The most schemas nested for one value: each takes a part of the C stack."""
+MAX_UNEVALUATED_HEIGHT: Final = 12
+"""The same if the library has to find out which properties or items were evaluated."""
+
+
+class ReadSchema(NamedTuple):
+    """A schema that has been read.
+
+    Attributes:
+        uri: its `$schema`.
+        root: the whole.
+        parts: every schema in it, each behind those that are taken for the same value.
+    """
+
+    uri: str
+    root: SchemaPart
+    parts: list[SchemaPart]
+
+
+def read_schema(raw: Any) -> ReadSchema:
+    """Read a schema as it was decoded from JSON.
+
+    Raises:
+        SchemaError: its form is wrong, a reference leads nowhere or round in a circle, or it is too
+            large.
+    """
+    return _Reader(raw).read()
+
+
+class _Reader:
+    def __init__(self, raw: Any) -> None:
+        if not (is_object(raw) or type(raw) is bool):
+            raise SchemaError(f"is {_kind(raw)}; a schema is an object")
+        uri: object = raw.get("$schema", next(iter(DRAFTS))) if is_object(raw) else ""
+        plain = uri.rstrip("#") if type(uri) is str else ""
+        if is_object(raw) and plain not in DRAFTS:
+            known = ", ".join(DRAFTS)
+            raise SchemaError(
+                f"is {quote(repr(uri), 80)}, which is not known here; leave it out, or name one"
+                f" of {known}",
+                "$schema",
+            )
+        self._uri = plain or next(iter(DRAFTS))
+        self._draft = DRAFTS[self._uri]
+        self._id = "id" if self._draft == "draft-04" else "$id"
+        self._root = SchemaPart(raw, None, (), "")
+        self._parts: list[SchemaPart] = []
+        self._by_raw: dict[int, SchemaPart] = {}
+        self._by_address: dict[str, SchemaPart] = {}
+        self._waiting: list[SchemaPart] = [self._root]
+
+    def read(self) -> ReadSchema:
+        self._walk()
+        number = 0
+        done = 0
+        # a reference may lead to a place that no keyword leads to; that part is read then
+        while done < len(self._parts):
+            part = self._parts[done]
+            done += 1
+            if part.refers is None:
+                continue
+            target = part.target = self._find(part, part.refers)
+            if target.number < 0 and target is not self._root:
+                target.number = number
+                number += 1
+            self._walk()
+        return ReadSchema(self._uri, self._root, _in_order(self._parts))
+
+    def _walk(self) -> None:
+        while self._waiting:
+            part = self._waiting.pop()
+            self._parts.append(part)
+            if len(self._parts) > MAX_PARTS:
+                raise SchemaError(f"has more than {MAX_PARTS:,} schemas in it; make it simpler")
+            if is_object(part.raw):
+                self._by_raw[id(part.raw)] = part
+                self._read_keywords(part, part.raw)
+
+    def _read_keywords(self, part: SchemaPart, raw: dict[str, Any]) -> None:
+        self._name(part, raw)
+        if (refers := raw.get("$ref")) is not None:
+            if type(refers) is not str:
+                raise part.wrong("$ref", f"is {_kind(refers)}; it must be text such as #/$defs/x")
+            part.refers = refers
+            if self._draft in REF_ALONE:
+                # what lies beside it says nothing, but something may refer to it
+                raw = {key: raw[key] for key in raw.keys() & STORES}
+        for key, value in raw.items():
+            if (known := VALUES.get(key)) is not None:
+                fits, what = known
+                if not fits(value):
+                    raise part.wrong(key, _must(key, value, what))
+                part.values[key] = value
+            elif key in EVERY:
+                if key == "items" and is_list(value):
+                    part.listed = self._several(part, key, value)
+                else:
+                    part.every = {**part.every, key: self._one(part, value, key)}
+            elif key in IN_PLACE:
+                part.in_place = [*part.in_place, ((key, ""), self._one(part, value, key))]
+            elif key in IN_PLACE_LISTS:
+                if not value:
+                    raise part.wrong(key, "must be a list with at least one schema")
+                several = self._several(part, key, value)
+                part.in_place = [
+                    *part.in_place,
+                    *(((key, str(at)), one) for at, one in enumerate(several)),
+                ]
+            elif key in MAPS:
+                self._read_map(part, key, value)
+            elif key == "prefixItems":
+                part.listed = self._several(part, key, value)
+            elif key == "dependencies":
+                self._read_dependencies(part, value)
+            elif key in STORES:
+                self._map(part, key, value)
+            elif key in NOT_FOLLOWED:
+                raise part.wrong(key, "is not followed here; refer with $ref to a part under $defs")
+        if (pattern := part.values.pop("pattern", None)) is not None:
+            part.pattern = _pattern(part, "pattern", pattern)
+
+    def _read_map(self, part: SchemaPart, key: str, value: Any) -> None:
+        schemas = self._map(part, key, value)
+        if key == "properties":
+            part.named = schemas
+        elif key == "patternProperties":
+            part.patterns = {
+                text: (_pattern(part, key, text), one) for text, one in schemas.items()
+            }
+        else:
+            part.in_place = [
+                *part.in_place,
+                *(((key, name), one) for name, one in schemas.items()),
+            ]
+
+    def _read_dependencies(self, part: SchemaPart, value: Any) -> None:
+        """`dependencies` of older drafts: lists of names, or schemas."""
+        if not is_object(value):
+            raise part.wrong("dependencies", f"is {_kind(value)}; it must be an object")
+        names = {key: one for key, one in value.items() if is_list(one)}
+        fits, what = VALUES["dependentRequired"]
+        if not fits(names):
+            raise part.wrong("dependencies", f"must be {what}, or of schemas")
+        part.values["dependencies"] = names
+        part.in_place = [
+            *part.in_place,
+            *(
+                (("dependencies", name), self._one(part, one, "dependencies", name))
+                for name, one in value.items()
+                if not is_list(one)
+            ),
+        ]
+
+    def _one(self, above: SchemaPart, raw: Any, *place: str) -> SchemaPart:
+        if not (is_object(raw) or type(raw) is bool):
+            raise above.wrong(
+                ".".join(place), f"is {_kind(raw)}; it must be a schema, which is an object"
+            )
+        part = SchemaPart(raw, above, place, above.base)
+        self._waiting.append(part)
+        return part
+
+    def _several(self, above: SchemaPart, key: str, value: Any) -> list[SchemaPart]:
+        if key == "items" and self._draft not in LISTED_ITEMS:
+            raise above.wrong(
+                key, f"is a list; in draft {self._draft} a list of schemas is prefixItems"
+            )
+        if not is_list(value):
+            raise above.wrong(key, f"is {_kind(value)}; it must be a list of schemas")
+        return [self._one(above, raw, key, str(at)) for at, raw in enumerate(value)]
+
+    def _map(self, above: SchemaPart, key: str, value: Any) -> dict[str, SchemaPart]:
+        if not is_object(value):
+            raise above.wrong(key, f"is {_kind(value)}; it must be an object of schemas")
+        return {name: self._one(above, raw, key, name) for name, raw in value.items()}
+
+    def _name(self, part: SchemaPart, raw: dict[str, Any]) -> None:
+        """Take note of the part's `$id` and `$anchor`."""
+        address = raw.get(self._id)
+        if type(address) is str and not (self._draft in REF_ALONE and "$ref" in raw):
+            if address.startswith("#"):
+                self._enter(part, part.base + address)  # the anchors of older drafts
+            else:
+                part.base = _joined(part, part.base, address.rstrip("#"))
+                self._enter(part, part.base)
+        anchor = raw.get("$anchor")
+        if type(anchor) is str:
+            self._enter(part, f"{part.base}#{anchor}")
+        if part is self._root:
+            self._by_address[part.base] = part
+
+    def _enter(self, part: SchemaPart, address: str) -> None:
+        if self._by_address.setdefault(address, part) is not part:
+            raise part.wrong(self._id, f"names {quote(address, 80)}, as another part does")
+
+    def _find(self, part: SchemaPart, refers: str) -> SchemaPart:
+        where, _, fragment = refers.partition("#")
+        base = _joined(part, part.base, where) if where else part.base
+        resource = self._by_address.get(base)
+        if resource is None:
+            raise part.wrong(
+                "$ref",
+                f"leads to {quote(refers, 80)}, which is not inside of this schema, and nothing is"
+                " fetched; put it under $defs and refer to #/$defs/NAME",
+            )
+        fragment = unquote(fragment)
+        if not fragment:
+            return resource
+        if not fragment.startswith("/"):
+            found = self._by_address.get(f"{base}#{fragment}")
+            if found is None:
+                raise part.wrong(
+                    "$ref", f"leads to {quote(refers, 80)}, an $anchor that no part has"
+                )
+            return found
+        raw: Any = resource.raw
+        for step in fragment[1:].split("/"):
+            step = step.replace("~1", "/").replace("~0", "~")
+            if is_object(raw) and step in raw:
+                raw = raw[step]
+            elif is_list(raw) and step.isascii() and step.isdigit() and int(step) < len(raw):
+                raw = raw[int(step)]
+            else:
+                raise part.wrong("$ref", f"leads to {quote(refers, 80)}, where there is nothing")
+        known = self._by_raw.get(id(raw))
+        if known is not None:
+            return known
+        # `true`, `false`, or a place that no keyword leads to
+        return self._one(resource, raw, *fragment[1:].split("/"))
+
+
+def _joined(part: SchemaPart, base: str, address: str) -> str:
+    try:
+        return urljoin(base, address) if base else address
+    except ValueError:
+        raise part.wrong("$ref", f"is no address: {quote(address, 80)}") from None
+
+
+def _pattern(part: SchemaPart, keyword: str, text: str) -> Any:
+    try:
+        return read_pattern(text)
+    except SchemaError as error:
+        raise part.wrong(keyword, f"{quote(text, 80)} {error.why}") from None
+
+
+def _must(key: str, value: Any, what: str) -> str:
+    close = nearest(value, list(TYPES)) if key == "type" and type(value) is str else None
+    shown = quote(msgspec.json.encode(value).decode("utf-8", "replace"), 40)
+    hint = f"; did you mean {close}?" if close else ""
+    return f"is {shown}; it must be {what}{hint}"
+
+
+def _kind(value: object) -> str:
+    for kind, words in ((dict, "an object"), (list, "a list"), (str, "text"), (bool, "a boolean")):
+        if isinstance(value, kind):
+            return words
+    return "null" if value is None else "a number"
+
+
+def _in_order(parts: list[SchemaPart]) -> list[SchemaPart]:
+    """The parts, each behind those beside it; says how many are nested for one value.
+
+    Raises:
+        SchemaError: a part leads back to itself for the same value, or too many are nested.
+    """
+    order: list[SchemaPart] = []
+    done: dict[int, bool] = {}  # False while those beside it are visited
+    for start in parts:
+        if id(start) in done:
+            continue
+        if not start.in_place and start.target is None:
+            done[id(start)] = True
+            order.append(start)
+            continue
+        done[id(start)] = False
+        stack = [(start, iter(start.beside()))]
+        while stack:
+            part, rest = stack[-1]
+            following = next(rest, None)
+            if following is None:
+                stack.pop()
+                done[id(part)] = True
+                order.append(part)
+                _nest(part)
+            elif id(following) not in done:
+                done[id(following)] = False
+                stack.append((following, iter(following.beside())))
+            elif not done[id(following)]:
+                raise SchemaError(
+                    "leads back to itself without going into a property or an item, which never"
+                    " ends",
+                    part.path(*(["$ref"] if part.target is not None else [])),
+                )
+    return order
+
+
+def _nest(part: SchemaPart) -> None:
+    part.height = 1 + max((one.height for one in part.beside()), default=0)
+    lazy = part.every.keys() & {"unevaluatedItems", "unevaluatedProperties"}
+    most = MAX_UNEVALUATED_HEIGHT if lazy else MAX_HEIGHT
+    if part.height > most:
+        raise SchemaError(
+            f"nests {part.height} schemas and references for one value; at most {most} are allowed",
+            part.path(*sorted(lazy)),
+        )

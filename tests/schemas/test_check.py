@@ -1,0 +1,193 @@
+"""A tool's arguments against its schema; the schema is a plugin's and may be anything."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sliphook.schemas import SchemaError, check_schema, why_arguments_do_not_fit
+
+CITY = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string"},
+        "days": {"type": "array", "items": {"type": "integer"}},
+    },
+    "required": ["city"],
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schema"),
+    [
+        ({}, {"type": "object"}),
+        ({"anything": [1]}, {"type": "object"}),
+        ({"city": "Rome", "days": [1], "more": 1}, CITY),
+        ({"a": 1}, {}),
+    ],
+)
+def test_arguments_that_fit(arguments: dict[str, Any], schema: dict[str, Any]) -> None:
+    assert why_arguments_do_not_fit(arguments, schema) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "schema", "why"),
+    [
+        ({}, CITY, '"city" is a required property'),
+        ({"city": 7}, CITY, 'city: 7 is not of type "string"'),
+        ({"city": "Rome", "days": [1, "two"]}, CITY, 'days[1]: "two" is not of type "integer"'),
+        ([], {"type": "object"}, '[] is not of type "object"'),
+        (
+            {"x": 1},
+            {"properties": {}, "additionalProperties": False},
+            "Additional properties are not allowed ('x' was unexpected)",
+        ),
+        (
+            {"x": 1},
+            {"$ref": "#/$defs/s", "$defs": {"s": {"properties": {"x": {"type": "null"}}}}},
+            'x: 1 is not of type "null"',
+        ),
+        (
+            {"x": 1},
+            {
+                "$schema": "http://json-schema.org/draft-07/schema#",
+                "properties": {"x": {"$ref": "#/d"}},
+                "d": {"type": "null"},
+            },
+            'x: 1 is not of type "null"',
+        ),
+    ],
+)
+def test_what_does_not_fit_is_said_so_that_the_model_can_act_on_it(
+    arguments: Any, schema: dict[str, Any], why: str
+) -> None:
+    assert why_arguments_do_not_fit(arguments, schema) == why
+
+
+def test_what_a_model_wrote_is_shown_on_one_line_and_cut() -> None:
+    why = why_arguments_do_not_fit({"city": ["\n" * 1_000]}, CITY)
+    assert why is not None
+    assert "\n" not in why
+    assert len(why) == 400
+
+
+BROKEN: list[tuple[dict[str, Any], str]] = [
+    (
+        {"type": 7},
+        "type is 7; it must be one of array, boolean, integer, null, number, object, string,"
+        " or a list of them",
+    ),
+    (
+        {"properties": {"x": {"type": "sting"}}},
+        'properties.x.type is "sting"; it must be one of array, boolean, integer, null,'
+        " number, object, string, or a list of them; did you mean string?",
+    ),
+    ({"properties": []}, "properties is a list; it must be an object of schemas"),
+    (
+        {"properties": {"x": {"items": "string"}}},
+        "properties.x.items is text; it must be a schema, which is an object",
+    ),
+    (
+        {"properties": {"x": {"items": [{}]}}},
+        "properties.x.items is a list; in draft 2020-12 a list of schemas is prefixItems",
+    ),
+    (
+        {"properties": {"x": {"$ref": "#/nowhere"}}},
+        "properties.x.$ref leads to #/nowhere, where there is nothing",
+    ),
+    (
+        {"$ref": "#"},
+        "$ref leads back to itself without going into a property or an item, which never ends",
+    ),
+    (
+        {"$dynamicRef": "#x"},
+        "$dynamicRef is not followed here; refer with $ref to a part under $defs",
+    ),
+    (
+        {"properties": {"x": {"pattern": "a(b"}}},
+        "properties.x.pattern a(b has a ( that no ) closes",
+    ),
+    (
+        {"properties": {"x": {"pattern": "\\p{Nonsense}"}}},
+        "properties.x.pattern \\p{Nonsense} is not taken: it is no regular expression of JSON"
+        " Schema, or would be too large",
+    ),
+    ({"required": ["a", 1]}, 'required is ["a",1]; it must be a list of names'),
+]
+
+
+@pytest.mark.parametrize(("schema", "why"), BROKEN)
+def test_a_schema_that_cannot_be_used_is_refused_with_its_place(
+    schema: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(SchemaError) as refused:
+        check_schema(schema)
+    assert str(refused.value) == why
+    assert why_arguments_do_not_fit({"x": 1}, schema) is not None
+
+
+def test_an_unknown_draft_is_refused_and_the_known_ones_are_named() -> None:
+    with pytest.raises(SchemaError, match=r"2020-12/schema.*draft-07"):
+        check_schema({"$schema": "https://json-schema.org/draft/2030-01/schema"})
+
+
+@pytest.mark.parametrize("draft", ["2020-12/schema", "2019-09/schema"])
+def test_a_schema_of_a_few_lines_cannot_ask_for_a_million_steps(draft: str) -> None:
+    doubling = {
+        f"n{level}": {"allOf": [{"$ref": f"#/$defs/n{level + 1}"}] * 2} for level in range(20)
+    }
+    schema = {
+        "$schema": f"https://json-schema.org/draft/{draft}",
+        "$ref": "#/$defs/n0",
+        "$defs": {**doubling, "n20": {}},
+    }
+    assert (
+        why_arguments_do_not_fit({}, schema)
+        == "they take too long to check against this schema; send fewer or shorter values"
+    )
+    assert why_arguments_do_not_fit({}, {"$ref": "#/$defs/n0", "$defs": {"n0": {}}}) is None
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_nothing_is_fetched_for_a_schema(scheme: str, tmp_path: Path) -> None:
+    (tmp_path / "schema").write_text("{}")
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        place = f"//127.0.0.1:{server.server_port}" if scheme == "http" else f"//{tmp_path}"
+        try:
+            why = why_arguments_do_not_fit(
+                {"x": 1}, {"properties": {"x": {"$ref": f"{scheme}:{place}/schema"}}}
+            )
+        finally:
+            server.shutdown()
+            thread.join(5)
+    assert "which is not inside of this schema, and nothing is fetched" in str(why)
+    assert asked == []
+
+
+@pytest.mark.parametrize("draft", ["draft/2020-12/schema", "draft-07/schema#"])
+def test_no_part_of_a_schema_chooses_another_draft(draft: str) -> None:
+    part: dict[str, Any] = {"$schema": f"https://json-schema.org/{draft}", "items": [{}]}
+    with pytest.raises(SchemaError, match=r"^properties\.x\.items is a list; in draft 2020-12"):
+        check_schema({"properties": {"x": part}})
+
+
+def test_a_thousand_anchors_are_found_as_quickly_as_one() -> None:
+    parts = {f"p{number}": {"$anchor": f"x{number}"} for number in range(350)}
+    schema = {"allOf": [{"$ref": f"#x{number}"} for number in range(350)], "$defs": parts}
+    assert why_arguments_do_not_fit({}, schema) is None
