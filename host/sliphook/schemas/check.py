@@ -22,15 +22,17 @@ from sliphook.quoting import quote
 from .errors import SchemaError
 from .patterns import Expression
 from .reading import read_schema
-from .work import ASK, Stretch, write
+from .size import Size, TooLarge, all_differ, measure
+from .work import ASK, DIFFER, Stretch, write
 
 CHECK_US: Final = 8_000.0
 """Microseconds of the processor for one check."""
+WIDE: Final = 200.0
+"""How much longer it takes to compare numbers of hundreds of digits."""
+COMPARE: Final = 1.5
+"""Microseconds for one value of a list whose items must differ."""
 EXPLAIN_US: Final = 3_000.0
 """The same for finding out what does not fit."""
-MAX_VALUES: Final = 50_000
-"""The most values in what is checked; to count them takes 3 ms."""
-MAX_DEPTH: Final = 128
 MAX_FRAMES: Final = 1_000
 """The most nested calls in the library, for the C stack of a thread may be small."""
 _REGEX_BYTES: Final = 128 * 1024
@@ -44,14 +46,6 @@ _KEPT: Final = 32
 _TOO_MUCH: Final = "they take too long to check against this schema; send fewer or shorter values"
 
 
-class _Size(NamedTuple):
-    """How large a value is: the values in it, characters of texts and names, levels."""
-
-    values: int
-    chars: int
-    depth: int
-
-
 class _Clock:
     """The time that is left for one check; one for each compiled schema.
 
@@ -60,20 +54,22 @@ class _Clock:
             away.
         chars: characters of all texts in the value.
         values: the values in the value.
+        wide: there are numbers in it that take long to compare.
         over: a part was not tried for lack of time.
     """
 
-    __slots__ = ("chars", "ends_ns", "over", "values")
+    __slots__ = ("chars", "ends_ns", "over", "values", "wide")
 
     def __init__(self) -> None:
         self.ends_ns = 0
         self.chars = 0
         self.values = 0
+        self.wide = False
         self.over = False
 
-    def start(self, us: float, size: _Size) -> None:
+    def start(self, us: float, size: Size) -> None:
         self.ends_ns = thread_time_ns() + int(us * 1000)
-        self.chars, self.values = size.chars, size.values
+        self.chars, self.values, self.wide = size.chars, size.values, size.wide
         self.over = False
 
     def asked(self, step: Stretch, value: Any) -> None:
@@ -85,17 +81,38 @@ class _Clock:
             if step.key_char and kind is dict:
                 us += step.key_char * sum(map(len, value))
             if step.whole:
-                size = _measure(value)
-                us += size.values * 0.6 + size.chars * 0.002
+                us += self._to_compare(value, us)
         elif kind is str:
             us += step.char * len(value) + step.short
+        if self.wide:
+            us *= WIDE
         if thread_time_ns() + us * 1000 > self.ends_ns:
             self.over = True
             raise _NoTime
 
+    def _to_compare(self, items: Any, more: float) -> float:
+        """The time for comparing all items with each other, in microseconds."""
+        left = max((self.ends_ns - thread_time_ns()) / 1000 - more, 0.0)
+        try:
+            size = measure(items, int(left / COMPARE))
+        except TooLarge:
+            return left + 1.0
+        return size.values * COMPARE + size.chars * 0.002
+
 
 class _NoTime(Exception):
     """A part is not tried; the library takes it for false."""
+
+
+class _Differ:
+    """`uniqueItems`: the library takes time in the square of numbers that it hashes alike."""
+
+    def __init__(self, parent: Any, value: Any, path: Any) -> None:
+        pass
+
+    def validate(self, instance: Any) -> None:
+        if type(instance) in (list, tuple) and not all_differ(instance):
+            raise ValueError("has equal items")
 
 
 class _Validator(Protocol):
@@ -159,8 +176,8 @@ def why_arguments_do_not_fit(
     if schema == {"type": "object"} and isinstance(arguments, dict):
         return None
     try:
-        size = _measure(arguments)
-    except _TooLarge as large:
+        size = measure(arguments)
+    except TooLarge as large:
         return str(large)
     try:
         encoded = msgspec.json.encode(schema)
@@ -174,7 +191,7 @@ def why_arguments_do_not_fit(
     return _why_not(arguments, size, compiled)
 
 
-def _why_not(arguments: Any, size: _Size, compiled: _Compiled) -> str | None:
+def _why_not(arguments: Any, size: Size, compiled: _Compiled) -> str | None:
     clock, validator, _ = compiled
     clock.start(CHECK_US, size)
     try:
@@ -220,7 +237,7 @@ def _compile(schema: Any) -> _Compiled:
         def validate(self, instance: Any) -> None:
             clock.asked(self._step, instance)
 
-    keywords: dict[str, Any] = {ASK: Ask}
+    keywords: dict[str, Any] = {ASK: Ask, DIFFER: _Differ}
     try:
         validator = library.validator_for(
             written.schema,
@@ -238,43 +255,3 @@ def _compile(schema: Any) -> _Compiled:
 
 def _refuse(uri: str) -> Any:
     raise SchemaError(f"refers to {quote(uri, 80)}, and nothing is fetched")
-
-
-class _TooLarge(Exception):
-    pass
-
-
-def _measure(value: Any) -> _Size:
-    """Count what is in a value, level by level.
-
-    Raises:
-        _TooLarge: there is too much; nothing more is counted.
-    """
-    values, chars, depth = 1, 0, 0
-    level: list[Any] = [value]
-    while True:
-        below: list[Any] = []
-        for one in level:
-            kind = cast("type[object]", type(one))
-            if kind is str:
-                chars += len(one)
-            elif kind is dict:
-                chars += sum(len(name) for name in one if type(name) is str)
-                if len(below) + len(one) > MAX_VALUES:
-                    raise _TooLarge(f"there are more than {MAX_VALUES:,} values; send fewer")
-                below.extend(one.values())
-            elif kind is list or kind is tuple:
-                if len(below) + len(one) > MAX_VALUES:
-                    raise _TooLarge(f"there are more than {MAX_VALUES:,} values; send fewer")
-                below.extend(one)
-            elif kind is int and one.bit_length() > 1024:
-                raise _TooLarge("a number has more than 308 digits")
-        if not below:
-            return _Size(values, chars, depth)
-        values += len(below)
-        depth += 1
-        if values > MAX_VALUES:
-            raise _TooLarge(f"there are more than {MAX_VALUES:,} values; send fewer")
-        if depth > MAX_DEPTH:
-            raise _TooLarge(f"they are nested deeper than {MAX_DEPTH} levels")
-        level = below

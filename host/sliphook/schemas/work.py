@@ -21,6 +21,9 @@ from .reading import ReadSchema
 ASK: Final = "sliphook:ask"
 """The keyword that asks; its value is the index of the part's `Stretch`."""
 
+DIFFER: Final = "sliphook:differ"
+"""Stands for `uniqueItems`."""
+
 MAX_ASKING: Final = 200
 """The most parts that ask: each takes 50 us to compile."""
 
@@ -231,6 +234,8 @@ def _fill(part: SchemaPart, root: SchemaPart) -> None:
         return
     inner = part.inner
     inner.update(part.values)
+    if inner.pop("uniqueItems", False):
+        inner[DIFFER] = True
     for side, edge in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
         if type(inner.get(edge)) is bool:  # draft-04
             open_end = inner.pop(edge)
