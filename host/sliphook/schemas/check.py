@@ -17,13 +17,15 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 import jsonschema_rs as library
 import msgspec
 
+from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 
 from .errors import SchemaError
 from .patterns import Expression
 from .reading import read_schema
 from .size import Size, TooLarge, all_differ, measure
-from .work import ASK, DIFFER, Stretch, write
+from .work import Stretch
+from .writing import ASK, DIFFER, NONE_FITS, write
 
 CHECK_US: Final = 8_000.0
 """Microseconds of the processor for one check."""
@@ -80,7 +82,7 @@ class _Clock:
             us += step.entry * len(value)
             if step.key_char and kind is dict:
                 us += step.key_char * sum(map(len, value))
-            if step.whole:
+            if step.compares:
                 us += self._to_compare(value, us)
         elif kind is str:
             us += step.char * len(value) + step.short
@@ -100,7 +102,7 @@ class _Clock:
         return size.values * COMPARE + size.chars * 0.002
 
 
-class _NoTime(Exception):
+class _NoTime(SliphookError):
     """A part is not tried; the library takes it for false."""
 
 
@@ -113,6 +115,16 @@ class _Differ:
     def validate(self, instance: Any) -> None:
         if type(instance) in (list, tuple) and not all_differ(instance):
             raise ValueError("has equal items")
+
+
+class _NoneFits:
+    """What is said where alternatives fail."""
+
+    def __init__(self, parent: Any, value: str, path: Any) -> None:
+        self._why = value
+
+    def validate(self, instance: Any) -> None:
+        raise ValueError(self._why)
 
 
 class _Validator(Protocol):
@@ -215,7 +227,8 @@ def _line(error: Any) -> str:
     where = "".join(
         f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path
     ).lstrip(".")
-    return quote(f"{where}: {error.message}" if where else error.message, 400)
+    message = "nothing is allowed here" if error.kind.name == "falseSchema" else error.message
+    return quote(f"{where}: {message}" if where else message, 400)
 
 
 @lru_cache(maxsize=_KEPT)
@@ -228,7 +241,7 @@ def _compile(schema: Any) -> _Compiled:
     read = read_schema(schema)
     written = write(read)
     clock = _Clock()
-    steps = written.steps
+    steps = written.stretches
 
     class Ask:
         def __init__(self, parent: Any, value: int, path: Any) -> None:
@@ -237,7 +250,7 @@ def _compile(schema: Any) -> _Compiled:
         def validate(self, instance: Any) -> None:
             clock.asked(self._step, instance)
 
-    keywords: dict[str, Any] = {ASK: Ask, DIFFER: _Differ}
+    keywords: dict[str, Any] = {ASK: Ask, DIFFER: _Differ, NONE_FITS: _NoneFits}
     try:
         validator = library.validator_for(
             written.schema,

@@ -39,6 +39,8 @@ EVERY: Final = frozenset(
     }
 )
 """Hold a schema for every item, or for every property."""
+LAZY: Final = frozenset({"unevaluatedItems", "unevaluatedProperties"})
+"""Those of `EVERY` for which the library finds out what other schemas have evaluated."""
 MAPS: Final = frozenset({"properties", "patternProperties", "dependentSchemas"})
 """Hold an object of schemas."""
 STORES: Final = frozenset({"$defs", "definitions"})

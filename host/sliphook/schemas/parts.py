@@ -3,31 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 from .errors import SchemaError
+from .keywords import LAZY, is_object
 from .patterns import Expression
-
-PLAIN_US: Final = 0.3
-"""Microseconds for a plain part: see `work.py`."""
-SLOW: Final = frozenset(
-    {
-        "enum",
-        "const",
-        "required",
-        "dependentRequired",
-        "dependencies",
-        "uniqueItems",
-        "minLength",
-        "maxLength",
-        "minProperties",
-        "maxProperties",
-        "multipleOf",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-    }
-)
-"""Keywords that take time, or are written in another way."""
 
 
 class SchemaPart:
@@ -52,7 +32,7 @@ class SchemaPart:
         target: the part that `$ref` leads to.
         number: its place under `$defs` if something refers to it, else -1.
         height: how many schemas are nested, at most, for one value.
-        weight, text, members, asks, inner, written: see `work.py`.
+        weight, text, members, asks, inner, written: see `work.py` and `writing.py`.
     """
 
     values: dict[str, Any]
@@ -66,7 +46,7 @@ class SchemaPart:
     target: SchemaPart | None = None
     number = -1
     height = 1
-    weight = PLAIN_US
+    weight = 0.0
     text = 0.0
     members = 0.0
     asks = False
@@ -99,8 +79,8 @@ class SchemaPart:
         """The error for one of its keywords."""
         return SchemaError(why, self.path(keyword))
 
-    def is_plain(self) -> bool:
-        """True if it leads to no other part, and what it says is soon looked at."""
+    def is_leaf(self) -> bool:
+        """True if it leads to no other part."""
         return not (
             self.in_place
             or self.named
@@ -109,7 +89,6 @@ class SchemaPart:
             or self.patterns
             or self.pattern is not None
             or self.refers is not None
-            or self.values.keys() & SLOW
         )
 
     def beside(self) -> list[SchemaPart]:
@@ -127,20 +106,15 @@ class SchemaPart:
     def looped(self) -> Iterator[SchemaPart]:
         """The parts that are taken for many values inside, but for `true`, `false` and `{}`."""
         for part in self.every.values():
-            if part.says_something():
+            if part.values or not part.is_leaf():
                 yield part
         for _, part in self.patterns.values():
             yield part
 
-    def says_something(self) -> bool:
-        """True if it is more than `true`, `false` or `{}`."""
-        return bool(
-            self.values
-            or self.refers is not None
-            or self.in_place
-            or self.named
-            or self.listed
-            or self.every
-            or self.patterns
-            or self.pattern is not None
-        )
+    def loops(self) -> bool:
+        """True if it goes through all items or properties of a value."""
+        return bool(self.every and self.every.keys() & LAZY) or any(True for _ in self.looped())
+
+    def raw_object(self) -> dict[str, Any]:
+        """As it is written; empty for `true` and `false`."""
+        return self.raw if is_object(self.raw) else {}

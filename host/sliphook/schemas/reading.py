@@ -16,6 +16,7 @@ from .keywords import (
     EVERY,
     IN_PLACE,
     IN_PLACE_LISTS,
+    LAZY,
     LISTED_ITEMS,
     MAPS,
     NOT_FOLLOWED,
@@ -31,6 +32,10 @@ from .patterns import read_pattern
 
 MAX_PARTS: Final = 800
 """The most schemas in one schema: to read and compile one takes about 12 us."""
+MAX_LOOPS: Final = 250
+"""The most parts for many values, expressions and parts that are referred to: each may ask whether
+there is time (`work.py`), which takes 20 to 40 us to compile.
+"""
 MAX_HEIGHT: Final = 48
 """The most schemas nested for one value: each takes a part of the C stack."""
 MAX_UNEVALUATED_HEIGHT: Final = 12
@@ -98,6 +103,12 @@ class _Reader:
                 target.number = number
                 number += 1
             self._walk()
+        loops = sum(part.pattern is not None or part.loops() for part in self._parts)
+        if loops + number > MAX_LOOPS:
+            raise SchemaError(
+                f"has {loops + number:,} lists, patterns, references and the like;"
+                f" at most {MAX_LOOPS} are allowed"
+            )
         return ReadSchema(self._uri, self._root, _in_order(self._parts))
 
     def _walk(self) -> None:
@@ -330,7 +341,7 @@ def _in_order(parts: list[SchemaPart]) -> list[SchemaPart]:
 
 def _nest(part: SchemaPart) -> None:
     part.height = 1 + max((one.height for one in part.beside()), default=0)
-    lazy = part.every.keys() & {"unevaluatedItems", "unevaluatedProperties"}
+    lazy = part.every.keys() & LAZY
     most = MAX_UNEVALUATED_HEIGHT if lazy else MAX_HEIGHT
     if part.height > most:
         raise SchemaError(
