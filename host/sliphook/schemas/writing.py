@@ -23,17 +23,17 @@ NONE_FITS: Final = "sliphook:none-fits"
 """Fits no value; its value says why."""
 
 
-class Written(NamedTuple):
+class WrittenSchema(NamedTuple):
     """A schema as the library gets it; `stretches` are those of the parts that ask."""
 
     schema: dict[str, Any] | bool
     stretches: list[Stretch]
 
 
-def write(read: ReadSchema) -> Written:
+def write(read: ReadSchema) -> WrittenSchema:
     """Write a schema that has been read."""
     if type(read.root.raw) is bool:
-        return Written(read.root.raw, [])
+        return WrittenSchema(read.root.raw, [])
     find_work(read)
     return _Writer(read).write()
 
@@ -44,7 +44,7 @@ class _Writer:
         self._stretches: list[Stretch] = []
         self._numbers = sum(part.number >= 0 for part in read.parts)
 
-    def write(self) -> Written:
+    def write(self) -> WrittenSchema:
         read = self._read
         longer = [part for part in read.parts if not self._is_written(part)]
         for part in longer:
@@ -56,7 +56,7 @@ class _Writer:
         schema["$defs"] = {
             str(part.number): part.written for part in read.parts if part.number >= 0
         }
-        return Written(schema, self._stretches)
+        return WrittenSchema(schema, self._stretches)
 
     def _is_written(self, part: SchemaPart) -> bool:
         """Prepare a part; True if nothing more has to be written."""
