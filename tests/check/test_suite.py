@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -274,11 +275,12 @@ async def test_without_ping_the_checks_that_need_it_are_skipped(tmp_path: Path) 
     assert {"many-at-once", "event turn_end", "cancel tool add"} <= named(report, "skipped")
 
 
-async def test_a_match_that_no_sample_fits_is_skipped(tmp_path: Path) -> None:
-    report = await checked(
-        write(tmp_path, "MANIFEST['subscriptions'][2]['match'] = {'source': 'never'}")
-    )
-    assert named(report, "skipped") == {"event session_start"}
+@pytest.mark.parametrize(
+    "match", [{"source": ["re?u*"]}, {"session_key": "*", "cwd": ["/?/*/z", "y"]}]
+)
+async def test_the_sample_fits_the_match(tmp_path: Path, match: dict[str, Any]) -> None:
+    report = await checked(write(tmp_path, f"MANIFEST['subscriptions'][2]['match'] = {match!r}"))
+    assert named(report, "skipped") == set()
     assert named(report, "failed") == set()
 
 

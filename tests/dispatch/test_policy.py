@@ -83,15 +83,18 @@ def test_a_plugin_takes_part_once_by_the_first_of_its_subscriptions_that_matches
     assert (fired.lines, fired.outcome.decision) == (["ask one"], "deny")
 
 
-def test_the_first_that_matches_is_told_though_a_later_one_would_be_asked() -> None:
-    fired = fire("pre_tool_call", {}, subscriber("one", {"mode": "event"}, {"replaces": True}, {}))
-    assert fired.lines == ["tell one"]
+def test_to_be_told_never_takes_the_place_of_being_asked() -> None:
+    fired = fire("pre_tool_call", {}, subscriber("one", {"mode": "event"}, {}))
+    assert fired.lines == ["ask one"]
 
 
 def test_a_replacer_does_not_take_part_again_in_the_second_phase() -> None:
     """A plugin is asked once per fire."""
     fired = fire(
-        "pre_tool_call", {}, subscriber("one", {"replaces": True}, {}), subscriber("two", order=1)
+        "pre_tool_call",
+        {},
+        subscriber("one", {"replaces": True}, {"on_failure": "open"}),
+        subscriber("two", order=1),
     )
     assert fired.lines == ["ask one", "ask two"]
 

@@ -34,6 +34,13 @@ def subscriptions(draw: st.DrawFn, event: str) -> dict[str, Any]:
     return fields
 
 
+def no_guard_is_hidden(subs: list[dict[str, Any]]) -> bool:
+    """A manifest with a closed subscription that is never asked is refused."""
+    asked = [sub for sub in subs if sub["mode"] == "hook"]
+    texts = {None if "match" not in sub else sub["match"]["model"] for sub in asked}
+    return all(sub.get("on_failure") != "closed" or not {None, "*"} & texts for sub in asked[1:])
+
+
 @st.composite
 def answers(draw: st.DrawFn, event: str) -> Any:
     if draw(st.integers(0, 4)) == 0:
@@ -61,7 +68,7 @@ def fires(draw: st.DrawFn) -> tuple[str, list[tuple[str, list[dict[str, Any]], A
     return event, [
         (
             f"p{number}",
-            draw(st.lists(subscriptions(event), min_size=1, max_size=3)),
+            draw(st.lists(subscriptions(event), min_size=1, max_size=3).filter(no_guard_is_hidden)),
             draw(answers(event)),
         )
         for number in range(count)
@@ -112,14 +119,14 @@ class Model:
         self._run()
 
     def _first(self, subs: list[dict[str, Any]]) -> int | None:
-        return next(
-            (
-                i
-                for i, sub in enumerate(subs)
-                if all(glob_matches(glob, self.text) for glob in sub.get("match", {}).values())
-            ),
-            None,
-        )
+        """To be told never takes the place of being asked."""
+        fitting = [
+            i
+            for i, sub in enumerate(subs)
+            if all(glob_matches(glob, self.text) for glob in sub.get("match", {}).values())
+        ]
+        asked = [i for i in fitting if subs[i]["mode"] == "hook"]
+        return next(iter(asked or fitting), None)
 
     def _run(self) -> None:
         order = sorted(

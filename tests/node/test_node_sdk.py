@@ -7,8 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
+
+from sliphook_sdk.protocol import CATALOGUE
+from sliphook_sdk.protocol.reach import Claim, Order
 
 ROOT = Path(__file__).resolve().parents[2]
 SDK = ROOT / "sdk" / "node"
@@ -129,3 +133,33 @@ def test_the_types_take_what_is_right_and_refuse_what_is_wrong(tmp_path: Path) -
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+@needs_node
+def test_it_finds_the_same_subscription_in_the_way_as_the_python_sdk(tmp_path: Path) -> None:
+    random = Random(7)
+
+    def globs() -> list[str]:
+        texts = ["".join(random.choices("ab*?", k=random.randint(1, 3))) for _ in range(2)]
+        return texts[: random.randint(1, 2)]
+
+    def claim() -> Claim:
+        fields = random.sample(["tool_name", "origin", "session_key"], random.randint(0, 2))
+        return Claim({field: globs() for field in fields}, random.random() < 0.7)
+
+    cases = [[claim() for _ in range(random.randint(1, 4))] for _ in range(500)]
+    expected = [Order(CATALOGUE["pre_tool_call"], case).in_the_way(len(case) - 1) for case in cases]
+    program = tmp_path / "reach.mjs"
+    program.write_text(f"""\
+import {{ readFileSync }} from "node:fs";
+import {{ inTheWay }} from {json.dumps(str(SDK / "src" / "reach.js"))};
+const cases = JSON.parse(readFileSync(0, "utf8"));
+console.log(JSON.stringify(cases.map((claims) => inTheWay("pre_tool_call", claims) ?? null)));
+""")
+    given = json.dumps([[one._asdict() for one in case] for case in cases])
+    assert NODE is not None
+    done = subprocess.run(
+        [NODE, str(program)], input=given, capture_output=True, text=True, timeout=50, check=True
+    )
+    assert json.loads(done.stdout) == expected
+    assert {None, 0, 1, 2} <= {*expected}, "every kind of case is among them"

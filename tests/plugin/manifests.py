@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from sliphook.plugin.checks import ManifestError
-from sliphook.plugin.manifest import ReadManifest, Route, read_manifest
+from sliphook.plugin.manifest import ReadManifest, read_manifest
+from sliphook.plugin.route import Route
 from sliphook_sdk.protocol import CATALOGUE, Payload
 from sliphook_sdk.protocol.describe import example_of
 

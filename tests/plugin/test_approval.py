@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sliphook.plugin.approval import asks_for_more
+from sliphook.plugin.checks import ManifestError
 from sliphook.plugin.manifest import ReadManifest, read_manifest
 
 
@@ -21,6 +22,12 @@ def manifest(*subscriptions: dict[str, Any], **fields: Any) -> ReadManifest:
 def guard(**fields: Any) -> dict[str, Any]:
     return {"event": "pre_tool_call", "on_failure": "closed", **fields}
 
+
+OPEN_FOR_SHELL = {
+    "event": "pre_tool_call",
+    "on_failure": "open",
+    "match": {"tool_name": "shell"},
+}
 
 FULL = manifest(
     guard(match={"tool_name": ["shell", "write_*"]}),
@@ -102,13 +109,12 @@ FULL = manifest(
         (manifest(guard(subagents=False)), ["not to guard pre_tool_call as before"]),
         # the first that matches is delivered to, so an open one before the guard takes its place
         (
-            manifest({"event": "pre_tool_call", "on_failure": "open"}, guard()),
+            manifest(OPEN_FOR_SHELL, guard(priority=1)),
             ["not to guard pre_tool_call as before"],
         ),
-        (
-            manifest(guard(), {"event": "pre_tool_call", "on_failure": "open", "priority": 1}),
-            ["not to guard pre_tool_call as before"],
-        ),
+        (manifest(guard(), {"event": "pre_tool_call", "on_failure": "open", "priority": 1}), []),
+        # to be told takes no place
+        (manifest({"event": "pre_tool_call", "mode": "event"}, guard()), []),
         (manifest(guard(), {"event": "pre_tool_call", "on_failure": "open"}), []),
     ],
 )
@@ -154,10 +160,16 @@ def manifests(draw: st.DrawFn) -> ReadManifest:
         globs = draw(st.lists(GLOBS, max_size=2))
         if globs and one["event"] == "pre_tool_call":
             one["match"] = {"tool_name": globs}
+        if not one.get("replaces") and draw(st.booleans()):
+            one["mode"] = "event"
     tools = [{"name": name} for name in draw(st.lists(st.sampled_from("abc"), unique=True))]
     env = [{"name": name} for name in draw(st.lists(st.sampled_from("ABC"), unique=True))]
     uses = draw(st.lists(st.sampled_from(["notify", "tools", "inject", "interrupt"]), unique=True))
-    return manifest(*subscriptions, tools=tools, uses=uses, env=env)
+    try:
+        return manifest(*subscriptions, tools=tools, uses=uses, env=env)
+    except ManifestError as error:
+        assume("would never be asked" not in str(error))
+        raise
 
 
 @given(manifests())
@@ -193,8 +205,7 @@ def guards(one: ReadManifest, event: str, tool: str, depth: int) -> bool:
     A second opinion: the rules of the protocol, tried on one payload.
     """
     routes = sorted(
-        one.routes.get(event, ()),
-        key=lambda route: (not route.replaces, -route.priority, route.index),
+        one.routes.get(event, ()), key=lambda route: (route.mode == "event", route.index)
     )
     for route in routes:
         fits = all(

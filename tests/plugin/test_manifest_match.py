@@ -50,7 +50,7 @@ from .manifests import payload, read, refused_subscription, subscribe
     ],
 )
 def test_patterns(globs: str | list[str], name: str, matches: bool) -> None:
-    assert subscribe(match={"tool_name": globs}).matches(payload(tool_name=name)) is matches
+    assert subscribe(match={"origin": globs}).matches(payload(origin=name)) is matches
 
 
 def test_all_fields_must_match() -> None:
@@ -122,7 +122,7 @@ def test_patterns_match_as_in_the_shell_without_classes(globs: list[str], text: 
     def plainly(glob: str) -> bool:
         return fnmatchcase(text, glob.replace("[", "[[]"))
 
-    assert subscribe(match={"tool_name": globs}).matches(payload(tool_name=text)) is any(
+    assert subscribe(match={"origin": globs}).matches(payload(origin=text)) is any(
         map(plainly, globs)
     )
 
@@ -179,12 +179,12 @@ def test_what_is_told_inside_an_interrupt_has_few_subscriptions(event: str, most
 
 
 def test_of_a_field_of_a_few_words_those_that_fit_are_known_beforehand() -> None:
-    route = subscribe("turn_end", match={"outcome": ["*ed", "x?y*"]})
+    route = subscribe("turn_end", match={"outcome": ["*ed", "f?i*"]})
     assert route.matches(payload("turn_end", outcome="interrupted"))
     assert not route.matches(payload("turn_end", outcome="max_iterations"))
     (pattern,) = route.patterns
     assert not pattern.globs.fits("x-y-ed")  # it is none of the words
-    assert pattern.texts == {"*ed", "x?y*"}
+    assert pattern.texts == {"*ed", "f?i*"}
 
 
 def test_a_long_value_fits_every_pattern_so_that_no_guard_is_passed_by() -> None:

@@ -156,7 +156,7 @@ def test_a_field_that_is_no_string_cannot_be_matched() -> None:
     message = refused(lambda p: p.hook("post_tool_call", match={"duration_ms": "1"})(handler))
     assert message.startswith(
         "handler() cannot match 'duration_ms': post_tool_call has no such string field; it "
-        "has event_id, time, "
+        "has tool_name, "
     )
     assert message.endswith("tool_name, origin, status, substituted_by")
 
@@ -188,10 +188,17 @@ def test_a_hook_that_would_never_be_asked_is_refused() -> None:
         p.hook("pre_tool_call", match={"tool_name": "edit"})(with_ctx)
 
     assert refused(shadowed).startswith("with_ctx() would never be asked: handler() at ")
+
+    def behind_a_wider_one(p: Plugin) -> None:
+        p.hook("pre_tool_call", match={"tool_name": ["s*", "t?*"]})(handler)
+        p.hook("pre_tool_call", match={"tool_name": ["shell", "tool_*"]})(with_ctx)
+
+    assert refused(behind_a_wider_one).endswith(" takes all that it matches")
     plugin = Plugin("p")
+    plugin.on("pre_tool_call")(handler)
     plugin.hook("pre_tool_call", subagents=False)(handler)
     plugin.hook("pre_tool_call")(with_ctx)
-    assert len(plugin.hooks) == 2
+    assert len(plugin.hooks) == 3
 
 
 @pytest.mark.parametrize("name", ["", "Guard", "-x", "a" * 65, "a b"])

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
-from sliphook.plugin.manifest import Route
+from sliphook.plugin.route import Route
 from sliphook.plugin.tools import PluginTool
 from sliphook.quoting import quote
 from sliphook.wire import envelope
@@ -17,7 +17,6 @@ from sliphook_sdk.protocol import (
     CommandRunParams,
     CommandSpec,
     ErrorCode,
-    Subscription,
     ToolCallParams,
     ToolResult,
 )
@@ -40,9 +39,8 @@ _BUSY_S: Final = 1.0
 class HookRule:
     """A subscription in hook mode: its answer is read as the host reads it."""
 
-    def __init__(self, route: Route, wire_form: Subscription) -> None:
+    def __init__(self, route: Route) -> None:
         self.route = route
-        self._wire_form = wire_form
 
     async def __call__(self, bench: Bench) -> str:
         """Fire it with a sample payload that has an unknown field."""
@@ -75,27 +73,21 @@ class HookRule:
         return message(f"hook/{self.route.entry.name}", self._params(), id)
 
     def _params(self) -> dict[str, object]:
-        payload = sample_for(self.route, self._wire_form.match)
-        if payload is None:
-            raise Skip("no sample fits its match")
-        return {**msgspec.to_builtins(payload), "timeout_s": self.route.timeout_s}
+        payload = msgspec.to_builtins(sample_for(self.route))
+        return {**payload, "timeout_s": self.route.timeout_s}
 
 
 class EventRule:
     """A subscription that gets `event/NAME`: subscribers of a hook must take its event too."""
 
-    def __init__(self, route: Route, wire_form: Subscription) -> None:
+    def __init__(self, route: Route) -> None:
         self.route = route
-        self._wire_form = wire_form
 
     async def __call__(self, bench: Bench) -> str:
         """Send the event; the plugin lives on and sends nothing."""
-        payload = sample_for(self.route, self._wire_form.match)
-        if payload is None:
-            raise Skip("no sample fits its match")
         child = await bench.pinged()
         method = f"event/{self.route.entry.name}"
-        await child.tell(method, payload)
+        await child.tell(method, sample_for(self.route))
         id = child.next_id()
         await child.write(message("ping", {}, id))
         await child.reply(

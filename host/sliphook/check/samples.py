@@ -5,16 +5,16 @@ Payloads come from the protocol's examples, arguments from a tool's schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+from typing import Any, TypeVar, cast
 
 import msgspec
 
-from sliphook.plugin.manifest import Route
+from sliphook.plugin.route import Route
 from sliphook.wire import envelope
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CATALOGUE, InitializeParams, Payload
 from sliphook_sdk.protocol.describe import example_of, example_to_send
+from sliphook_sdk.protocol.reach import domain
 
 MISLEADING = (
     'a "quoted" line,\n"method":"exit" \\ 100 %s \u2028 \u0085 \x00 é \U0001f600'
@@ -71,41 +71,19 @@ def sample(struct: type[_P], **fields: Any) -> _P:
     return msgspec.convert({**example_to_send(struct), **fields}, struct)
 
 
-def sample_for(route: Route, match: Mapping[str, str | list[str] | None] | None) -> Payload | None:
-    """A payload that fits a subscription and its `include`; None if no sample fits its `match`."""
+def sample_for(route: Route) -> Payload:
+    """A payload that fits a subscription and its `include`."""
     # The host sets heavy fields to null, too, unless the subscription includes them.
     fields: dict[str, Any] = dict.fromkeys(set(route.entry.heavy) - route.include)
-    for field, patterns in (match or {}).items():
-        if patterns is not None:
-            fields[field] = next(
-                _texts(
-                    route.entry.payload,
-                    field,
-                    [patterns] if isinstance(patterns, str) else patterns,
-                ),
-                None,
-            )
-    try:
-        payload = sample(route.entry.payload, **fields)
-    except msgspec.ValidationError:
-        return None
-    return payload if route.matches(payload) else None
-
-
-def _texts(payload: type[Payload], field: str, globs: list[str]) -> Iterator[str]:
-    hint = next(info.type for info in msgspec.structs.fields(payload) if info.name == field)
-    hint = get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
-    if get_origin(hint) is Literal:
-        import fnmatch
-
-        return (
-            value
-            for value in get_args(hint)
-            for glob in globs
-            # In the protocol's patterns `[` is a plain character, in those of fnmatch it is not.
-            if fnmatch.fnmatchcase(value, glob.replace("[", "[[]"))
+    for pattern in route.patterns:
+        words = domain(route.entry.payload, pattern.field).words
+        # the shortest text that fits, but none is no name of a tool
+        texts = (
+            glob.replace("*", "").replace("?", "x") or "x" * ("*" in glob)
+            for glob in sorted(pattern.texts)
         )
-    return (glob.replace("*", "").replace("?", "x") for glob in globs)
+        fields[pattern.field] = next(filter(pattern.globs.fits, words or texts))
+    return sample(route.entry.payload, **fields)
 
 
 def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 import trio
 
-from sliphook.plugin.manifest import ReadManifest, Route
+from sliphook.plugin.manifest import ReadManifest
+from sliphook.plugin.route import Route
 from sliphook.process.diagnosis import why_not_startable
 from sliphook.trace.record import TraceSink
 
@@ -139,14 +140,11 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
     yield from _WIRE
     if manifest.wire.disabled is not None:
         return  # a disabled plugin gets nothing
-    subscriptions = manifest.wire.subscriptions or []
     routes: list[Route] = sorted(
         (route for found in manifest.routes.values() for route in found),
         key=lambda route: route.index,
     )
-    asked = [
-        HookRule(route, subscriptions[route.index]) for route in routes if route.mode == "hook"
-    ]
+    asked = [HookRule(route) for route in routes if route.mode == "hook"]
     for rule in asked:
         yield Check(
             f"hook {rule.route.entry.name}{_which(rule.route, routes)}",
@@ -157,7 +155,7 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
         yield Check(
             f"event {route.entry.name}{_which(route, routes)}",
             "Hooks and events",
-            EventRule(route, subscriptions[route.index]),
+            EventRule(route),
         )
     for rule in asked[:1]:
         yield Check(

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from sliphook.plugin.manifest import Route
+from sliphook.plugin.route import Route
 from sliphook_sdk.protocol import Decision, Entry, Globs, Payload
 
 from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+from collections.abc import Iterator, Mapping, Set
+from typing import Final
 
-from sliphook.plugin.manifest import ReadManifest, Route
+from sliphook.plugin.manifest import ReadManifest
+from sliphook.plugin.route import Route, covered
 from sliphook.process.environment import is_given_to_all
 from sliphook.quoting import quote
 from sliphook.registry import Registered
+from sliphook.registry.settings_schema import unknown_setting
 from sliphook.settings import for_nobody, with_settings
 from sliphook_sdk.protocol import CATALOGUE, NAME_PATTERNS
+from sliphook_sdk.protocol.reach import TooManySteps
 
-from .finding import Finding, Rule, Scene
+from .finding import Finding, Level, Rule, Scene
 
 SLOW_START_MS: Final = 1000.0
 
@@ -127,17 +130,21 @@ def matches(scene: Scene) -> Iterator[Finding]:
         del known["tool_name"]  # such a plugin may add tools later
     for plugin, manifest in scene.enabled():
         for routes in manifest.routes.values():
+            by = _covered_by(routes)
             for route in routes:
-                why = _why_never(route, known) or _why_covered(route, routes)
+                why = _why_never(route, known)
+                if why is None and route.index in by:
+                    why = f"the subscription {by[route.index] + 1} before it takes them all"
                 if why is not None:
-                    number, event = route.index + 1, route.entry.name
-                    what = f"its subscription {number} ({event}) never matches: {why}"
-                    yield Finding(area="plugins", level="note", about=plugin.name, what=what)
+                    # a guard that is never asked is not what its user believes
+                    level: Level = "problem" if route.guards else "note"
+                    what = f"its {route.where} never matches: {why}"
+                    yield Finding(area="plugins", level=level, about=plugin.name, what=what)
 
 
-def _why_never(route: Route, known: dict[str, Any]) -> str | None:
+def _why_never(route: Route, known: Mapping[str, Set[str]]) -> str | None:
     for pattern in route.patterns:
-        values = _only_values(route, pattern.field) or known.get(pattern.field)
+        values = known.get(pattern.field)
         if values is not None and not any(pattern.globs.fits(value) for value in values):
             if pattern.field == "tool_name":
                 return "neither this agent nor a plugin has a tool of that name"
@@ -145,24 +152,11 @@ def _why_never(route: Route, known: dict[str, Any]) -> str | None:
     return None
 
 
-def _only_values(route: Route, field: str) -> tuple[str, ...] | None:
-    hint = get_type_hints(route.entry.payload).get(field)
-    return get_args(hint) if get_origin(hint) is Literal else None
-
-
-def _why_covered(route: Route, routes: tuple[Route, ...]) -> str | None:
-    """A line if an earlier subscription matches every fire that this one could match, or None.
-
-    A plugin is asked once per fire, by its first matching subscription.
-    """
-    for earlier in routes:
-        if (
-            earlier.index < route.index
-            and not earlier.patterns
-            and (earlier.subagents or not route.subagents)
-        ):
-            return f"the subscription {earlier.index + 1} before it takes them all"
-    return None
+def _covered_by(routes: tuple[Route, ...]) -> dict[int, int]:
+    try:
+        return {route.index: by.index for route, by in covered(routes)}
+    except TooManySteps:
+        return {}  # the manifest was accepted, so its guards can be asked
 
 
 def unknown_events(scene: Scene) -> Iterator[Finding]:
@@ -222,6 +216,22 @@ def settings_without_effect(scene: Scene) -> Iterator[Finding]:
                 yield Finding(area="settings", level="note", about=plugin.name, what=what)
 
 
+def unknown_settings(scene: Scene) -> Iterator[Finding]:
+    """Settings of an installed plugin that it does not have."""
+    for plugin, manifest in scene.enabled():
+        for name in plugin.config:
+            why = unknown_setting(name, manifest.wire.config_schema)
+            if why is not None:
+                # a guard may run without what its user has set
+                yield Finding(
+                    area="plugins",
+                    level="problem",
+                    about=plugin.name,
+                    what=quote(why, 300),
+                    do=f"sliphook config {plugin.name} --unset {shlex.quote(quote(name, 64))}",
+                )
+
+
 def _heard(manifest: ReadManifest) -> set[str]:
     return {subscription.event for subscription in manifest.wire.subscriptions or ()}
 
@@ -234,4 +244,5 @@ RULES: Final[tuple[Rule, ...]] = (
     unknown_events,
     timeouts,
     settings_without_effect,
+    unknown_settings,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .manifest import ReadManifest, Route
+from .manifest import ReadManifest
+from .route import Route
 
 
 def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
@@ -41,7 +42,7 @@ def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
             f"not to guard {name} as before"
             for name, routes in approved.routes.items()
             if any(
-                _is_guard(route) and not _still_guards(route, routes, declared.routes.get(name, ()))
+                route.guards and not _still_guards(route, routes, declared.routes.get(name, ()))
                 for route in routes
             )
         ),
@@ -57,34 +58,21 @@ def _may_replace(route: Route, approved: Sequence[Route]) -> bool:
     return any(one.replaces and _is_within(route, one) for one in approved)
 
 
-def _is_guard(route: Route) -> bool:
-    return route.mode == "hook" and route.on_failure == "closed"
-
-
 def _still_guards(guard: Route, approved: Sequence[Route], declared: Sequence[Route]) -> bool:
     """True if `declared` asks the plugin for all that `guard` matched, again failing closed.
 
     A plugin is asked once per fire, by its first matching subscription; one listed before the guard
     replaces it wherever both match.
     """
-    before = _before(guard, approved)
-    for route in _in_turn(declared):
-        if _is_guard(route):
+    # the routes of a manifest stand in the order in which a fire looks at them
+    before = [route for route in approved[: approved.index(guard)] if not route.guards]
+    for route in declared:
+        if route.guards:
             if _is_within(guard, route):
                 return True
         elif not any(_is_within(route, one) for one in before):
             return False
     return False
-
-
-def _before(guard: Route, routes: Sequence[Route]) -> list[Route]:
-    in_turn = _in_turn(routes)
-    return [route for route in in_turn[: in_turn.index(guard)] if not _is_guard(route)]
-
-
-def _in_turn(routes: Sequence[Route]) -> list[Route]:
-    """Sort as a fire asks: first those that replace, then by priority, then as in the manifest."""
-    return sorted(routes, key=lambda route: (not route.replaces, -route.priority, route.index))
 
 
 def _is_within(inner: Route, outer: Route) -> bool:

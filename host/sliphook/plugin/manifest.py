@@ -22,7 +22,6 @@ from sliphook_sdk.protocol import (
     Kind,
     Manifest,
     OnFailure,
-    Payload,
     Subscription,
     Uses,
     match_fields,
@@ -39,8 +38,10 @@ from sliphook_sdk.protocol.limits import (
     MAX_VARIABLES,
     PROTOCOL_VERSIONS,
 )
+from sliphook_sdk.protocol.reach import why_never
 
 from .checks import ManifestError, check_name, check_timeout, refuse_doubles
+from .route import Pattern, Route, refuse_covered_guards
 from .tools import PluginTool, check_declared, read_tools, schema_size
 
 
@@ -50,66 +51,14 @@ class _Version(msgspec.Struct):
     protocol_version: int
 
 
-class Pattern(msgspec.Struct, frozen=True):
-    """One field of a subscription's `match`.
-
-    Attributes:
-        field: the payload's field.
-        globs: matches the field if any of the patterns does.
-        texts: the patterns as they were declared.
-    """
-
-    field: str
-    globs: Globs
-    texts: frozenset[str]
-
-
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """One subscription with every default filled in.
-
-    Attributes:
-        entry: the hook or event.
-        mode: `hook` if the plugin is asked, `event` if it is told.
-        patterns: the fields that must match, all of them.
-        timeout_s: seconds to answer.
-        on_failure: what a failure counts as: open does not matter, closed denies.
-        priority: higher is asked first.
-        replaces: the plugin is asked in the first phase, in which it may replace.
-        include: the heavy fields that are filled in.
-        subagents: payloads of child agents match too.
-        index: its place in the manifest, from 0.
-    """
-
-    entry: Entry
-    mode: Kind
-    patterns: tuple[Pattern, ...]
-    timeout_s: float
-    on_failure: OnFailure
-    priority: int
-    replaces: bool
-    include: frozenset[str]
-    subagents: bool
-    index: int
-
-    def matches(self, payload: Payload) -> bool:
-        """True if every pattern matches the payload as this subscription gets it.
-
-        Null never matches.
-        """
-        for pattern in self.patterns:
-            value = getattr(payload, pattern.field)
-            if not isinstance(value, str) or not pattern.globs.fits(value):
-                return False
-        return True
-
-
 class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
     """A manifest that has been checked.
 
     Attributes:
         wire: the manifest as the plugin sent it.
-        routes: the subscriptions by the entry's name, in the order of the manifest. Optional ones
-            to entries that this host does not know are left out.
+        routes: the subscriptions by the entry's name, in the order in which they are looked at:
+            first those that are asked, then those that are told, each in the order of the manifest.
+            Optional ones to entries that this host does not know are left out.
         tools: the tools, with defaults.
         commands: the slash commands.
         uses: the parts of the host that the plugin wants to call.
@@ -131,7 +80,7 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
     def closed_routes(self) -> dict[str, tuple[Route, ...]]:
         """The subscriptions that deny if the plugin fails to answer."""
         closed = {
-            name: tuple(route for route in routes if route.on_failure == "closed")
+            name: tuple(route for route in routes if route.guards)
             for name, routes in self.routes.items()
         }
         return {name: routes for name, routes in closed.items() if routes}
@@ -168,6 +117,10 @@ def read_manifest(
         route = _resolve(subscription, index, fires)
         if route is not None:
             routes.setdefault(route.entry.name, []).append(route)
+    for found in routes.values():
+        # asked before told: to be told must never take the place of being asked
+        found.sort(key=lambda route: route.mode != "hook")
+        refuse_covered_guards(found)
     commands = tuple(wire.commands or ())
     for command in commands:
         check_name("command", command.name)
@@ -307,6 +260,9 @@ def _pattern(entry: Entry, field: str, globs: str | list[str], where: str) -> Pa
             f"{where}: match.{field} is an empty list, which never matches;"
             " leave it out or name a pattern"
         )
+    for glob in alternatives:
+        if (why := why_never(entry, field, glob)) is not None:
+            raise ManifestError(f"{where}: match.{field}: the pattern '{quote(glob, 80)}' {why}")
     globs_of_all = Globs(alternatives)
     if words := words_of(entry.payload, field):
         # which of the few words fit is found out now, not at each fire

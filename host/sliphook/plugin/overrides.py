@@ -13,7 +13,8 @@ from sliphook_sdk.protocol import CATALOGUE, nearest
 
 from .approval import asks_for_more
 from .checks import ManifestError, check_timeout
-from .manifest import ReadManifest, Route, read_manifest
+from .manifest import ReadManifest, read_manifest
+from .route import Route, refuse_covered_guards
 from .spec import Override, PluginSpec
 
 
@@ -78,6 +79,9 @@ def apply_overrides(
         for name, routes in manifest.routes.items()
         if not spec.overrides.get(name, Override()).off
     }
+    for name, override in spec.overrides.items():
+        if override.on_failure == "closed":
+            refuse_covered_guards(routes.get(name, ()))
     return msgspec.structs.replace(manifest, routes=routes)
 
 

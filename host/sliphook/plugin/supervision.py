@@ -27,9 +27,9 @@ from .host_services import Supervisor
 from .instance import Instance
 from .launch import launch, with_advice
 from .lifecycle import RestartPolicy, State, Target, Trigger, move
-from .manifest import Route
 from .overrides import AsksForMore, read_declared, recorded_manifest
 from .pending import PendingRequests
+from .route import Route
 from .secrets import secret_values
 from .spec import PluginSpec, PluginStatus
 

@@ -13,6 +13,7 @@ from sliphook.dispatch.policy import prepare_tool
 from sliphook.plugin.tools import ToolOffer
 from sliphook.schemas import why_arguments_do_not_fit
 from sliphook.wire import envelope
+from sliphook.wire.json_value import NotPlainJson, plain
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
@@ -50,6 +51,11 @@ async def call_tool(
             if known
             else f"there is no tool named {name}",
         )
+    try:
+        # one value for the guards and the tool: what is asked is what is done
+        arguments = plain(arguments)
+    except NotPlainJson as error:
+        return _failed(call_id, f"the arguments of {name} are no JSON: {error}")
     schema = offer.input_schema if offer is not None else input_schema
     unfit = why_arguments_do_not_fit(arguments, schema) if schema is not None else None
     if unfit is not None:

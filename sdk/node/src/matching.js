@@ -14,7 +14,8 @@ export function matcher(match = {}) {
     );
 }
 
-function fitsAny(globs, value) {
+/** Whether a text fits any of the patterns. */
+export function fitsAny(globs, value) {
   const text = [...value];
   return text.length > LIMITS.MAX_MATCHED_CHARS || globs.some((glob) => fits(glob, text));
 }

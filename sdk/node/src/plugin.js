@@ -3,6 +3,7 @@
 import { HostRefused, RegistrationError } from "./errors.js";
 import { hint } from "./nearest.js";
 import { ErrorCode, NAME_PATTERNS, PROTOCOL_VERSIONS, USES } from "./protocol.js";
+import { inTheWay } from "./reach.js";
 import { callSite, Command, fitsName, HookHandler, Tool } from "./registration.js";
 import { run } from "./run.js";
 import { Sessions } from "./sessions.js";
@@ -134,13 +135,12 @@ export class Plugin {
   }
 
   #subscribe(handler) {
-    const before = this.hooks.find(
-      (other) =>
-        other.asked && handler.asked && other.name === handler.name && other.covers(handler),
-    );
-    if (before !== undefined)
+    const rivals = this.hooks.filter((other) => other.asked && other.name === handler.name);
+    const claims = [...rivals, handler].map((one) => one.claim);
+    const by = handler.asked ? inTheWay(handler.name, claims) : undefined;
+    if (by !== undefined)
       throw handler.wrong(
-        `would never be asked: the one at ${before.where} takes every ${handler.name}`,
+        `would never be asked: the one at ${rivals[by].where} takes all that it matches`,
       );
     this.hooks.push(handler);
     return this;

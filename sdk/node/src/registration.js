@@ -4,6 +4,7 @@ import { RegistrationError } from "./errors.js";
 import { matcher } from "./matching.js";
 import { hint } from "./nearest.js";
 import { CATALOGUE, LIMITS, NAME_PATTERNS, RESERVED_COMMANDS } from "./protocol.js";
+import { whyNever } from "./reach.js";
 
 const HOOK_OPTIONS = [
   "match",
@@ -98,9 +99,13 @@ export class HookHandler extends Handler {
     return (this.subagents || payload.agent_depth === 0) && this.matches(payload);
   }
 
-  /** True if every payload that fits the other handler fits this one. */
-  covers(other) {
-    return this.matchesAll && (this.subagents || !other.subagents);
+  /** What the host chooses the plugin for because of this handler. */
+  get claim() {
+    const match = Object.entries(this.subscription.match ?? {});
+    return {
+      match: Object.fromEntries(match.map(([field, globs]) => [field, [globs].flat()])),
+      subagents: this.subagents,
+    };
   }
 
   #check({ match, timeoutS, onFailure, replaces, include }) {
@@ -129,13 +134,18 @@ export class HookHandler extends Handler {
         throw this.wrong(
           `cannot match ${JSON.stringify(field)}: it is free text, an id that is new each time, or too slow inside an interrupt; look at it in the handler`,
         );
-      if (!entry.strings.includes(field))
+      const strings = Object.keys(entry.strings);
+      if (!strings.includes(field))
         throw this.wrong(
-          `cannot match ${JSON.stringify(field)}: ${name} has no such string field${hint(field, entry.strings)}`,
+          `cannot match ${JSON.stringify(field)}: ${name} has no such string field${hint(field, strings)}`,
         );
       const patterns = [globs].flat();
       if (!patterns.length || !patterns.every((glob) => typeof glob === "string"))
         throw this.wrong(`cannot match ${field}: it takes a pattern, or a list of them`);
+      for (const glob of patterns) {
+        const why = whyNever(name, field, glob);
+        if (why) throw this.wrong(`cannot match ${field} ${JSON.stringify(glob)}, which ${why}`);
+      }
     }
   }
 }

@@ -131,9 +131,8 @@ export class Service {
       (handler) => handler.name === name && handler.fits(call.params),
     );
     // the handler that would be asked, or all that are told of it as an event
-    const told = fitting[0]?.asked
-      ? fitting.slice(0, 1)
-      : fitting.filter((handler) => !handler.asked);
+    const asked = fitting.filter((handler) => handler.asked);
+    const told = asked.length ? asked.slice(0, 1) : fitting;
     for (const handler of told) {
       try {
         await this.#run(handler, call, () => handler.run(call.params, new Context(this, call)));

@@ -161,8 +161,8 @@ class Plugin(Generic[StateT]):
         """Register a function that is told of an event: `(payload, *, ctx)`.
 
         It may be an `async def`, and `ctx` may be left out. Its return value is ignored. Several
-        functions may be told of one event. All such functions run one after the other, in the order
-        of the messages.
+        functions may be told of one event, one after the other, in the order of the messages; none
+        is told of a hook that another function of this plugin is asked about.
 
         Args:
             name: an event, such as `turn_end`, or a hook that the plugin observes without

@@ -99,9 +99,8 @@ class EntryHandlers:
     def to_tell(self, payload: Payload) -> list[HookHandler]:
         """The handlers of an event: all that are told of it, or the one that would be asked."""
         fitting = [handler for handler in self._handlers if handler.fits(payload)]
-        if fitting and fitting[0].asked:
-            return fitting[:1]
-        return [handler for handler in fitting if not handler.asked]
+        asked = [handler for handler in fitting if handler.asked]
+        return asked[:1] or fitting
 
 
 class Service:

@@ -238,6 +238,9 @@ def test_settings(run: Run, make: MakePlugin) -> None:
         "timeout_cap_s  2.0",
         "sandbox        false",
         "overrides      -",
+        "it has         channel, string, default none",
+        "it has         key, string, default none",
+        "it has         level, integer, default none",
     ]
     assert Registry().get("guard").config["key"] == "s3cret"
     run(
@@ -273,7 +276,30 @@ def test_settings(run: Run, make: MakePlugin) -> None:
         "timeout_cap_s": None,
         "sandbox": True,
         "overrides": {"pre_tool_call": {"priority": 7, "on_failure": "open", "off": True}},
+        "settings": {
+            name: {"kind": kind, "default": None, "required": False, "description": None}
+            for name, kind in (("channel", "string"), ("key", "string"), ("level", "integer"))
+        },
     }
+
+
+def test_a_setting_that_the_plugin_does_not_have_is_refused(run: Run, make: MakePlugin) -> None:
+    """As a Struct of the Python SDK declares it: without a word on other settings."""
+    limits = {"type": "object", "properties": {"limit": {"type": "integer", "default": 5}}}
+    schema = {"$ref": "#/$defs/Limits", "$defs": {"Limits": limits}}
+    path = make(config_schema=schema)
+    ran = run("install", path, "--yes", "--config", "limt=3")
+    assert (ran.status, ran.err.splitlines()[-1]) == (
+        1,
+        "sliphook: there is no setting limt; did you mean limit?; give --config KEY=VALUE",
+    )
+    ran = run("install", path, "--yes", "--config", "limit=3")
+    assert ran.status == 0
+    assert "  setting   limit, integer, default 5" in ran.err.splitlines()
+    assert run("config", "guard", "colour=red").err == (
+        "sliphook: there is no setting colour; it has limit; nothing was changed\n"
+    )
+    assert Registry().get("guard").config == {"limit": 3}
 
 
 def test_settings_without_a_schema_are_what_they_look_like(run: Run, make: MakePlugin) -> None:

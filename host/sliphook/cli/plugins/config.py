@@ -74,6 +74,7 @@ _SHOWN = ("config", "grants", "env", "timeout_cap_s", "sandbox", "overrides")
 def command(name: str, as_json: bool, **options: Any) -> int:
     """Show the settings of the plugin NAME, or change them. Takes effect with the next session."""
     from sliphook.registry import Registry
+    from sliphook.registry.settings_schema import line_of, settings_of
 
     registry = Registry()
     with registry_errors():
@@ -85,11 +86,14 @@ def command(name: str, as_json: bool, **options: Any) -> int:
         "name": plugin.name,
         **{key: value for key, value in describe(plugin).items() if key in _SHOWN},
     }
+    has = settings_of(plugin.manifest.config_schema)
     if as_json:
-        print_json(row)
+        print_json({**row, "settings": {name: one._asdict() for name, one in has.items()}})
         return EXIT_OK
     for key in _SHOWN:
         click.echo(f"{key:<13}  {_text(row[key])}")
+    for name, setting in has.items():
+        click.echo(f"{'it has':<13}  {says(line_of(name, setting))}")
     return EXIT_OK
 
 

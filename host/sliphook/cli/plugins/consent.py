@@ -113,6 +113,8 @@ def _lines_of_file(found: Executable) -> list[str]:
 
 def lines_of_manifest(manifest: ReadManifest) -> list[str]:
     """What the plugin declares, in lines."""
+    from sliphook.registry.settings_schema import line_of, settings_of
+
     wire = manifest.wire
     head = f"{manifest.name} {says(wire.version or '')}".rstrip()
     rows = {
@@ -132,6 +134,8 @@ def lines_of_manifest(manifest: ReadManifest) -> list[str]:
         line = f"  env       {says(want.name)}"
         line += f" ({', '.join(notes)})" if notes else ""
         lines.append(f"{line}: {says(want.why)}" if want.why else line)
+    for name, setting in settings_of(wire.config_schema).items():
+        lines.append(f"  setting   {says(line_of(name, setting))}")
     if wire.disabled:
         lines.append(f"  it leaves itself out for now: {says(wire.disabled)}")
     return lines

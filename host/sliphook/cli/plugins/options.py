@@ -95,15 +95,17 @@ def settings_from(given: Sequence[str], schema: Mapping[str, Any] | None) -> dic
     import msgspec
 
     from sliphook.files.toml import BadKey, check_plain_data
+    from sliphook.registry.settings_schema import settings_of
     from sliphook.wire.decoding import DECODE_ERRORS
 
     settings: dict[str, Any] = {}
+    known = settings_of(schema)
     for text in given:
         key, equals, value = text.partition("=")
         if not equals or not key:
             raise click.UsageError(f"{text!r} is no setting; write KEY=VALUE")
         settings[key] = value
-        if _type_of(schema, key) != "string":
+        if key not in known or known[key].kind not in ("string", "string or null"):
             with contextlib.suppress(*DECODE_ERRORS):  # then it is text
                 settings[key] = msgspec.json.decode(value.encode("utf-8", "surrogateescape"))
         try:
@@ -121,9 +123,14 @@ def check_settings(
     """Check the settings by the plugin's `config_schema`.
 
     Raises:
-        Failed: they do not fit; `advice` ends the message.
+        Failed: they do not fit, or the plugin has no such setting; `advice` ends the message.
     """
+    from sliphook.registry.settings_schema import unknown_setting
     from sliphook.schemas import why_arguments_do_not_fit
+
+    for name in settings:
+        if (why := unknown_setting(name, schema)) is not None:
+            raise Failed(f"{quote(why, 300)}; {advice}")
 
     if not schema:
         return
@@ -141,10 +148,3 @@ def masked(value: Any, secrets: frozenset[str]) -> Any:
     if isinstance(value, list):
         return [masked(inner, secrets) for inner in cast("list[object]", value)]
     return _HIDDEN if not isinstance(value, bool) and str(value) in secrets else value
-
-
-def _type_of(schema: Mapping[str, Any] | None, key: str) -> object:
-    found: Any = (schema or {}).get("properties")
-    for name in (key, "type"):
-        found = cast("dict[str, Any]", found).get(name) if isinstance(found, dict) else None
-    return found

@@ -26,6 +26,7 @@ from sliphook_sdk.protocol import (
     unmatchable_fields,
     why_unmatchable,
 )
+from sliphook_sdk.protocol.reach import Claim, why_never
 from sliphook_sdk.wire.values import fault_in
 
 from .answers import check_answer
@@ -143,9 +144,10 @@ class HookHandler(Handler):
         """True if the host would choose the plugin because of this handler."""
         return (self.subagents or payload.agent_depth == 0) and self.matcher.fits(payload)
 
-    def covers(self, other: HookHandler) -> bool:
-        """True if every payload that fits `other` fits this handler."""
-        return self.matcher.takes_all and self.subagents >= other.subagents
+    @property
+    def claim(self) -> Claim:
+        """What the host chooses the plugin for because of this handler."""
+        return Claim(self._patterns, self.subagents)
 
     def finish(self, returned: Any) -> Any:
         """The answer, checked; the return value of a handler that is told is ignored."""
@@ -194,10 +196,12 @@ class HookHandler(Handler):
                     else "no heavy fields"
                 )
                 raise self.wrong(f"cannot include {field!r}: {entry.name} has {known}")
-        for field, globs in (subscription.match or {}).items():
-            self._check_match(field, globs)
+        self._patterns = {
+            field: self._check_match(field, globs)
+            for field, globs in (subscription.match or {}).items()
+        }
 
-    def _check_match(self, field: str, globs: object) -> None:
+    def _check_match(self, field: str, globs: object) -> list[str]:
         known = match_fields(self.entry)
         if field in unmatchable_fields(self.entry):
             raise self.wrong(
@@ -214,6 +218,12 @@ class HookHandler(Handler):
             raise self.wrong(
                 f"cannot match {field}={globs!r}: it takes a pattern, or a list of them"
             )
+        texts = cast("list[str]", patterns)
+        for text in texts:
+            why = why_never(self.entry, field, text)
+            if why is not None:
+                raise self.wrong(f"cannot match {field}={text!r}, which {why}")
+        return texts
 
 
 class CommandHandler(Handler):

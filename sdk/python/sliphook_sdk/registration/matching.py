@@ -31,8 +31,3 @@ class Matcher:
             if not isinstance(value, str) or not globs.fits(value):
                 return False
         return True
-
-    @property
-    def takes_all(self) -> bool:
-        """The subscription has no `match`."""
-        return not self._fields

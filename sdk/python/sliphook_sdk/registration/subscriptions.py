@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sliphook_sdk.protocol import Subscription
+from sliphook_sdk.protocol.reach import Order, TooManySteps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,17 +16,24 @@ if TYPE_CHECKING:
 
 
 def check_reachable(handler: HookHandler, earlier: Sequence[HookHandler]) -> None:
-    """Check that an earlier handler does not take everything that this one would be asked.
+    """Check that earlier handlers do not take everything that this one would be asked.
 
     Raises:
-        RegistrationError: one does; only the first handler that fits is asked.
+        RegistrationError: they do; only the first handler that fits is asked.
     """
-    for other in earlier:
-        if other.asked and handler.asked and other.entry is handler.entry and other.covers(handler):
-            raise handler.wrong(
-                f"would never be asked: {other.name}() at {other.where} takes every "
-                f"{handler.entry.name}"
-            )
+    rivals = [other for other in earlier if other.asked and other.entry is handler.entry]
+    if not handler.asked or not rivals:
+        return
+    order = Order(handler.entry, [other.claim for other in (*rivals, handler)])
+    try:
+        by = order.in_the_way(len(rivals))
+    except TooManySteps:
+        return  # the host refuses it if it fails closed
+    if by is not None:
+        other = rivals[by]
+        raise handler.wrong(
+            f"would never be asked: {other.name}() at {other.where} takes all that it matches"
+        )
 
 
 def subscriptions_of(hooks: Sequence[HookHandler], *, session_end: bool) -> list[Subscription]:

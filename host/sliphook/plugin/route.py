@@ -1,0 +1,135 @@
+"""Pure: the subscriptions of a plugin, checked; and which of them can be chosen at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from sliphook_sdk.protocol import Entry, Globs, Kind, OnFailure, Payload
+from sliphook_sdk.protocol.reach import Claim, Order, TooManySteps
+
+from .checks import ManifestError
+
+
+class Pattern(msgspec.Struct, frozen=True):
+    """One field of a subscription's `match`.
+
+    Attributes:
+        field: the payload's field.
+        globs: matches the field if any of the patterns does.
+        texts: the patterns as they were declared.
+    """
+
+    field: str
+    globs: Globs
+    texts: frozenset[str]
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One subscription with every default filled in.
+
+    Attributes:
+        entry: the hook or event.
+        mode: `hook` if the plugin is asked, `event` if it is told.
+        patterns: the fields that must match, all of them.
+        timeout_s: seconds to answer.
+        on_failure: what a failure counts as: open does not matter, closed denies.
+        priority: higher is asked first.
+        replaces: the plugin is asked in the first phase, in which it may replace.
+        include: the heavy fields that are filled in.
+        subagents: payloads of child agents match too.
+        index: its place in the manifest, from 0.
+    """
+
+    entry: Entry
+    mode: Kind
+    patterns: tuple[Pattern, ...]
+    timeout_s: float
+    on_failure: OnFailure
+    priority: int
+    replaces: bool
+    include: frozenset[str]
+    subagents: bool
+    index: int
+
+    @property
+    def where(self) -> str:
+        """Which one it is, for messages."""
+        return f"subscription {self.index + 1} ({self.entry.name})"
+
+    @property
+    def guards(self) -> bool:
+        """A failed answer denies."""
+        return self.mode == "hook" and self.on_failure == "closed"
+
+    def matches(self, payload: Payload) -> bool:
+        """True if every pattern matches the payload as this subscription gets it.
+
+        Null never matches.
+        """
+        for pattern in self.patterns:
+            value = getattr(payload, pattern.field)
+            if not isinstance(value, str) or not pattern.globs.fits(value):
+                return False
+        return True
+
+
+class Covered(NamedTuple):
+    """A subscription that is never chosen, and the one that is chosen instead.
+
+    Attributes:
+        route: the former.
+        by: the latter; if several share that together, the first of them.
+    """
+
+    route: Route
+    by: Route
+
+
+def covered(routes: Sequence[Route], *, closed_only: bool = False) -> Iterator[Covered]:
+    """Find what is never chosen.
+
+    Args:
+        routes: all subscriptions of one plugin to one entry, in the order of a fire.
+        closed_only: look at those alone that deny if the plugin fails.
+
+    Raises:
+        TooManySteps: nothing is known of the others.
+    """
+    for mode in ("hook",) if closed_only else ("hook", "event"):
+        rivals = [route for route in routes if route.mode == mode]
+        if len(rivals) < 2:
+            continue
+        order = Order(rivals[0].entry, [_claim(route) for route in rivals])
+        for at, route in enumerate(rivals):
+            if route.guards or not closed_only:
+                by = order.in_the_way(at)
+                if by is not None:
+                    yield Covered(route, rivals[by])
+
+
+def refuse_covered_guards(routes: Sequence[Route]) -> None:
+    """Refuse a subscription that fails closed and can never be asked.
+
+    Raises:
+        ManifestError: there is one, or the patterns are too involved to tell.
+    """
+    try:
+        for route, by in covered(routes, closed_only=True):
+            raise ManifestError(
+                f"{route.where} fails closed and would never be asked: "
+                f"{by.where} comes before it and takes all that it matches; put it first"
+            )
+    except TooManySteps:
+        raise ManifestError(
+            f"its patterns for {routes[0].entry.name} overlap in too many ways to tell whether "
+            "each subscription that fails closed can be asked; put those first, or use fewer "
+            "wildcards"
+        ) from None
+
+
+def _claim(route: Route) -> Claim:
+    match = {pattern.field: tuple(pattern.texts) for pattern in route.patterns}
+    return Claim(match, route.subagents)

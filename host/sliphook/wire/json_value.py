@@ -1,0 +1,73 @@
+"""Pure: whether a Python value is exactly what JSON can carry, and if not, where it is not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+
+from sliphook.errors import SliphookError
+from sliphook.quoting import quote
+from sliphook_sdk.protocol.limits import MAX_DEPTH
+
+from . import envelope
+
+_PLAIN = (str, bool, int, type(None))
+
+
+class NotPlainJson(SliphookError):
+    """The value is not what JSON can carry; str() says where, and what is there, in one line."""
+
+
+def plain(value: Any) -> Any:
+    """A copy of `value` that is the same to Python and to a reader of its JSON.
+
+    A tuple becomes a list, and a lone surrogate U+FFFD. All else must be there already: JSON has no
+    NaN and no infinity, no bytes, dates and Decimals, no keys but strings.
+
+    Raises:
+        NotPlainJson: It has something else in it, or is nested deeper than a message may be.
+    """
+    try:
+        copy = msgspec.json.decode(envelope.encode(value))
+    except TypeError as error:
+        copy, why = None, str(error)
+    else:
+        why = "it cannot be read back"
+    # what msgspec turns into something else (a date into a text, NaN into null) is not equal
+    if copy == value:
+        return copy
+    odd = next(_odd_parts(value, "$", 0), None)
+    if odd is not None:
+        raise NotPlainJson(odd)
+    if copy is None and value is not None:
+        raise NotPlainJson(quote(why, 200))
+    return copy
+
+
+def _odd_parts(value: object, path: str, depth: int) -> Iterator[str]:
+    """Say what in `value` is no JSON, in order."""
+    if depth > MAX_DEPTH:
+        yield f"{quote(path, 80)} is nested deeper than {MAX_DEPTH} levels"
+    elif isinstance(value, dict):
+        for key, item in cast("dict[object, object]", value).items():
+            if isinstance(key, str):
+                yield from _odd_parts(item, f"{path}.{key}", depth + 1)
+            else:
+                kind = _an(type(key).__name__)
+                yield f"{quote(path, 80)} has the key {quote(repr(key), 40)}, {kind}, not a str"
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(cast("list[object]", value)):
+            yield from _odd_parts(item, f"{path}[{index}]", depth + 1)
+    elif isinstance(value, float):
+        if not math.isfinite(value):
+            yield f"{quote(path, 80)} is {value}, which JSON does not have"
+    elif not isinstance(value, _PLAIN):
+        kind = type(value).__name__
+        yield f"{quote(path, 80)} is {_an(kind)}, which JSON does not have"
+
+
+def _an(kind: str) -> str:
+    return f"{'an' if kind[:1] in 'aeiouAEIOU' else 'a'} {kind}"

@@ -1,0 +1,58 @@
+"""What a guard is asked about is what the tool gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sliphook import PluginHost
+from sliphook.testing import FakePlugin
+
+
+class Payments:
+    """A tool of the agent's, and a guard that is asked before it runs."""
+
+    def __init__(self) -> None:
+        self.ran: list[dict[str, Any]] = []
+        self.guard = FakePlugin("guard", hooks={"pre_tool_call": None})
+
+    async def pay(self, arguments: dict[str, Any]) -> str:
+        self.ran.append(arguments)
+        return "paid"
+
+    async def call(self, arguments: dict[str, Any]) -> str:
+        async with (
+            PluginHost([self.guard]) as host,
+            host.session() as session,
+            session.turn("go") as turn,
+        ):
+            outcome = await turn.call_tool("pay", arguments, run=self.pay)
+        return outcome.text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (json.loads('{"amount": NaN}'), "$.amount is nan, which JSON does not have"),
+        (json.loads('{"limit": [1e400]}'), "$.limit[0] is inf, which JSON does not have"),
+        ({"to": b"x"}, "$.to is a bytes, which JSON does not have"),
+        ({"to": {1: "x"}}, "$.to has the key 1, an int, not a str"),
+    ],
+)
+async def test_arguments_that_json_cannot_carry_are_an_error_before_anyone_is_asked(
+    arguments: dict[str, Any], why: str
+) -> None:
+    payments = Payments()
+    assert await payments.call(arguments) == f"the arguments of pay are no JSON: {why}"
+    assert payments.ran == []
+    assert payments.guard.payloads("pre_tool_call") == []
+
+
+async def test_the_guard_and_the_tool_get_one_value() -> None:
+    payments = Payments()
+    given = {"amounts": (1, 2.0), "to": "half \ud83d"}
+    assert await payments.call(given) == "paid"
+    (asked,) = payments.guard.payloads("pre_tool_call")
+    assert asked.arguments == payments.ran[0] == {"amounts": [1, 2.0], "to": "half \ufffd"}
