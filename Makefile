@@ -33,8 +33,8 @@ bench: $(BENCH) ## what a hook costs, beside the pipe's own limit and beside oth
 torture: $(DEV) ## hundreds of misbehaving plugins beside a healthy one, as a table; some of them: make torture ARGS="framing admin/two"
 	@$(BIN)/python -m tests.torture $(ARGS)
 
-soak: $(DEV) ## thirty plugins, a third of them misbehaving, for ten minutes; shorter: make soak SECONDS=60
-	@$(BIN)/python -m tests.torture.soak $(or $(SECONDS),600)
+soak: $(DEV) ## thirty plugins, a third of them misbehaving, for ten minutes; shorter: make soak SECONDS=60; a million drawn messages instead: make soak MESSAGES=1000000
+	@$(BIN)/python -m tests.torture.$(if $(MESSAGES),soak_messages $(MESSAGES),soak $(or $(SECONDS),600))
 
 generate: $(RUNTIME) ## protocol.schema.json and the tables of protocol.md, from sliphook_sdk.protocol
 	@$(BIN)/python -m tools.generate

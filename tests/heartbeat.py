@@ -146,6 +146,11 @@ async def heartbeat() -> AsyncGenerator[Heartbeat]:
         trio.lowlevel.remove_instrument(beat)
 
 
+def measured() -> Held:
+    """What is measured here."""
+    return _held.get()
+
+
 @contextmanager
 def unmeasured() -> Generator[None]:
     """What this task does in the block, and the tasks that it starts there, are not the host's.

@@ -80,7 +80,7 @@ class Case:
             beforehand.
         act: what else is done to it beside the healthy plugin, after the first hook; it raises
             AssertionError.
-        scene: plays the whole case instead of the usual course.
+        scene: plays the whole case instead of the usual course; may say what was seen.
     """
 
     kind: str
@@ -92,7 +92,7 @@ class Case:
     says: str | None = None
     restarts: int | None = None
     act: Callable[[Stage], Awaitable[None]] | None = None
-    scene: Callable[[Workshop], Awaitable[None]] | None = None
+    scene: Callable[[Workshop], Awaitable[str | None]] | None = None
 
     @property
     def title(self) -> str:

@@ -8,6 +8,7 @@ from tests.torture.case import Case
 from tests.torture.kinds import (
     admin,
     framing,
+    generated,
     handshake,
     ids,
     jsons,
@@ -31,6 +32,7 @@ CASES: Final[tuple[Case, ...]] = (
     *neighbours.CASES,
     *admin.CASES,
     *shutdown.CASES,
+    *generated.CASES,
 )
 
 KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))
@@ -42,6 +44,7 @@ HOLDS_TOO_LONG: Final[frozenset[str]] = frozenset(
         "framing/8-MiB,-a-line",
         "JSON/100,000-levels-of-objects",
         "time/fifty-hang-at-once",
+        *(case.title for case in generated.CASES),
     }
 )
 """Cases that hold the loop for longer than `tests.heartbeat` allows, and are not mended yet."""

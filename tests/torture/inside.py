@@ -138,6 +138,12 @@ def descriptors() -> dict[int, str]:
     return found
 
 
+def memory_mib() -> float:
+    """What this process has of the machine's memory; Linux only."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
 def tasks() -> int:
     """How many tasks there are in the loop, system tasks included."""
     root = trio.lowlevel.current_root_task()

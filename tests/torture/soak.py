@@ -8,7 +8,6 @@ reads /proc.
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -22,7 +21,7 @@ import trio
 
 from sliphook import PluginHost, Session
 from tests.torture.case import Workshop, python
-from tests.torture.inside import Bounds, descriptors, living, tasks
+from tests.torture.inside import Bounds, descriptors, living, memory_mib, tasks
 from tests.torture.runner import Silence
 from tests.torture.stage import Stage, make_all
 
@@ -50,15 +49,15 @@ while True:
     elif what < 0.92:
         os.kill(os.getpid(), signal.SIGSEGV)
     elif what < 0.93:
-        raw(b"Content-Length: x\\\\r\\\\n\\\\r\\\\n")
+        raw(b"Content-Length: x\\r\\n\\r\\n")
     elif what < 0.94:
         subprocess.Popen(["sleep", "1000"])
         reply(id, {})
     elif what < 0.95:
-        for _ in range(200): os.write(2, b"noise " * 100 + b"\\\\n")
+        for _ in range(200): os.write(2, b"noise " * 100 + b"\\n")
         reply(id, {})
     elif what < 0.96:
-        raw(b"stray\\\\n" * 20)
+        raw(b"stray\\n" * 20)
         reply(id, {"decison": "deny"})
     elif what < 0.97:
         for n in range(200): send(method="host/log", params={"level": "info", "message": "m" * 200})
@@ -201,7 +200,7 @@ class Soak:
             times, self._times_ms = self._times_ms or [0.0], []
             row = Row(
                 seconds=time.monotonic() - began,
-                memory_mib=_memory_mib(),
+                memory_mib=memory_mib(),
                 files=len(descriptors()),
                 processes=len(
                     living({plugin.pid for plugin in host.plugins if plugin.pid is not None})
@@ -235,10 +234,6 @@ class Soak:
                 sizes[1] > sizes[0] + GOOD + BAD
             ):  # as many plugins may be starting or dying at the moment of the look
                 self.faults.append(f"{what} grew from {sizes[0]} to {sizes[1]}")
-
-
-def _memory_mib() -> float:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def _hears(timeout_s: float) -> list[dict[str, object]]:

@@ -210,8 +210,7 @@ async def play(case: Case, folder: Path, beat: Heartbeat) -> Verdict:
 
 async def _course(case: Case, stage: Stage, verdict: Verdict) -> None:
     if case.scene is not None:
-        await case.scene(stage.shop)
-        verdict.seen = "as promised"
+        verdict.seen = await case.scene(stage.shop) or "as promised"
     else:
         await _usual_course(case, stage, verdict)
 

@@ -77,6 +77,7 @@ def test_every_case_is_played_once() -> None:
         "processes",
         "admin",
         "shutdown",
+        "generated",
     )
 
 
