@@ -146,5 +146,9 @@ def test_what_the_user_has_decided_goes_over_the_plugins_own_file(tmp_path: Path
         "turn_end": Override(off=True),
         "stop": Override(on_failure="open"),
     }
+    off = {"stop": Override(off=True)}
+    assert with_settings(
+        PluginSpec(Path("/guard"), name="guard", overrides=off), settings
+    ).overrides["stop"] == Override(on_failure="open", off=True), "off in either place is off"
     for other in (PluginSpec(Path("/guard")), PluginSpec(Path("/guard"), name="other")):
         assert with_settings(other, settings) == other

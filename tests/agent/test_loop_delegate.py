@@ -17,7 +17,7 @@ from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer, Message, ToolCallRequest
 from sliphook_sdk.protocol.payloads import PreToolCall, SubagentStart
 from tests.agent.fakes import RecordingModel
-from tests.agent.walks import DONE, Stage, calling, one_turn
+from tests.agent.walks import DONE, Patient, Stage, calling, one_turn
 
 CHILD = (
     "Another agent has given you this one goal. Nobody answers questions. Your last "
@@ -186,6 +186,18 @@ async def test_how_a_child_ends(
     assert await one_turn(stage) == "completed"
     assert stage.model.asked[-1][-1].content == result
     assert [one.status for one in stage.probe.payloads("subagent_stop")] == [status]
+
+
+async def test_a_child_at_its_limit_asks_nobody(autojump_clock: MockClock) -> None:
+    """Its parent decides; the user has not read what the child does."""
+    person = Patient()
+    stage = Stage(
+        delegating("one"), calling("look"), calling("look"), DONE, person=person, max_model_calls=2
+    )
+    assert await one_turn(stage) == "completed"
+    assert person.asked == []
+    (stopped,) = stage.probe.payloads("subagent_stop")
+    assert stopped.status == "failed"
 
 
 async def test_a_guard_is_not_walked_around_by_a_child(autojump_clock: MockClock) -> None:

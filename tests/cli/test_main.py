@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import click
 import pytest
+
+from sliphook.cli.main import main
 
 from .conftest import WAIT_S, Sliphook
 
@@ -77,6 +80,18 @@ sys.exit(main())
     assert done.stderr == "sliphook: interrupted\n"
     assert done.stdout == ""
     assert done.returncode == 130
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, click.Abort])
+def test_ctrl_c_in_a_command_is_130(
+    raised: type[BaseException], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def command(**_: object) -> None:
+        raise raised
+
+    monkeypatch.setattr("sliphook.cli.main.sliphook.main", command)
+    assert main([]) == 130
+    assert capsys.readouterr() == ("", "sliphook: interrupted\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS.split())

@@ -1,4 +1,4 @@
-"""What a plugin's environment is made of."""
+"""What a plugin's environment is made of: exactly this, whatever else the agent's has."""
 
 from __future__ import annotations
 
@@ -22,3 +22,46 @@ ADDED = {"PYTHONUTF8": "1", "PYTHONUNBUFFERED": "1"}
 def test_relative_entries_of_path_are_left_out(path: str, given: dict[str, str]) -> None:
     """They would lead into the plugin's folder, where any plugin of the user can put a program."""
     assert plugin_environment({"PATH": path, "OPENAI_API_KEY": "x"}, {}) == {**given, **ADDED}
+
+
+GIVEN = {
+    "PATH": "/bin",
+    "HOME": "/home/ada",
+    "LANG": "C.UTF-8",
+    "TZ": "UTC",
+    "TMPDIR": "/var/tmp",
+    "TERM": "xterm",
+    "USER": "ada",
+    "LOGNAME": "ada",
+    "SHELL": "/bin/sh",
+    "LC_ALL": "C",
+    "LC_TIME": "C",
+}
+WITHHELD = {
+    "OPENAI_API_KEY": "secret",
+    "LD_PRELOAD": "/evil.so",
+    "LD_LIBRARY_PATH": "/evil",
+    "DYLD_INSERT_LIBRARIES": "/evil",
+    "PYTHONPATH": "/evil",
+    "NODE_OPTIONS": "--require /evil",
+    "VIRTUAL_ENV": "/venv",
+    "LCX": "no locale",
+    "path": "/evil",
+}
+
+
+def test_the_whole_environment() -> None:
+    assert plugin_environment({**GIVEN, **WITHHELD}, {}) == {**GIVEN, **ADDED}
+
+
+def test_what_is_granted_comes_too_but_for_what_changes_which_code_runs() -> None:
+    granted = {**WITHHELD, "TZ": "Europe/Oslo"}
+    assert plugin_environment(GIVEN, granted) == {
+        **GIVEN,
+        **ADDED,
+        "TZ": "Europe/Oslo",
+        "OPENAI_API_KEY": "secret",
+        "VIRTUAL_ENV": "/venv",
+        "LCX": "no locale",
+        "path": "/evil",
+    }

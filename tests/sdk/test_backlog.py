@@ -38,6 +38,13 @@ PLUGIN = """
         ctx.progress("begun")
         assert released.wait(60)
 
+    together = threading.Barrier(6)
+
+    @plugin.tool
+    def meets() -> str:
+        together.wait(60)  # so that six threads must be in it at the same time
+        return "met"
+
     @plugin.command
     def release(arguments):
         judge_after(60)
@@ -77,9 +84,9 @@ def test_behind_slow_calls_every_call_gets_a_thread_and_then_one_is_enough_again
 ) -> None:
     child.ask("command/run", command("judge_soon", ""))
     slow = [child.asking("tool/call", tool_call("stuck")) for _ in range(3)]
-    quick = hooks(child, 6)
-    child.write(*slow[:2], *quick[:3], slow[2], *quick[3:])
-    assert threads(child, quick)
+    six = [child.asking("tool/call", tool_call("meets")) for _ in range(6)]
+    child.write(*slow[:2], *six[:3], slow[2], *six[3:])
+    assert [child.result(message["id"])["content"] for message in six] == ["met"] * 6
     assert not child.replies.keys() & {message["id"] for message in slow}
     child.ask("command/run", command("release", ""))
     for message in slow:

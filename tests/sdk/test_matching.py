@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook_sdk import Answer, Plugin, RegistrationError, context
+from sliphook_sdk import Answer, Plugin, RegistrationError, context, deny
+from sliphook_sdk.errors import RpcError
 from sliphook_sdk.protocol import CATALOGUE, match_fields
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.protocol.payloads import PreToolCall
 from sliphook_sdk.registration.matching import Matcher
+from sliphook_sdk.service import EntryHandlers
 from sliphook_sdk.testing import Harness
 
 
@@ -86,6 +88,22 @@ def test_the_first_that_fits_is_asked() -> None:
     assert harness.fire("pre_tool_call", tool_name="bb") == context("second")
     assert harness.fire("pre_tool_call", tool_name="bb", agent_depth=1) == context("third")
     assert harness.fire("pre_tool_call", tool_name="cc") is None
+
+
+def test_none_that_fits_is_an_error_and_no_abstention() -> None:
+    """The host has asked, so it found that one fits; to abstain would open a guard."""
+    plugin = Plugin("p")
+
+    @plugin.hook("pre_tool_call", match={"tool_name": "a*"})
+    def first(call: PreToolCall) -> None: ...
+
+    @plugin.hook("pre_tool_call", match={"tool_name": "b*"})
+    def second(call: PreToolCall) -> Answer:
+        return deny("no")
+
+    handlers = EntryHandlers(CATALOGUE["pre_tool_call"], plugin.hooks)
+    with pytest.raises(RpcError, match="no handler's match fits this pre_tool_call"):
+        handlers.to_ask(call(tool_name="cc"))
 
 
 def test_all_that_fit_are_told() -> None:

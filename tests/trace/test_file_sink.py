@@ -8,6 +8,7 @@ import os
 import stat
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -331,3 +332,41 @@ def test_every_field_that_can_hold_a_plugins_text_is_redacted(tmp_path: Path) ->
         note="a [redacted]",
         id="[redacted]",
     )
+
+
+def test_a_loss_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    with monkeypatch.context() as disk:
+        disk.setattr("sliphook.files.rotating_file.os.write", _full)
+        trace.record(record(1))
+        _until(lambda: trace._writer.lost == 1)  # pyright: ignore[reportPrivateUsage]
+    for number in (2, 3):
+        trace.record(record(number))
+        _until(lambda: b'"id":%d' % number in path.read_bytes())  # noqa: B023 - called at once
+    trace.close(WAIT_S)
+    kinds = [decode_line(line).kind for line in path.read_bytes().splitlines()]
+    assert kinds == ["header", "lost", "message", "message"]
+
+
+def test_the_name_is_free_after_a_close_with_losses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "trace"
+    trace = FileTrace(path)
+    with monkeypatch.context() as disk:
+        disk.setattr("sliphook.files.rotating_file.os.write", _full)
+        trace.record(record(1))
+        assert "1 record lost" in (trace.close(WAIT_S) or "")
+    assert FileTrace(path).close(WAIT_S) is None
+
+
+def _full(fd: int, data: memoryview) -> int:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def _until(done: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + WAIT_S
+    while not done():
+        assert time.monotonic() < give_up
+        time.sleep(0.001)

@@ -58,6 +58,16 @@ def test_anything_else_is_left_to_be_fed(data: bytes) -> None:
     assert next_of(reader) == next_of(other)
 
 
+def test_a_whole_message_ends_a_row_of_stray_output() -> None:
+    """64 KiB in a row are too much, not in the life of a plugin."""
+    reader = FrameReader()
+    for _ in range(4):
+        reader.feed(b"x" * 30_000 + b"\n")
+        assert isinstance(reader.next(), Stray)
+        assert reader.next() is None
+        assert reader.whole(REPLY + b"\n") is not None
+
+
 def next_of(reader: FrameReader) -> str:
     try:
         return repr(reader.next())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import msgspec
@@ -158,10 +159,17 @@ def test_the_waiting_caller_may_ask_anew_at_once() -> None:
     assert (first.got, second.got) == (["one"], ["two"])
 
 
-def test_closing_needs_no_thread_and_may_be_repeated() -> None:
-    peer = Peer()
+def test_neither_work_nor_closing_needs_a_thread_and_closing_may_be_repeated() -> None:
+    """The engine has a pool of threads; it never gets anything to do."""
+    before = set(threading.enumerate())
+    peer = Peer({"echo": lambda _: {}})
+    asked(peer)
+    peer.says('{"jsonrpc":"2.0","id":1,"result":null}')
+    peer.says('{"jsonrpc":"2.0","id":7,"method":"echo","params":{}}')
+    assert len(peer.emitted) == 1
     peer.rpc.close()
     peer.rpc.close()
+    assert set(threading.enumerate()) == before
 
 
 MESSAGES = st.one_of(

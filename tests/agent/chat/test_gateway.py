@@ -55,6 +55,18 @@ async def test_conversations_go_on_at_the_same_time_each_with_its_own_session(
     assert starts[0] == ("irc", "#oslo", "ada")
 
 
+async def test_a_message_before_the_session_is_open_makes_the_channel_busy(
+    autojump_clock: MockClock,
+) -> None:
+    """A gateway that ends idle channels must not end one that was begun this moment."""
+    async with at_work(everything()) as gateway:
+        first = say(gateway, "hello")
+        (channel,) = gateway.channels
+        assert channel.busy
+        await first.wait()
+        assert not channel.busy
+
+
 async def test_a_message_during_a_turn_waits_for_its_end(autojump_clock: MockClock) -> None:
     plugin = everything()
     async with at_work(plugin) as gateway:

@@ -242,6 +242,32 @@ async def test_arguments_may_come_at_once_and_every_block_with_index_0() -> None
     ]
 
 
+async def test_parts_of_two_tool_calls_may_take_turns() -> None:
+    def begins(index: int, name: str) -> bytes:
+        block: dict[str, Any] = {"type": "tool_use", "id": name, "name": name, "input": {}}
+        return event({"type": "content_block_start", "index": index, "content_block": block})
+
+    def part(index: int, text: str) -> bytes:
+        delta = {"type": "input_json_delta", "partial_json": text}
+        return event({"type": "content_block_delta", "index": index, "delta": delta})
+
+    steps = [
+        begins(1, "one"),
+        begins(2, "two"),
+        part(1, '{"x":'),
+        part(2, '{"y":'),
+        part(1, "1}"),
+        part(2, "2}"),
+        event({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        event({"type": "message_stop"}),
+    ]
+    pieces, _ = await ask(Answer(steps))
+    assert pieces[:2] == [
+        ToolCall(call_id="one", name="one", arguments={"x": 1}),
+        ToolCall(call_id="two", name="two", arguments={"y": 2}),
+    ]
+
+
 @pytest.mark.parametrize(
     ("kind", "transient"),
     [("invalid_request_error", False), ("overloaded_error", True), ("timeout_error", True)],

@@ -75,6 +75,15 @@ def test_text_that_is_no_chunk_is_none(data: str) -> None:
     assert chunk is None or (data[0] == "{" and chunk.choices is None)
 
 
+def test_a_later_chunk_without_a_reason_to_finish_erases_none() -> None:
+    assembler = CompletionAssembler()
+    assert assembler.event('{"choices":[{"delta":{"content":"a"},"finish_reason":"length"}]}', "")
+    for later in ('{"choices":[{"delta":{}}]}', '{"choices":[{"delta":{},"finish_reason":null}]}'):
+        assembler.event(later, "")
+    assert assembler.finish_reason == "length"
+    assert list(assembler.end()) == [Finish(reason="length")]
+
+
 @given(
     st.data(),
     st.dictionaries(st.text(max_size=8), st.text(max_size=8) | st.integers(-9, 9), max_size=3),

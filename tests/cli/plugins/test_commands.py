@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from sliphook.cli.main import main
+from sliphook.cli.plugins import consent
 from sliphook.cli.plugins import run_once as module
 from sliphook.cli.plugins.run_once import run_once
 from sliphook.files import paths
@@ -64,6 +68,19 @@ def test_who_says_no_has_changed_nothing(
     assert (ran.status, ran.err.splitlines()[-1]) == (1, "sliphook: nothing was changed")
     assert stored() == {}
     assert (tmp_path / "ran").exists() == answers[0]
+
+
+@pytest.mark.parametrize(("typed", "status"), [("\n", 1), ("y\n\n\n", 1), ("y\n\ny\n", 0)])
+def test_enter_alone_means_no(
+    make: MakePlugin, monkeypatch: pytest.MonkeyPatch, typed: str, status: int
+) -> None:
+    """Whether to run it, each grant, whether to install it: what is not said is not given."""
+    monkeypatch.setattr(consent, "is_terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert main(["install", str(make(uses=["inject"]))]) == status
+    assert list(stored()) == (["guard.toml"] if status == 0 else [])
+    for file in stored().values():
+        assert tomllib.loads(file.decode())["grants"] == []
 
 
 def test_what_is_installed_is_refused_before_anything_is_asked_or_run(
