@@ -136,7 +136,7 @@ _SCALARS: Final = ["0", "-1", "1.5", "true", "null", '""', '"x"', "[]", "{}", "1
 def _counts(draw: st.DrawFn, unit_bytes: int, budget: int) -> int:
     """How often: any magnitude up to the budget is as likely as any other."""
     most = max(1, budget // max(1, unit_bytes))
-    return min(most, 2 ** draw(st.integers(0, most.bit_length())))
+    return min(most, 1 << draw(st.integers(0, most.bit_length())))
 
 
 @st.composite
