@@ -8,6 +8,7 @@ import pytest
 
 from sliphook.files.toml import TomlError
 from sliphook.plugin.spec import Override, PluginSpec
+from sliphook.process.limits import Limits
 from sliphook.settings import Settings, read_settings, settings_file, with_settings
 
 
@@ -71,6 +72,14 @@ def test_every_key(tmp_path: Path) -> None:
         (
             'timeout_cap_s = "1"',
             ", line 1: timeout_cap_s: it must be a number, and is the text '1'",
+        ),
+        (
+            "[limits]\nmemory_mib = 5",
+            ", line 2: limits.memory_mib: 5 is out of range: give 16 to 1,073,741,824",
+        ),
+        (
+            "[plugins.guard.limits]\ncpu = 5",
+            ", line 2: plugins.guard.limits.cpu: there is no such key; did you mean cpu_s?",
         ),
         ("max_model_calls = 0", ", line 1: max_model_calls: 0 is out of range: give 1 to 10,000"),
         (
@@ -152,3 +161,21 @@ def test_what_the_user_has_decided_goes_over_the_plugins_own_file(tmp_path: Path
     ).overrides["stop"] == Override(on_failure="open", off=True), "off in either place is off"
     for other in (PluginSpec(Path("/guard")), PluginSpec(Path("/guard"), name="other")):
         assert with_settings(other, settings) == other
+
+
+def test_limits_of_one_plugin_beat_those_for_all(tmp_path: Path) -> None:
+    settings = read(
+        tmp_path,
+        """
+        [limits]
+        memory_mib = 256
+        cpu_s = 600
+        [plugins.guard.limits]
+        memory_mib = 1024
+        """,
+    )
+    guard = with_settings(PluginSpec(Path("/guard"), name="guard"), settings)
+    assert guard.limits == Limits(memory_mib=1024, cpu_s=600)
+    for other in (None, "other"):
+        spec = with_settings(PluginSpec(Path("/other"), name=other), settings)
+        assert spec.limits == Limits(memory_mib=256, cpu_s=600)

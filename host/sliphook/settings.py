@@ -16,6 +16,7 @@ from sliphook.files.ownership import why_unsafe
 from sliphook.files.toml import BadKey, TomlError, read_toml
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override, PluginSpec
+from sliphook.process.limits import Limits, over, why_out_of_range
 from sliphook.registry.keys import check_timeout_cap
 from sliphook_sdk.protocol import nearest
 from sliphook_sdk.protocol.describe import doc
@@ -55,6 +56,7 @@ class PluginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     hooks: Annotated[dict[str, Override], doc("by the name of a hook or event", {})] = (
         msgspec.field(default_factory=dict[str, Override])
     )
+    limits: Annotated[Limits, doc("what its processes may use of the machine", {})] = Limits()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -78,6 +80,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         float | None,
         doc("seconds that an answer of any plugin may take at most, whatever it asks for", 10.0),
     ] = None
+    limits: Annotated[Limits, doc("what processes of plugins may use of the machine", {})] = (
+        Limits()
+    )
     plugins: Annotated[dict[str, PluginSettings], doc("by the name of an installed plugin", {})] = (
         msgspec.field(default_factory=dict[str, PluginSettings])
     )
@@ -117,12 +122,10 @@ def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
     They replace key by key; of two caps the smaller counts.
 
     Args:
-        spec: an installed plugin. A plugin that is only tried has no name, and so no settings.
+        spec: a plugin. One that is only tried has no name, and so gets the limits for all alone.
         settings: the user's settings.
     """
-    own = settings.plugins.get(spec.name or "")
-    if own is None:
-        return spec
+    own = settings.plugins.get(spec.name or "", PluginSettings())
     caps = [cap_s for cap_s in (spec.timeout_cap_s, own.timeout_cap_s) if cap_s is not None]
     overrides = {
         **spec.overrides,
@@ -131,7 +134,12 @@ def with_settings(spec: PluginSpec, settings: Settings) -> PluginSpec:
             for name, override in own.hooks.items()
         },
     }
-    return dataclasses.replace(spec, timeout_cap_s=min(caps, default=None), overrides=overrides)
+    return dataclasses.replace(
+        spec,
+        timeout_cap_s=min(caps, default=None),
+        overrides=overrides,
+        limits=over(over(spec.limits, settings.limits), own.limits),
+    )
 
 
 def for_nobody(settings: Settings, installed: list[str]) -> dict[str, str | None]:
@@ -167,6 +175,14 @@ def _check(settings: Settings) -> None:
             f"{settings.max_model_calls} is out of range: give 1 to {MOST_MODEL_CALLS:,}",
         )
     check_timeout_cap(settings.timeout_cap_s, ("timeout_cap_s",))
+    _check_limits(settings.limits, ("limits",))
     for name, plugin in settings.plugins.items():
         check_timeout_cap(plugin.timeout_cap_s, ("plugins", name, "timeout_cap_s"))
         check_overrides(plugin.hooks, ("plugins", name, "hooks"))
+        _check_limits(plugin.limits, ("plugins", name, "limits"))
+
+
+def _check_limits(limits: Limits, keys: tuple[str, ...]) -> None:
+    wrong = why_out_of_range(limits)
+    if wrong is not None:
+        raise BadKey((*keys, wrong[0]), wrong[1])

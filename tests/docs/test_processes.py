@@ -1,29 +1,30 @@
-"""docs/processes.md says what is so: every state, the numbers, the wrapper that it shows."""
+"""docs/processes.md says what is so: every state, the numbers, the limits that it shows."""
 
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
-import trio
-
-from sliphook import PluginHost
 from sliphook.plugin.lifecycle import State
+from sliphook.process.limits import LEAST, Limits
 from sliphook.process.log_files import FILE_BYTES, OLD_FILES
-from tests.programs import Workshop
+from sliphook.settings import read_settings
 
 PAGE = (Path(__file__).resolve().parent.parent.parent / "docs" / "processes.md").read_text(
     encoding="utf-8"
 )
+STATES = PAGE.partition("## States")[2].partition("\n## ")[0]
+LIMITS = PAGE.partition("## Limits")[2].partition("\n## ")[0]
 
 
 def test_the_table_has_every_state_once() -> None:
-    assert re.findall(r"^\| `([a-z_]+)` \|", PAGE, re.MULTILINE) == [state.value for state in State]
+    assert re.findall(r"^\| `([a-z_]+)` \|", STATES, re.MULTILINE) == [
+        state.value for state in State
+    ]
 
 
 def test_which_states_let_a_request_wait() -> None:
-    waits = re.findall(r"^\| `([a-z_]+)` \|[^|]*\| waits", PAGE, re.MULTILINE)
+    waits = re.findall(r"^\| `([a-z_]+)` \|[^|]*\| waits", STATES, re.MULTILINE)
     assert waits == [state.value for state in State if state.waits]
 
 
@@ -32,26 +33,14 @@ def test_the_size_of_the_logs() -> None:
     assert "rotated at 1 MiB with three older ones" in PAGE
 
 
-def test_every_wrapper_is_a_script_that_the_shell_reads() -> None:
-    scripts = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
-    assert len(scripts) == 2
-    for script in scripts:
-        assert script.startswith("#!/bin/sh\n")
-        subprocess.run(["sh", "-n"], input=script.encode(), check=True, timeout=10)
+def test_the_table_has_every_limit_once() -> None:
+    assert re.findall(r"^\| `([a-z_]+)` \|", LIMITS, re.MULTILINE) == list(LEAST)
 
 
-async def test_a_plugin_behind_a_wrapper_works(tmp_path: Path) -> None:
-    """With the second wrapper of the page, as systemd is not everywhere."""
-    program = Workshop(tmp_path).program(hears=["stop"])
-    wrapper = tmp_path / "wrapper"
-    wrapper.write_text(
-        re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)[1].replace(
-            "/home/me/plugins/guard", str(program.path)
-        )
-    )
-    wrapper.chmod(0o755)
-    with trio.fail_after(20):
-        async with PluginHost(
-            [wrapper], data_home=tmp_path / "data", log_dir=tmp_path / "logs"
-        ) as host:
-            assert [(plugin.name, plugin.state) for plugin in host.plugins] == [("probe", "ready")]
+def test_the_limits_that_are_shown_are_settings(tmp_path: Path) -> None:
+    (shown,) = re.findall(r"```toml\n(.*?)```", LIMITS, re.DOTALL)
+    file = tmp_path / "config.toml"
+    file.write_text(shown)
+    settings = read_settings(file)
+    assert settings.limits == Limits(memory_mib=512, open_files=256)
+    assert settings.plugins["guard"].limits == Limits(cpu_s=600, processes=64)

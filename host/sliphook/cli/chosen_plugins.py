@@ -115,7 +115,11 @@ def _with_tried(
 ) -> Chosen:
     there = {os.path.realpath(spec.path) for spec in installed}
     specs = [with_settings(spec, settings) for spec in installed]
-    specs += [PluginSpec(path) for path in tried if os.path.realpath(path) not in there]
+    specs += [
+        with_settings(PluginSpec(path), settings)
+        for path in tried
+        if os.path.realpath(path) not in there
+    ]
     return Chosen(tuple(tried), tuple(specs), len(installed), problems)
 
 

@@ -16,6 +16,7 @@ import trio
 
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for
+from sliphook.process.limits import NO_LIMITS, Limits, said_of_end
 from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
 from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
@@ -66,6 +67,7 @@ class Instance:
         handlers: what the plugin may call, by method.
         stderr: takes the process's stderr.
         recorder: records the messages, or None.
+        limits: how much of the machine the process may use; a report of its end names them.
 
     Attributes:
         pid: the id of the process and of its group.
@@ -83,6 +85,7 @@ class Instance:
         handlers: Mapping[str, Handler],
         stderr: StderrTail,
         recorder: TransportRecorder | None,
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self.pid = process.pid
         self.ready_since: float | None = None
@@ -96,6 +99,7 @@ class Instance:
         self._deadlines = deadlines
         self._stderr = stderr
         self._recorder = recorder
+        self._limits = limits
         self._hang = HangWatchdog(
             deadlines, lambda: self.connection.is_owed, self._ping, self._hangs
         )
@@ -266,6 +270,9 @@ class Instance:
             self.why = f"{self.why}; its last line on stderr: {self._last_words}"
             if advice is not None:
                 self.why += f" ({advice})"
+        if not self.stopped:
+            of_limits = said_of_end(self._limits, returncode, self._last_words)
+            self.why = f"{self.why}; {of_limits}" if of_limits is not None else self.why
         if self._recorder is not None:
             self._recorder.life("exit", note=self.why)
         self.connection.close(self._status, f"{self._owner.name} {self.why}")

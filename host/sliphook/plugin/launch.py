@@ -42,6 +42,7 @@ async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Proc
             env=env,
             reaper=reaper,
             sandbox=spec.sandbox,
+            limits=spec.limits,
             sha256=spec.sha256,
         )
     except Changed as error:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from sliphook.process.limits import NO_LIMITS, Limits
 from sliphook_sdk.protocol import Manifest, OnFailure
 from sliphook_sdk.protocol.describe import doc
 
@@ -50,6 +51,7 @@ class PluginSpec:
             its names are taken. None: nothing is known of the plugin before it has started.
         sandbox: run it without network, and with a file system that it can only read, except for
             its data folder. If that is not possible, it is refused.
+        limits: how much of the machine each of its processes may use.
         sha256: the hash of the executable that the user approved. At every start, another file
             under its path is refused, and so is one that another user could change. None: any file
             is started.
@@ -66,6 +68,7 @@ class PluginSpec:
     overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
     recorded: Manifest | None = None
     sandbox: bool = False
+    limits: Limits = NO_LIMITS
     sha256: str | None = None
     start: Callable[[], Awaitable[Process]] | None = None
 

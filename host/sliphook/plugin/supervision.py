@@ -233,8 +233,8 @@ class Plugin:
             refused = isinstance(error, Refused)
             self._fail(Trigger.REFUSE if refused else Trigger.CANNOT_START, str(error))
             return
-        handlers, deadlines = self._host.handlers(self), self._services.deadlines
-        instance = Instance(process, self, deadlines, handlers, self._stderr, self._recorder)
+        host = self._services.deadlines, self._host.handlers(self)
+        instance = Instance(process, self, *host, self._stderr, self._recorder, self.spec.limits)
         self._instance = instance
         if self._recorder is not None:
             # only a manifest tells which settings are secret

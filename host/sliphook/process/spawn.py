@@ -10,6 +10,7 @@ import errno
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from sliphook.quoting import quote
 
 from .child import CHANGED_MEANWHILE, ChildProcess
 from .diagnosis import explain_spawn_error, why_not_startable
+from .limits import NO_LIMITS, Limits, limited
 from .reaper import OrphanReaper
 from .sandbox import command_for, why_no_sandbox
 from .streams import start_with_streams
@@ -123,6 +125,7 @@ async def spawn(
     env: Mapping[str, str],
     reaper: OrphanReaper,
     sandbox: bool = False,
+    limits: Limits = NO_LIMITS,
     sha256: str | None = None,
 ) -> ChildProcess:
     """Start `path` without arguments and without a shell.
@@ -136,6 +139,7 @@ async def spawn(
         reaper: is told of the new process group.
         sandbox: run the plugin without a network, with `cwd` as its only writable folder (see
             `sandbox`); if that is impossible, do not start it.
+        limits: how much of the machine each process may use.
         sha256: the hash of the approved file; None starts any file.
 
     Raises:
@@ -148,7 +152,7 @@ async def spawn(
     handover = _Handover(reaper, sandbox)
     try:
         await trio.to_thread.run_sync(
-            partial(_spawn, path, cwd, dict(env), handover, sandbox, sha256),
+            partial(_spawn, path, cwd, dict(env), handover, sandbox, limits, sha256),
             abandon_on_cancel=True,  # a slow disk must not hold up the agent's end
             limiter=_spawns,
         )
@@ -169,6 +173,7 @@ def _spawn(
     env: dict[str, str],
     handover: _Handover,
     sandbox: bool,
+    limits: Limits,
     sha256: str | None,
 ) -> None:
     # before the spawn, whose error does not say which of these reasons it has
@@ -183,7 +188,8 @@ def _spawn(
         ) from None
     if sandbox and (why := why_no_sandbox(cwd)) is not None:
         raise Refused(f"it must run in a sandbox: {why}")
-    command = command_for(path, cwd) if sandbox else [str(path.absolute())]
+    plain = [str(path.absolute())]
+    command = limited(command_for(path, cwd) if sandbox else plain, limits, sys.executable)
     if sha256 is None:
         _popen(path, command, None, cwd, env, handover)
         return
@@ -196,8 +202,9 @@ def _spawn(
     held = _held(path, sha256, handover)
     try:
         handover.approved = path, held.seal
-        # run the very bytes that were hashed, by descriptor; in a sandbox that path does not exist
-        _popen(path, command, None if sandbox else held.by_descriptor, cwd, env, handover)
+        # run the very bytes that were hashed, by descriptor; in a sandbox, and by the time that
+        # limits are set, that path does not exist
+        _popen(path, command, held.by_descriptor if command == plain else None, cwd, env, handover)
         if not held.is_as_it_was():  # the error makes `spawn` abandon and so kill the child
             raise Changed(CHANGED_MEANWHILE.format(path=quote(str(path))))
     finally:
