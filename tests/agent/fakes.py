@@ -24,6 +24,7 @@ class Offer(msgspec.Struct):
     name: str
     description: str = ""
     input_schema: dict[str, Any] = msgspec.field(default_factory=lambda: {"type": "object"})
+    plugin: str = "weather"
 
 
 class Prompt(msgspec.Struct):

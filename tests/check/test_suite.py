@@ -35,6 +35,7 @@ ALL = [
     "tool add, wrong arguments",
     "cancel tool add",
     "hooks during add",
+    "tools-for-models",
     "unknown-tool",
     "command hello",
     "shutdown",
@@ -238,8 +239,20 @@ async def test_a_broken_plugin_is_found_out(tmp_path: Path, how: str) -> None:
 
 def test_every_check_is_seen_to_fail() -> None:
     seen = set[str]().union(*(expected for _, expected in BROKEN.values()))
-    # the third is like the second; the last warns, see below
-    assert set(ALL) - seen == {"event turn_end", "event session_start", "no-process-left"}
+    # the events are alike; the last two warn, see below
+    assert set(ALL) - seen == {
+        "event turn_end",
+        "event session_start",
+        "no-process-left",
+        "tools-for-models",
+    }
+
+
+async def test_a_tool_that_a_provider_of_models_refuses_is_a_warning(tmp_path: Path) -> None:
+    broken = "MANIFEST['tools'][0]['input_schema']['properties']['größe'] = {}"
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "warned") == {"tools-for-models"}
+    assert named(report, "failed") == set()
 
 
 async def test_what_a_plugin_leaves_behind_is_a_warning(tmp_path: Path) -> None:

@@ -244,3 +244,11 @@ def test_every_rule_is_in_the_table_and_a_healthy_plugin_has_one_line() -> None:
     assert {rule.__name__ for rule in rules.RULES} == {
         name for name in public if not name.startswith("_")
     }
+
+
+def test_a_tool_that_a_provider_of_models_refuses() -> None:
+    tool = {"name": "price", "input_schema": {"properties": {"größe": {}}}}
+    assert told(rules.refused_tools, installed("shop", declares={"tools": [tool]})) == [
+        "note shop: its tool price is left out with models of anthropic: its parameter größe must"
+        " be named with 1 to 64 letters of A to Z, digits, _, . and -"
+    ]

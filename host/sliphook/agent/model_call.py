@@ -12,6 +12,7 @@ from sliphook.agent.models.base import Finish, ModelError, TextDelta, ToolCall
 from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
 
 from .conversation import with_context
+from .refused_tools import MAX_LEFT_OUT, leave_out_blamed, without_refused
 from .turn import AgentTurn, Ending
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ async def next_answer(now: AgentTurn) -> Answer | Ending:
 async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
     """Ask the model, again after failures that may pass."""
     attempt = 1
+    left_out = 0
+    gate = msgspec.structs.replace(gate, tools=without_refused(now, gate.tools))
     while True:
         # per attempt: `duration_ms` is of the answer, not of failures and waits before it
         began_s = trio.current_time()
@@ -79,7 +82,8 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
             break
         except ModelError as error:
             failed = error
-        will_retry = failed.transient and attempt < MAX_ATTEMPTS
+        blamed = left_out < MAX_LEFT_OUT and leave_out_blamed(now, gate.tools, failed)
+        will_retry = blamed or (failed.transient and attempt < MAX_ATTEMPTS)
         now.turn.llm_call_failed(
             attempt=attempt,
             kind=failed.kind,
@@ -87,6 +91,11 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
             message=failed.message,
             will_retry=will_retry,
         )
+        if blamed:
+            left_out += 1
+            attempt += 1
+            gate = msgspec.structs.replace(gate, tools=without_refused(now, gate.tools))
+            continue
         if not will_retry:
             now.tell("error", failed.message)
             return Ending("failed", failed.message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -11,6 +11,7 @@ from sliphook.dispatch.answers import AnswerError, check_answer, read_answer
 from sliphook.plugin.route import Route
 from sliphook.plugin.tools import PluginTool
 from sliphook.quoting import quote
+from sliphook.schemas import PROVIDERS, why_tool_is_refused
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import (
     CommandResult,
@@ -23,7 +24,7 @@ from sliphook_sdk.protocol import (
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
 from .child import Child
-from .finding import CheckFailed, Skip
+from .finding import CheckFailed, Lapse, Skip
 from .samples import arguments_for, message, sample, sample_for, wrong_arguments_for
 from .session import Bench
 
@@ -259,3 +260,17 @@ def _tool_note(reply: envelope.Reply, sent: str) -> str:
     if isinstance(result, str):
         return quote(result, 60)
     return f"{'is_error: ' if result.is_error else ''}{quote(result.content, 60)}"
+
+
+async def models_take(bench: Bench, *, tools: Sequence[PluginTool]) -> str:
+    """No provider of models refuses a request for one of the tools."""
+    for tool in tools:
+        for provider in PROVIDERS:
+            why = why_tool_is_refused(provider, tool.name, tool.input_schema)
+            if why is not None:
+                raise Lapse(
+                    f"the tool {tool.name} to a model of {provider}",
+                    f"{provider} would refuse the whole request, so the agent leaves it out: {why}",
+                    "declare the tool in a form that every provider takes",
+                )
+    return f"{' and '.join(PROVIDERS)} take the tools"

@@ -171,6 +171,8 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
         if asked:
             yield Check(f"hooks during {name}", "Envelope", tool.overlapped)
     if manifest.tools:
+        models_take = partial(call_rules.models_take, tools=manifest.tools)
+        yield Check("tools-for-models", "ToolSpec", models_take)
         yield Check("unknown-tool", "tool/call", call_rules.unknown_tool)
     for command in manifest.commands:
         yield Check(f"command {command.name}", "command/run", CommandRule(command))

@@ -13,6 +13,7 @@ from sliphook.process.environment import is_given_to_all
 from sliphook.quoting import quote
 from sliphook.registry import Registered
 from sliphook.registry.settings_schema import unknown_setting
+from sliphook.schemas import PROVIDERS, why_tool_is_refused
 from sliphook.settings import for_nobody, with_settings
 from sliphook_sdk.protocol import CATALOGUE, NAME_PATTERNS
 from sliphook_sdk.protocol.reach import TooManySteps
@@ -236,6 +237,21 @@ def _heard(manifest: ReadManifest) -> set[str]:
     return {subscription.event for subscription in manifest.wire.subscriptions or ()}
 
 
+def refused_tools(scene: Scene) -> Iterator[Finding]:
+    """Tools for which a provider of models would refuse the whole request."""
+    for plugin, manifest in scene.enabled():
+        for tool in manifest.tools:
+            for provider in PROVIDERS:
+                why = why_tool_is_refused(provider, tool.name, tool.input_schema)
+                if why is not None:
+                    yield Finding(
+                        area="plugins",
+                        level="note",
+                        about=plugin.name,
+                        what=f"its tool {tool.name} is left out with models of {provider}: {why}",
+                    )
+
+
 RULES: Final[tuple[Rule, ...]] = (
     broken_files,
     starts,
@@ -245,4 +261,5 @@ RULES: Final[tuple[Rule, ...]] = (
     timeouts,
     settings_without_effect,
     unknown_settings,
+    refused_tools,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from sliphook.schemas import SchemaError, check_schema
+from sliphook.schemas import SchemaError, check_schema, tool_for, why_tool_is_refused
 from sliphook_sdk.protocol import ToolSpec
 from sliphook_sdk.protocol.limits import (
     MAX_SCHEMA_BYTES,
@@ -36,20 +36,21 @@ class ToolOffer(PluginTool, frozen=True, kw_only=True):
 
     def openai(self) -> dict[str, Any]:
         """The tool in the shape of OpenAI's chat completions."""
-        function = {
-            "name": self.name,
-            "description": self.description,
-            "parameters": self.input_schema,
-        }
+        description, schema = tool_for("openai", self.description, self.input_schema)
+        function = {"name": self.name, "description": description, "parameters": schema}
         return {"type": "function", "function": function}
 
     def anthropic(self) -> dict[str, Any]:
         """The tool in the shape of Anthropic's messages."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "input_schema": self.input_schema,
-        }
+        description, schema = tool_for("anthropic", self.description, self.input_schema)
+        return {"name": self.name, "description": description, "input_schema": schema}
+
+    def why_refused(self, provider: str) -> str | None:
+        """Why the provider (`openai`, `anthropic`) refuses a request with this tool, or None.
+
+        Leave such a tool out: the provider refuses the whole request for it.
+        """
+        return why_tool_is_refused(provider, self.name, self.input_schema)
 
 
 class CommandOffer(msgspec.Struct, frozen=True, kw_only=True):

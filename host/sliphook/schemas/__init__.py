@@ -4,5 +4,14 @@ from __future__ import annotations
 
 from .check import check_schema, why_arguments_do_not_fit
 from .errors import SchemaError
+from .providers import PROVIDERS, blamed_tool, tool_for, why_tool_is_refused
 
-__all__ = ["SchemaError", "check_schema", "why_arguments_do_not_fit"]
+__all__ = [
+    "PROVIDERS",
+    "SchemaError",
+    "blamed_tool",
+    "check_schema",
+    "tool_for",
+    "why_arguments_do_not_fit",
+    "why_tool_is_refused",
+]

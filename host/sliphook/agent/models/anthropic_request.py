@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from sliphook.schemas import tool_for
 from sliphook_sdk.protocol import Message, ModelTool
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -88,11 +89,8 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
 
 
 def _tool(tool: ModelTool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": {"type": "object", **tool.input_schema},
-    }
+    description, schema = tool_for("anthropic", tool.description, tool.input_schema)
+    return {"name": tool.name, "description": description, "input_schema": schema}
 
 
 def _clean(name: str) -> str:

@@ -80,12 +80,15 @@ def failure_of_status(
             retry_after_s=retry_after_s,
             transient=True,
         )
-    return ModelError(
-        "http",
-        f"the model server at {url} did not take the request ({said});"
-        " check --model and --base-url",
-        status=status,
-    )
+    # a tool that a plugin offers is no fault of the model's name, nor of the address
+    if "tools" in said or "function" in said:
+        message = f"the model server at {url} refused a tool on offer ({said})"
+    else:
+        message = (
+            f"the model server at {url} did not take the request ({said});"
+            " check --model and --base-url"
+        )
+    return ModelError("http", message, status=status)
 
 
 def failure_of_excess(error: TooMuch, *, url: str) -> ModelError:

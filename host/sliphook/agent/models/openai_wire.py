@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 
+from sliphook.schemas import tool_for
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
 
 from .base import token_count
@@ -226,13 +227,10 @@ def request_body(
 
 
 def _wire_tool(tool: ModelTool) -> dict[str, Any]:
+    description, schema = tool_for("openai", tool.description, tool.input_schema)
     return {
         "type": "function",
-        "function": {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.input_schema,
-        },
+        "function": {"name": tool.name, "description": description, "parameters": schema},
     }
 
 
