@@ -7,10 +7,11 @@ raise RpcError.
 
 from __future__ import annotations
 
+import time
 import traceback
 from contextlib import suppress
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
     from .plugin import Plugin
     from .runtime.state import HostLink
     from .wire.call import Call
+
+LATE_S: Final = 0.5
+"""A function that comes back later than this after its cancel is logged."""
 
 _INITIALIZE = msgspec.json.Decoder(InitializeParams)
 
@@ -226,6 +230,8 @@ class Service:
             return handler.finish(returned)
         except BaseException as exc:  # also SystemExit: a handler cannot end the process
             return self._failed(invocation, exc)
+        finally:
+            self._log_if_late(invocation)
 
     async def run_async(self, invocation: Invocation) -> Any:
         """Await an `async def` and return the answer for the host.
@@ -240,6 +246,8 @@ class Service:
             return handler.finish(returned)
         except BaseException as exc:
             return self._failed(invocation, exc)
+        finally:
+            self._log_if_late(invocation)
 
     async def _run_cancellable(self, invocation: Invocation) -> Any:
         import asyncio
@@ -263,6 +271,19 @@ class Service:
         if not isinstance(exc, ToolError):
             self._log_failure(invocation.handler, exc)
         return invocation.handler.failed(exc)
+
+    def _log_if_late(self, invocation: Invocation) -> None:
+        """Log a function that went on after its cancel, now that it has come back."""
+        cancelled_at = invocation.call.cancelled_at
+        if cancelled_at is None:
+            return
+        late_s, handler = time.monotonic() - cancelled_at, invocation.handler
+        if late_s >= LATE_S:
+            what = f"{handler.name} went on for {late_s:.1f} s after its cancel"
+            fields = {"handler": handler.name, "where": handler.where, "late_s": round(late_s, 3)}
+            self.runtime.link.notify(
+                "host/log", LogParams(level="warning", message=what, fields=fields)
+            )
 
     def _log_failure(self, handler: Handler, exc: BaseException) -> None:
         """Log the exception, with the traceback from the author's code on."""

@@ -21,6 +21,7 @@ from sliphook_sdk.forked import end_child, say
 from sliphook_sdk.process.exit import LINGER_S, end_process
 from sliphook_sdk.process.signals import Signals
 from sliphook_sdk.protocol import ErrorCode, limits
+from sliphook_sdk.runtime.log import note_origins
 from sliphook_sdk.service import EntryHandlers, Invocation
 
 from .base import MAX_HANDLERS, Engine, is_ordered
@@ -52,7 +53,7 @@ class AsyncEngine(Engine):
         self._incoming = incoming
         self._signals = Signals()
         self._loop = self._reading_loop()
-        self._threads = ThreadPoolExecutor(MAX_HANDLERS, "handler")
+        self._threads = ThreadPoolExecutor(MAX_HANDLERS, "handler", note_origins)
         self._tasks: set[asyncio.Task[None]] = set()
         self._jobs: set[Future[None]] = set()
         self._ordered: deque[Call] = deque()
@@ -62,6 +63,7 @@ class AsyncEngine(Engine):
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread."""
+        note_origins()
         threading.Thread(target=self._watchdog, daemon=True).start()
         self._loop.run_forever()
 

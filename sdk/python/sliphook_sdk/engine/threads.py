@@ -18,6 +18,7 @@ from sliphook_sdk.errors import RpcError
 from sliphook_sdk.process.exit import end_process
 from sliphook_sdk.process.signals import Signals
 from sliphook_sdk.protocol import limits
+from sliphook_sdk.runtime.log import note_origins
 from sliphook_sdk.service import EntryHandlers, Invocation
 
 from .backlog import WATCH_S, Backlog
@@ -61,6 +62,7 @@ class ThreadEngine(Engine):
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread, and for the threads it starts."""
+        note_origins()
         while True:
             watches = bool(self._backlog) and self._begin_watch()
             data = self._poller.wait(WATCH_S if watches else None)

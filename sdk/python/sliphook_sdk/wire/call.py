@@ -22,10 +22,21 @@ class Call:
         traceparent: the agent's span that the call is part of, or None.
         arrived: when it was read, on `time.monotonic()`.
         cancelled: the host has withdrawn the request; its answer is dropped.
+        cancelled_at: when it did, on `time.monotonic()`; None if it has not.
         stop: called on a cancel, in the thread that reads it; an engine sets it.
     """
 
-    __slots__ = ("_woken", "arrived", "cancelled", "id", "method", "params", "stop", "traceparent")
+    __slots__ = (
+        "_woken",
+        "arrived",
+        "cancelled",
+        "cancelled_at",
+        "id",
+        "method",
+        "params",
+        "stop",
+        "traceparent",
+    )
 
     def __init__(
         self, id: int | str | None, method: str, params: msgspec.Raw, traceparent: str | None = None
@@ -36,12 +47,14 @@ class Call:
         self.traceparent = traceparent
         self.arrived = time.monotonic()
         self.cancelled = False
+        self.cancelled_at: float | None = None
         self.stop: Callable[[], object] | None = None
         self._woken: threading.Event | None = None
 
     def cancel(self) -> None:
         """Tell the handler that its answer is no longer wanted. A second call changes nothing."""
-        # set first: `wait` looks at it after it has made its event
+        self.cancelled_at = self.cancelled_at or time.monotonic()
+        # set before the event: `wait` looks at it after it has made its event
         self.cancelled = True
         if self._woken is not None:
             self._woken.set()
