@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sliphook.process.diagnosis import advice_for, explain_spawn_error, why_not_startable
+from sliphook.process.diagnosis import (
+    advice_for,
+    explain_spawn_error,
+    last_words,
+    why_not_startable,
+)
 
 
 def program(folder: Path, content: bytes, *, mode: int = 0o755, name: str = "plug in") -> Path:
@@ -218,3 +223,54 @@ def test_a_missing_sdk_is_explained() -> None:
         "activate the environment that has it"
     )
     assert advice_for("ModuleNotFoundError: No module named 'requests'") is None
+
+
+THROWN = """\
+file:///home/ada/guard.mjs:5
+  setTimeout(() => { throw new TypeError("no such thing"); }, 10);
+                     ^
+
+TypeError: no such thing
+    at Timeout._onTimeout (file:///home/ada/guard.mjs:5:28)
+    at listOnTimeout (node:internal/timers:581:17)
+
+Node.js v20.20.2"""
+SYNTAX = """\
+file:///home/ada/guard.mjs:3
+const = 3;
+      ^
+
+SyntaxError: Unexpected token '='
+    at compileSourceTextModule (node:internal/modules/esm/utils:346:16)
+
+Node.js v20.20.2"""
+MISSING = """\
+node:internal/modules/run_main:123
+    triggerUncaughtException(
+    ^
+
+Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'sliphook-sdk' imported from /home/ada/guard.mjs
+    at Object.getPackageJSONURL (node:internal/modules/package_json_reader:256:9) {
+  code: 'ERR_MODULE_NOT_FOUND'
+}
+
+Node.js v20.20.2"""
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("one\nlast", "last"),
+        ("Node.js v20.20.2", "Node.js v20.20.2"),
+        ("\n    at x\nNode.js v20.20.2", "Node.js v20.20.2"),
+        (THROWN, "TypeError: no such thing (/home/ada/guard.mjs:5)"),
+        (SYNTAX, "SyntaxError: Unexpected token '=' (/home/ada/guard.mjs:3)"),
+        (
+            MISSING,
+            "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'sliphook-sdk' imported from "
+            "/home/ada/guard.mjs",
+        ),
+    ],
+)
+def test_the_last_words_of_node_are_the_line_of_the_error(said: str, words: str) -> None:
+    assert last_words(said.split("\n")) == words

@@ -15,7 +15,7 @@ import msgspec
 import trio
 
 from sliphook.process.child import Process, describe_exit
-from sliphook.process.diagnosis import advice_for
+from sliphook.process.diagnosis import advice_for, last_words
 from sliphook.process.limits import NO_LIMITS, Limits, said_of_end
 from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
 from sliphook.process.stderr import StderrTail
@@ -108,7 +108,7 @@ class Instance:
         self._accepted = trio.Event()
         self._status: CallStatus = "crashed"
         self._taken_before = stderr.taken
-        self._last_words: str | None = None
+        self._last_lines: tuple[str, ...] = ()
         self._warnings = RateLimit(MAX_LOG_PER_SECOND, 1.0)
 
     # -- how it is ended
@@ -229,8 +229,9 @@ class Instance:
 
     def _take_stderr(self, lines: list[tuple[str, str]]) -> None:
         # the tail keeps the lines of the plugin's earlier processes too
-        if self._stderr.taken > self._taken_before:
-            self._last_words = self._stderr.lines[-1]
+        ours = self._stderr.taken - self._taken_before
+        if ours > 0:
+            self._last_lines = self._stderr.lines[-ours:]
         for level, line in lines:
             self._owner.log_line(level, line)
             if self._recorder is not None and level == "stderr":
@@ -265,13 +266,14 @@ class Instance:
                 self._status = (
                     "crashed" if returncode is None or returncode < 0 else "protocol_error"
                 )
-        if self._last_words is not None and not self.stopped:
-            advice = advice_for(self._last_words)
-            self.why = f"{self.why}; its last line on stderr: {self._last_words}"
+        words = last_words(self._last_lines) if self._last_lines else None
+        if words is not None and not self.stopped:
+            advice = advice_for(words)
+            self.why = f"{self.why}; its last line on stderr: {words}"
             if advice is not None:
                 self.why += f" ({advice})"
         if not self.stopped:
-            of_limits = said_of_end(self._limits, returncode, self._last_words)
+            of_limits = said_of_end(self._limits, returncode, words)
             self.why = f"{self.why}; {of_limits}" if of_limits is not None else self.why
         if self._recorder is not None:
             self._recorder.life("exit", note=self.why)

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from sliphook.files.search_path import which
@@ -25,6 +26,10 @@ _ELF_MACHINES = {
 }
 # the magic numbers of 64-bit, universal and 32-bit binaries
 _MACH_O = (b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xce\xfa\xed\xfe")
+
+_NODE = re.compile(r"Node\.js v[\d.]+")
+_NODE_STACK = re.compile(r"^ +at (?:[^\n(]*\()?(?:file://)?(/[^()\n:]+:\d+):\d+\)?", re.MULTILINE)
+_NODE_SOURCE = re.compile(r"^(?:file://)?(/[^:\n]*:\d+)$", re.MULTILINE)
 
 
 def why_not_startable(path: Path) -> str | None:
@@ -117,6 +122,27 @@ def interpreter_of(path: Path) -> str | None:
         wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "-")
         return which(wanted) if not wanted.startswith("-") else words[0]
     return words[0] if words else None
+
+
+def last_words(lines: Sequence[str]) -> str:
+    """The line on stderr that says best why a program ended.
+
+    It is the last one. But Node ends a report with its version, below the stack; there it is the
+    line of the error, with the place that Node names first.
+
+    Args:
+        lines: the last lines, at least one.
+    """
+    if not _NODE.fullmatch(lines[-1]):
+        return lines[-1]
+    # the stack, the error's own fields and empty lines
+    said = [at for at, line in enumerate(lines[:-1]) if line.strip(" }") and line[0] != " "]
+    if not said:
+        return lines[-1]
+    stack = "\n".join(lines[said[-1] + 1 :])
+    above = "\n".join(lines[: said[-1]])
+    place = _NODE_STACK.search(stack) or _NODE_SOURCE.search(above)
+    return lines[said[-1]] + (f" ({place[1]})" if place else "")
 
 
 def advice_for(last_words: str) -> str | None:

@@ -11,6 +11,7 @@ const LOG_CHARS = 10_000; // the message of a log line is cut to this if the lin
 export class Call {
   #controller;
   cancelled = false;
+  cancelledAt = null; // on `performance.now()`
 
   constructor(id, method, params, traceparent) {
     this.id = id;
@@ -29,6 +30,7 @@ export class Call {
 
   cancel() {
     this.cancelled = true;
+    this.cancelledAt ??= performance.now();
     this.#controller?.abort();
   }
 }

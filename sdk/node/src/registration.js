@@ -23,9 +23,14 @@ const HERE = new URL(".", import.meta.url).href;
 
 /** Where the author's code called the SDK, such as `/home/ada/guard.mjs:7`, or "". */
 export function callSite() {
-  const line = new Error().stack
+  return placeIn(new Error().stack);
+}
+
+/** The first place of the author's code in a stack, or "". */
+export function placeIn(stack) {
+  const line = String(stack)
     .split("\n")
-    .find((text, i) => i > 0 && !text.includes(HERE) && !text.includes("node:internal"));
+    .find((text) => /^ +at /.test(text) && !text.includes(HERE) && !text.includes("node:"));
   const place = /\(?((?:file:\/\/)?\/[^()]+?):\d+\)?$/.exec(line ?? "");
   return place === null ? "" : place[1].replace("file://", "");
 }

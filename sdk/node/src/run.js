@@ -1,10 +1,14 @@
 // A plugin's process from its start to its end.
 
+import fs from "node:fs";
 import tty from "node:tty";
+import { isMainThread } from "node:worker_threads";
 
+import { describe } from "./errors.js";
 import { FrameSplitter } from "./framing.js";
 import { Peer } from "./peer.js";
 import { LIMITS } from "./protocol.js";
+import { placeIn } from "./registration.js";
 import { Service } from "./service.js";
 import { testing } from "./started.js";
 import { takeOver } from "./streams.js";
@@ -23,10 +27,12 @@ export function run(plugin) {
     process.exitCode = 2;
     return;
   }
+  if (isPartOfAPlugin()) return;
   const [incoming, write] = takeOver();
   const peer = new Peer(write);
   const service = new Service(plugin, peer);
   const splitter = new FrameSplitter();
+  logForgotten(peer);
   let shutDown = false;
   let ending = false;
 
@@ -62,6 +68,35 @@ export function run(plugin) {
       service.take(call);
     }
   });
+}
+
+/**
+ * True in a Worker and in a process that the plugin has started with `cluster` or `fork`: they may
+ * import the plugin's file, and only the plugin's own process speaks to the host.
+ */
+function isPartOfAPlugin() {
+  if (!isMainThread || process.send !== undefined) return true;
+  const input = fs.fstatSync(0);
+  // what children are given where the streams could be moved
+  return input.isCharacterDevice() && input.rdev === fs.statSync("/dev/null").rdev;
+}
+
+/**
+ * Log what nobody catches, unless the author has a listener for it. A rejected promise that nobody
+ * awaits ends nothing. After an exception that nobody catches Node ends the process.
+ */
+function logForgotten(peer) {
+  const log = (what, error) => {
+    const where = placeIn(error?.stack);
+    peer.log("error", `${where === "" ? "" : `${where}: `}${what}: ${describe(error)}`, {
+      where,
+      traceback: error?.stack,
+    });
+  };
+  if (process.listenerCount("unhandledRejection") === 0)
+    process.on("unhandledRejection", (error) => log("a rejected promise that nobody awaits", error));
+  if (process.listenerCount("uncaughtException") === 0)
+    process.on("uncaughtExceptionMonitor", (error) => log("nobody catches", error));
 }
 
 /** The text for a person who starts the plugin by hand. */

@@ -8,6 +8,8 @@ import { CATALOGUE, ErrorCode, PROTOCOL_VERSIONS } from "./protocol.js";
 import { Tool } from "./registration.js";
 import { plain } from "./values.js";
 
+const LATE_MS = 500; // a function that comes back later than this after its cancel is logged
+
 export class Service {
   #tools; // by session id, and null for all sessions: Map of name to Tool
   #ordered = Promise.resolve(); // events, and `shutdown`, which waits for them
@@ -194,7 +196,21 @@ export class Service {
       throw new RpcError(ErrorCode.INTERNAL_ERROR, `${handler.what}: ${describe(error)}`, {
         cause: error,
       });
+    } finally {
+      this.#logIfLate(handler, call);
     }
+  }
+
+  /** Log a function that went on after its cancel, now that it has come back. */
+  #logIfLate({ what, where }, { cancelledAt }) {
+    if (cancelledAt === null) return;
+    const lateMs = performance.now() - cancelledAt;
+    if (lateMs < LATE_MS) return;
+    this.peer.log(
+      "warning",
+      `${what} went on for ${(lateMs / 1000).toFixed(1)} s after its cancel`,
+      { handler: what, where, late_s: Math.round(lateMs) / 1000 },
+    );
   }
 
   #next(work) {

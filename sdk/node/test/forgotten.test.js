@@ -1,0 +1,122 @@
+// What the author forgot is in the log, with its file and line; a rejection ends no plugin.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { payload, toolCall, withChild } from "./child.js";
+
+const tool = (name) => payload({ call_id: "c-1", name, timeout_s: 30, arguments: {} });
+
+test("a forgotten await is logged, and the plugin lives", () =>
+  withChild(
+    `async function upload() { throw new Error("no network"); }
+     plugin.on("turn_start", () => { upload(); });
+     plugin.tool("odd", () => { Promise.reject("only a text"); });`,
+    {},
+    async (child) => {
+      await child.initialize();
+      child.notify("event/turn_start", payload({ index: 1 }));
+      const { level, message, fields } = (await child.said("host/log")).params;
+      assert.equal(level, "error");
+      assert.match(
+        message,
+        /torture\.mjs:3: a rejected promise that nobody awaits: Error: no network$/,
+      );
+      assert.match(fields.where, /torture\.mjs:3$/);
+      assert.match(fields.traceback, /^Error: no network\n +at upload/);
+      await child.ask("tool/call", tool("odd"));
+      assert.equal(
+        (await child.said("host/log")).params.message,
+        'a rejected promise that nobody awaits: threw "only a text"',
+      );
+      assert.deepEqual(await child.ask("ping"), {});
+    },
+  ));
+
+test("an exception that nobody catches is logged, and ends the process", () =>
+  withChild(
+    `plugin.tool("later", () => { setTimeout(() => { throw new TypeError("no such thing"); }); });`,
+    {},
+    async (child) => {
+      await child.initialize();
+      child.request("tool/call", tool("later"));
+      const { message } = (await child.said("host/log")).params;
+      assert.match(message, /torture\.mjs:3: nobody catches: TypeError: no such thing$/);
+      assert.equal(await child.ended(), 1);
+    },
+  ));
+
+test("the author's own listeners are left alone", () =>
+  withChild(
+    `process.on("unhandledRejection", () => console.error("mine"));
+     plugin.tool("odd", () => { Promise.reject(1); });`,
+    {},
+    async (child) => {
+      await child.initialize();
+      await child.ask("tool/call", tool("odd"));
+      await child.until(() => child.stderr.includes("mine"), "no listener");
+      await child.ask("ping");
+      assert.deepEqual(child.unasked, []);
+    },
+  ));
+
+for (const [what, method, params] of [
+  ['tool("late")', "tool/call", tool("late")],
+  ['hook("pre_tool_call")', "hook/pre_tool_call", toolCall()],
+]) {
+  test(`${what}: what goes on after its cancel is logged once`, () =>
+    withChild(
+      `const late = async (given, ctx) => {
+         ctx.progress("begun");
+         await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
+         await new Promise((resolve) => setTimeout(resolve, 600));
+       };
+       plugin.tool("late", late);
+       plugin.hook("pre_tool_call", late);`,
+      {},
+      async (child) => {
+        await child.initialize();
+        const id = child.request(method, params);
+        await child.said("$/progress");
+        child.notify("$/cancelRequest", { id });
+        assert.equal((await child.reply(id)).error.code, -32800);
+        const { level, message, fields } = (await child.said("host/log")).params;
+        assert.equal(level, "warning");
+        assert.ok(message.startsWith(`${what} went on for `), message);
+        assert.ok(fields.late_s >= 0.59);
+        assert.match(fields.where, /torture\.mjs:\d+$/);
+        assert.deepEqual(await child.ask("ping"), {});
+        assert.deepEqual(child.unasked, []);
+      },
+    ));
+}
+
+for (const [what, start] of [
+  ["a Worker", `new (await import("node:worker_threads")).Worker(new URL(import.meta.url))`],
+  ["child_process.fork", `(await import("node:child_process")).fork(new URL(import.meta.url))`],
+  ["cluster", `(await import("node:cluster")).default.fork()`],
+]) {
+  for (const pipes of [false, true]) {
+    test(`${what} that imports the plugin's file speaks to nobody, over ${pipes ? "pipes" : "sockets"}`, () =>
+      withChild(
+        `import { isMainThread } from "node:worker_threads";
+         const main = isMainThread && process.send === undefined;
+         plugin.tool("work", async () => {
+           const part = ${start};
+           return await new Promise((resolve) => part.on("exit", resolve));
+         });
+         plugin.hook("pre_tool_call", () => deny("by the plugin"));
+         if (!main) setTimeout(() => process.exit(7), 200);`,
+        { pipes },
+        async (child) => {
+          await child.initialize();
+          const work = child.request("tool/call", tool("work"));
+          for (let count = 0; count < 20; count += 1) {
+            const answer = await child.ask("hook/pre_tool_call", toolCall());
+            assert.equal(answer.reason, "by the plugin");
+          }
+          assert.equal((await child.reply(work)).result.content, "7");
+        },
+      ));
+  }
+}
