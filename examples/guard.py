@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """A guard: it keeps an agent's shell from deleting whole trees."""
 
+from __future__ import annotations
+
 from sliphook_sdk import Answer, Plugin, deny
 from sliphook_sdk.protocol.payloads import PreToolCall
 

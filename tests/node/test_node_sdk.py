@@ -60,13 +60,19 @@ def sliphook(*args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+TESTS = sorted((SDK / "test").glob("*.test.js"))
+
+
+def test_it_has_tests() -> None:
+    assert len(TESTS) == 5
+
+
 @needs_node
-def test_its_own_tests() -> None:
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
+def test_its_own_tests(path: Path) -> None:
     assert NODE is not None
-    tests = sorted(str(path) for path in (SDK / "test").glob("*.test.js"))
-    assert len(tests) == 5
     done = subprocess.run(
-        [NODE, "--test", *tests],
+        [NODE, "--test", str(path)],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
