@@ -82,8 +82,8 @@ function isPartOfAPlugin() {
 }
 
 /**
- * Log what nobody catches, unless the author has a listener for it. A rejected promise that nobody
- * awaits ends nothing. After an exception that nobody catches Node ends the process.
+ * Log what is not caught, unless the author has a listener for it. A rejected promise ends nothing.
+ * After an exception Node ends the process.
  */
 function logForgotten(peer) {
   const log = (what, error) => {
@@ -94,9 +94,11 @@ function logForgotten(peer) {
     });
   };
   if (process.listenerCount("unhandledRejection") === 0)
-    process.on("unhandledRejection", (error) => log("a rejected promise that nobody awaits", error));
+    process.on("unhandledRejection", (error) =>
+      log("a rejected promise that is not awaited", error),
+    );
   if (process.listenerCount("uncaughtException") === 0)
-    process.on("uncaughtExceptionMonitor", (error) => log("nobody catches", error));
+    process.on("uncaughtExceptionMonitor", (error) => log("not caught", error));
 }
 
 /** The text for a person who starts the plugin by hand. */

@@ -20,20 +20,20 @@ test("a forgotten await is logged, and the plugin lives", () =>
       assert.equal(level, "error");
       assert.match(
         message,
-        /torture\.mjs:3: a rejected promise that nobody awaits: Error: no network$/,
+        /torture\.mjs:3: a rejected promise that is not awaited: Error: no network$/,
       );
       assert.match(fields.where, /torture\.mjs:3$/);
       assert.match(fields.traceback, /^Error: no network\n +at upload/);
       await child.ask("tool/call", tool("odd"));
       assert.equal(
         (await child.said("host/log")).params.message,
-        'a rejected promise that nobody awaits: threw "only a text"',
+        'a rejected promise that is not awaited: threw "only a text"',
       );
       assert.deepEqual(await child.ask("ping"), {});
     },
   ));
 
-test("an exception that nobody catches is logged, and ends the process", () =>
+test("an exception that is not caught is logged, and ends the process", () =>
   withChild(
     `plugin.tool("later", () => { setTimeout(() => { throw new TypeError("no such thing"); }); });`,
     {},
@@ -41,7 +41,7 @@ test("an exception that nobody catches is logged, and ends the process", () =>
       await child.initialize();
       child.request("tool/call", tool("later"));
       const { message } = (await child.said("host/log")).params;
-      assert.match(message, /torture\.mjs:3: nobody catches: TypeError: no such thing$/);
+      assert.match(message, /torture\.mjs:3: not caught: TypeError: no such thing$/);
       assert.equal(await child.ended(), 1);
     },
   ));
@@ -97,7 +97,7 @@ for (const [what, start] of [
   ["cluster", `(await import("node:cluster")).default.fork()`],
 ]) {
   for (const pipes of [false, true]) {
-    test(`${what} that imports the plugin's file speaks to nobody, over ${pipes ? "pipes" : "sockets"}`, () =>
+    test(`${what} that imports the plugin's file says nothing, over ${pipes ? "pipes" : "sockets"}`, () =>
       withChild(
         `import { isMainThread } from "node:worker_threads";
          const main = isMainThread && process.send === undefined;

@@ -1,4 +1,4 @@
-"""The author's `logging` becomes lines of the plugin's log, and what nobody catches does too."""
+"""The author's `logging` becomes lines of the plugin's log, and so does what is not caught."""
 
 from __future__ import annotations
 
