@@ -274,3 +274,26 @@ def test_in_a_forked_child_nothing_waits_for_the_thread_that_is_not_there(held: 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     held.release.set()
     assert writer.close(WAIT_S) == 0
+
+
+def test_a_batch_ends_when_it_has_bytes_enough() -> None:
+    batches: list[list[bytes]] = []
+
+    def write(batch: Sequence[bytes]) -> int:
+        batches.append(list(batch))
+        return 0
+
+    writer = BackgroundWriter[bytes](
+        write,
+        name="test",
+        max_items=100,
+        size_of=len,
+        max_batch=4,
+        max_batch_bytes=10,
+        rests=True,
+    )
+    for size in (4, 4, 4, 50, 1, 1, 1, 1, 1):
+        writer.put(b"x" * size)
+    writer.start()
+    assert writer.close(10.0) == 0
+    assert [[len(item) for item in batch] for batch in batches] == [[4, 4, 4], [50], [1] * 4, [1]]

@@ -302,7 +302,7 @@ async def test_a_text_of_several_lines_is_logged_line_by_line() -> None:
             await plugin.ask("host/notify", level="info", message="behind the log")
     lines = [message for level, message in logged if level == "error"]
     assert lines[:3] == ['it failed {"where":"a.py:7"}', "  Traceback", "    \\x1b[31mboom"]
-    assert len(lines) == 51
+    assert len(lines) == 50
 
 
 @pytest.mark.parametrize("others", [0, 1])

@@ -17,6 +17,7 @@ from tests.torture.kinds import (
     processes,
     shutdown,
     spawn,
+    telling,
     timing,
 )
 
@@ -33,6 +34,7 @@ CASES: Final[tuple[Case, ...]] = (
     *admin.CASES,
     *shutdown.CASES,
     *generated.CASES,
+    *telling.CASES,
 )
 
 KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))

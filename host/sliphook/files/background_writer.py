@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
@@ -11,6 +12,8 @@ from typing import Final, Generic, TypeVar
 __all__ = ["BackgroundWriter"]
 
 T = TypeVar("T")
+
+_LEAST_REST_S: Final = 0.001
 
 
 def _no_size(_item: object) -> int:
@@ -35,6 +38,7 @@ class BackgroundWriter(Generic[T]):
         max_batch: int = 1,
         max_batch_bytes: float = math.inf,
         gather_s: float = 0.0,
+        rests: bool = False,
         at_end: Callable[[], object] | None = None,
     ) -> None:
         """Make the queue; `start` starts the thread.
@@ -51,6 +55,8 @@ class BackgroundWriter(Generic[T]):
             max_batch_bytes: no item follows once their sizes have come to so much.
             gather_s: how long the thread waits after it has emptied the queue, so that the producer
                 need not wake it for each item.
+            rests: after each call the thread rests as long as that call has worked, so that it does
+                not keep the interpreter from the producer; what `close` waits for is not held up.
             at_end: called in the thread after the last `write`.
         """
         self._write = write
@@ -60,6 +66,7 @@ class BackgroundWriter(Generic[T]):
         self._max_batch: Final = max_batch
         self._max_batch_bytes: Final = max_batch_bytes
         self._gather_s: Final = gather_s
+        self._rests: Final = rests
         self._at_end = at_end
         self._queue: deque[T] = deque()
         # Only one thread changes each of these numbers, so none needs a lock.
@@ -136,14 +143,18 @@ class BackgroundWriter(Generic[T]):
     def _run(self) -> None:
         while True:
             if batch := self._take():
+                began_s = time.thread_time()
                 try:
                     self._failed += self._write(batch)
                 except Exception:  # a failing `write` costs its items, not the program
                     self._failed += len(batch)
                 self._in_hand = 0
+                pause_s = time.thread_time() - began_s if self._rests else 0.0
                 if self._gather_s and not self._queue:
+                    pause_s = max(pause_s, self._gather_s)
+                if pause_s >= _LEAST_REST_S:
                     # not time.sleep: `close` must not wait for it
-                    self._closing.wait(self._gather_s)
+                    self._closing.wait(pause_s)
             # asked only when the queue is empty: what was taken before the close is written
             elif self._closing.is_set():
                 break

@@ -46,6 +46,9 @@ _UNNOTICED = frozenset({"timed_out", "refused_answer", "queue_full", "payload_to
 """Failures of an answer that leave the plugin alive, so that no other message reports them."""
 
 
+_IN_INTERRUPT = tuple(entry.name for entry in CATALOGUE.values() if entry.in_interrupt)
+
+
 class HostState:
     """The shared state of one open host.
 
@@ -124,6 +127,8 @@ class HostState:
         """Find the subscribers anew: a plugin has come, gone or changed its state."""
         self._subscribers = subscribers_by_name(self._by_name.values())
         self._listeners.clear()
+        for name in _IN_INTERRUPT:
+            self.listeners(name)  # now, and not inside of an interrupt
 
     # -- for plugins (see Supervisor)
 

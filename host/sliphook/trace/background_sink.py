@@ -33,8 +33,8 @@ GATHER_S: Final = 0.02
 BATCH: Final = 64
 """Records that are written at once; then the thread lets the host's loop have the interpreter."""
 
-BATCH_BYTES: Final = 1024 * 1024
-"""The same for their bodies."""
+BATCH_BYTES: Final = 64 * 1024
+"""The same for their bodies; one that is longer is written alone."""
 
 TEXT_CHARS: Final = 1_000
 """A longer method or id is cut; a plugin may choose both."""
@@ -61,6 +61,7 @@ class BackgroundSink(ABC):
             max_batch=BATCH,
             max_batch_bytes=BATCH_BYTES,
             gather_s=GATHER_S,
+            rests=True,
         )
         self._writer.start()
 

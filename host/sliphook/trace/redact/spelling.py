@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 PIECE: Final = 32 * 1024
@@ -96,4 +97,9 @@ def sources(spans: list[tuple[int, int]], edits: Iterable[Edit]) -> list[tuple[i
 
 
 def _decode(found: re.Match[bytes]) -> bytes:
-    return chr(int(found[1], 16)).encode("utf-8", "surrogatepass")
+    return _character(found[1])
+
+
+@lru_cache(maxsize=1_024)
+def _character(digits: bytes) -> bytes:
+    return chr(int(digits, 16)).encode("utf-8", "surrogatepass")
