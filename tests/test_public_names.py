@@ -175,6 +175,6 @@ def test_what_has_moved_is_found_under_its_old_path(old: str, new: str) -> None:
 def test_the_package_alone_loads_neither_trio_nor_typing() -> None:
     code = "import sys, sliphook; print(sorted({'trio', 'typing', 'msgspec'} & sys.modules.keys()))"
     said = subprocess.run(
-        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
     assert said.stdout == "[]\n"

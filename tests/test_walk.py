@@ -53,7 +53,7 @@ def passed_in_one_call() -> list[str]:
 
     async def call() -> None:
         plugin = FakePlugin("weather", tools={"forecast": lambda _: "rain"})
-        with trio.fail_after(30):
+        with trio.fail_after(120):
             async with (
                 PluginHost([plugin]) as host,
                 host.session() as session,

@@ -49,7 +49,7 @@ class Stage:
         )
 
     async def run(self) -> str:
-        with trio.fail_after(60):
+        with trio.fail_after(120):
             return await self.agent.run("hello")
 
     @property

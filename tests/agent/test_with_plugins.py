@@ -25,7 +25,7 @@ from tests.programs import Workshop, case_of, shop
 __all__ = ["shop"]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 class Shell:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None, reason="no C compiler; the floor's child and most plugins are in C"
 )
 
-PART_S = 60.0
+PART_S = 120.0
 ROWS = {
     "hook": 12,
     "at-once": 2,

@@ -209,7 +209,7 @@ def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def checked(path: Path) -> Report:
-    with trio.fail_after(50):
+    with trio.fail_after(120):
         return await check_plugin(path)
 
 

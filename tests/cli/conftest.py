@@ -15,7 +15,7 @@ from tests.ran import Ran
 
 __all__ = ["shop", "sliphook"]
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 
 Sliphook = Callable[..., Ran]

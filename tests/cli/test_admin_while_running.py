@@ -15,7 +15,7 @@ from sliphook.cli.chosen_plugins import choose, take_up
 from sliphook.cli.main import main
 from sliphook.settings import Settings
 
-WAIT_S = 30
+WAIT_S = 120.0
 
 PLUGIN = """\
 #!/bin/sh

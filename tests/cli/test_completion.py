@@ -77,7 +77,7 @@ def test_to_complete_imports_nothing_that_is_slow() -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=True,
     )
     assert "plain,run" in done.stdout.splitlines()
@@ -114,7 +114,7 @@ def test_in_bash() -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert done.stderr == ""

@@ -372,6 +372,6 @@ def test_a_signal_ends_it_and_leaves_no_plugin_behind(
             process.send_signal(signals[1])
         assert process.wait(WAIT_S) == 128 + signals[0]
         if stubborn:
-            assert time.monotonic() - began < 1.4  # sooner than `shutdown` alone may take
+            assert time.monotonic() - began < 5  # a plugin that is not killed takes five and a half
         assert not is_alive(pid)
         assert b"Traceback" not in process.stderr.read()

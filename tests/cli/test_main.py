@@ -226,7 +226,7 @@ def test_output_that_leads_nowhere_is_no_traceback(command: str, status: int, sa
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (status, says)

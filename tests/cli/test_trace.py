@@ -268,5 +268,5 @@ def test_follow_ends_on_ctrl_c(trace: Path) -> None:
             file.write(encode_line(life("stopped", 9, plugin="late")))
         assert json.loads(process.stdout.readline())["plugin"] == "late"
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=120)
         assert (process.returncode, err) == (0, b"")

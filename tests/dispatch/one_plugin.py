@@ -45,7 +45,7 @@ def reply(request_id: int | None, result: str = "null") -> bytes:
 async def asking(
     plugin: FakePlugin, on_log: Callable[[str, str, str], None] | None = None
 ) -> AsyncGenerator[Turn]:
-    with trio.fail_after(60):
+    with trio.fail_after(120):
         async with (
             PluginHost([plugin], on_log=on_log) as host,
             host.session() as session,

@@ -100,7 +100,7 @@ async def test_on_one_core(tmp_path: Path) -> None:
     one = {min(cores)}
     decisions: list[str | None] = []
     try:
-        with trio.fail_after(20):
+        with trio.fail_after(120):
             async with (
                 PluginHost([program]) as host,
                 host.session() as session,

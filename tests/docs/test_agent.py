@@ -26,7 +26,7 @@ def test_the_agent_prints_what_the_page_says(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=40,
+        timeout=120,
         check=False,
     )
     assert re.sub(r"in \d+ ms", "in 0 ms", done.stdout) == printed
@@ -38,7 +38,7 @@ def test_the_gateway_serves_the_lines_of_several_channels(tmp_path: Path) -> Non
     command = [sys.executable, "gateway.py", str(ROOT / "examples" / "weather.py")]
     lines = '#oslo TOOL weather {"city":"Bergen"}\n#bergen hello\n#oslo /plugins\n'
     done = subprocess.run(
-        command, cwd=tmp_path, input=lines, capture_output=True, text=True, timeout=40, check=False
+        command, cwd=tmp_path, input=lines, capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "#oslo [command] weather  ready\n" in done.stdout

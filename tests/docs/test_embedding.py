@@ -33,7 +33,7 @@ def python(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=120,
         check=False,
     )
 

@@ -69,7 +69,7 @@ class Wire:
 @asynccontextmanager
 async def started(example: str) -> AsyncGenerator[Wire]:
     """The example as a process that has ten seconds for everything."""
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         process = await trio.lowlevel.open_process(
             [str(EXAMPLES / example)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )

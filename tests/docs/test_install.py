@@ -39,7 +39,7 @@ class Newcomer:
             pip_install(*shlex.split(command)[2:])
             return ""
         if not command.startswith("sliphook "):
-            subprocess.run(command, shell=True, check=True, timeout=30)
+            subprocess.run(command, shell=True, check=True, timeout=120)
             return ""
         words = shlex.split(command)[1:]
         assert main([*words, "--yes"] if words[0] in ("install", "trust") else words) == status
@@ -56,7 +56,7 @@ def pip_install(path: str) -> None:
 
     It installs into a new environment that sees the packages of this one.
     """
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True, timeout=120)
     (packages,) = Path("env/lib").glob("python*/site-packages")
     (packages / "beside.pth").write_text(
         f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n", encoding="utf-8"
@@ -72,7 +72,7 @@ def pip_install(path: str) -> None:
         "--no-deps",
         "--no-build-isolation",
     ]
-    subprocess.run([*pip, str(ROOT / path)], check=True, timeout=60)
+    subprocess.run([*pip, str(ROOT / path)], check=True, timeout=120)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def built(tmp_path: Path) -> Built:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=55,
+            timeout=120,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -81,7 +81,7 @@ def built(tmp_path: Path) -> Built:
 def answer_of(path: Path, *args: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "sliphook", *args, "--plugin", str(path), "--json"]
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     report: dict[str, Any] = json.loads(done.stdout)
@@ -89,7 +89,7 @@ def answer_of(path: Path, *args: str) -> dict[str, Any]:
 
 
 async def passes(path: Path) -> None:
-    with trio.fail_after(50):
+    with trio.fail_after(120):
         report = await check_plugin(path)
     assert [finding for finding in report.findings if finding.verdict != "passed"] == []
 

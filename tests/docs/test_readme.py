@@ -38,7 +38,7 @@ def sliphook(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=120,
         check=False,
     )
 
@@ -157,7 +157,7 @@ def test_the_embedding_snippet_runs(folder: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=120,
         check=False,
     )
     assert done.stderr == ""

@@ -56,7 +56,7 @@ def install(home: Path, name: str, **declares: Any) -> Path:
 
 
 async def examined() -> list[Finding]:
-    with trio.fail_after(30):
+    with trio.fail_after(120):
         return await examine(agent_tools=["shell"])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sliphook.files.held_file import HeldFile, is_there
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 
 
 def test_bytes_that_were_exchanged_break_the_seal_though_size_and_time_are_as_before(

@@ -158,7 +158,7 @@ async def test_a_caller_that_gives_up_leaves_the_change_to_the_host(
 
 async def test_leaving_in_the_middle_of_it(autojump_clock: MockClock) -> None:
     old, new = guard("old"), guard("new", initialize=HANGS)
-    with trio.fail_after(20.0):
+    with trio.fail_after(120):
         async with PluginHost([old]) as host:
             with trio.move_on_after(1.0):
                 await host.update([new])

@@ -56,7 +56,7 @@ def guard(tmp_path: Path) -> Path:
 def sliphook(*args: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sliphook", *args]
     return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50, check=False
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )
 
 
@@ -76,7 +76,7 @@ def test_its_own_tests(path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:]
@@ -135,7 +135,7 @@ def test_the_types_take_what_is_right_and_refuse_what_is_wrong(tmp_path: Path) -
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stdout
@@ -165,7 +165,7 @@ console.log(JSON.stringify(cases.map((claims) => inTheWay("pre_tool_call", claim
     given = json.dumps([[one._asdict() for one in case] for case in cases])
     assert NODE is not None
     done = subprocess.run(
-        [NODE, str(program)], input=given, capture_output=True, text=True, timeout=50, check=True
+        [NODE, str(program)], input=given, capture_output=True, text=True, timeout=120, check=True
     )
     assert json.loads(done.stdout) == expected
     assert {None, 0, 1, 2} <= {*expected}, "every kind of case is among them"

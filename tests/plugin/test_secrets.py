@@ -188,7 +188,7 @@ async def test_nothing_that_a_plugin_repeats_reaches_trace_or_log(tmp_path: Path
     reasons: list[str] = []
     trace = FileTrace(tmp_path / "trace")
     spec = PluginSpec(path, env={"TOKEN": 'tok"en-123'}, config={"key": "key-456"})
-    with trio.fail_after(20):
+    with trio.fail_after(120):
         async with PluginHost(
             [spec],
             trace=trace,
@@ -216,7 +216,7 @@ async def test_nothing_that_a_plugin_repeats_reaches_trace_or_log(tmp_path: Path
 async def test_settings_of_which_nothing_is_known_yet_are_not_traced_at_all(tmp_path: Path) -> None:
     trace = FileTrace(tmp_path / "trace")
     schema = {"properties": {"key": {"secret": True}, "colour": {}}}
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         for recorded in (False, True):
             fake = FakePlugin(
                 "fake",
@@ -276,7 +276,7 @@ async def test_a_request_of_a_plugin_that_is_called_initialize_is_only_recorded(
     path.chmod(0o700)
     trace = FileTrace(tmp_path / "trace")
     problems: list[str] = []
-    with trio.fail_after(20):
+    with trio.fail_after(120):
         async with PluginHost(
             [PluginSpec(path, config={"key": "key-456"})],
             trace=trace,
@@ -298,7 +298,7 @@ async def test_the_user_is_not_shown_a_secret_either() -> None:
         config_schema={"properties": {"key": {"secret": True}}},
         uses=["notify"],
     )
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         async with PluginHost(
             [fake], on_notify=lambda _plugin, _level, message: shown.append(message)
         ):
@@ -345,7 +345,7 @@ async def test_the_agents_own_keys_are_hidden_whoever_repeats_them(
         log_dir=tmp_path / "logs",
     )
     host.hide(["from-a-vault"])
-    with trio.fail_after(20):
+    with trio.fail_after(120):
         async with host, host.session() as session, session.turn("hi") as turn:
             await turn.submit()
     assert trace.close() is None

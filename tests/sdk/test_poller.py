@@ -10,7 +10,7 @@ import pytest
 
 from sliphook_sdk.engine.poller import EpollPoller, LockPoller, Poller
 
-PATIENCE_S = 10.0
+PATIENCE_S = 120.0
 
 
 @pytest.fixture(params=[EpollPoller, LockPoller])

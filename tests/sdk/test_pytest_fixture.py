@@ -100,7 +100,7 @@ def test_pytest_finds_it_and_loads_nothing_of_the_sdk_before(tmp_path: Path, fil
         "test_it.py",
     ]
     done = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, timeout=50, check=False
+        command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stdout
     assert "2 passed" in done.stdout

@@ -11,7 +11,7 @@ import pytest
 
 from sliphook_sdk.process.streams import Output
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 
 
 class Pipe:

@@ -19,7 +19,7 @@ from sliphook_sdk.protocol import Message, Usage
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S, Program, Workshop, until
 
-WHOLE_S = 40.0
+WHOLE_S = 120.0
 in_the_turn = contextvars.ContextVar("in_the_turn", default=False)
 
 

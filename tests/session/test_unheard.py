@@ -17,7 +17,7 @@ async def test_the_trace_tells_of_a_turn_that_no_plugin_is_told_of() -> None:
         subscriptions=[{"event": "pre_tool_call", "match": {"tool_name": "shell"}}],
         hears=["turn_start"],
     )
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         async with (
             PluginHost([guard], trace=kept) as host,
             host.session(platform="cli") as session,

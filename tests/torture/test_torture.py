@@ -5,9 +5,7 @@ One case alone: `python -m tests.torture ids/null`.
 
 from __future__ import annotations
 
-import faulthandler
-import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -22,8 +20,6 @@ AT_MOST = 24
 """Cases in one test."""
 SIDE_BY_SIDE = 8
 """Fewer than `make torture` plays, as other tests run beside."""
-NET_S = 240
-"""Every wait in a case is bounded; this is for what does not wait but spins."""
 
 
 def _portions() -> list[tuple[Case, ...]]:
@@ -35,16 +31,6 @@ def _portions() -> list[tuple[Case, ...]]:
     return portions
 
 
-@pytest.fixture
-def _wider_net() -> Iterator[None]:
-    """A portion may take longer than the last net under other tests allows."""
-    assert sys.__stderr__ is not None
-    faulthandler.dump_traceback_later(NET_S, exit=True, file=sys.__stderr__)
-    yield
-    faulthandler.cancel_dump_traceback_later()
-
-
-@pytest.mark.usefixtures("_wider_net")
 @pytest.mark.parametrize("cases", _portions(), ids=lambda cases: cases[0].title)
 def test_every_promise_is_kept(cases: tuple[Case, ...], tmp_path: Path) -> None:
     with Silence():

@@ -18,7 +18,7 @@ from sliphook.trace.file_sink import FileTrace
 from sliphook.trace.line_format import decode_line
 from sliphook.trace.record import Tee, TraceRecord
 
-WAIT_S = 10.0
+WAIT_S = 120.0
 
 
 def record(number: int, body: bytes | None = None) -> TraceRecord:

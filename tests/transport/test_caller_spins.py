@@ -67,7 +67,7 @@ async def ask(turn: Turn) -> Outcome:
 
 @asynccontextmanager
 async def asking(plugin: FakePlugin) -> AsyncGenerator[Turn]:
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         async with (
             PluginHost([plugin]) as host,
             host.session() as session,

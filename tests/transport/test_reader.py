@@ -298,3 +298,45 @@ async def test_a_look_at_the_pipe_leaves_what_takes_long_to_the_task_also_in_a_l
         assert len(owner.at) == 1
         await trio.testing.wait_all_tasks_blocked()
         assert len(owner.at) == 50
+
+
+# -- who reads after a caller (see `reader_roles`): the clock stands still, so no timer helps
+# --------------------------------------------------------------------------------------------------
+
+PASSES = 100
+"""So many passes of the loop are enough for any task to read what is there."""
+
+
+async def left_by_a_caller(owner: Owner, into: int) -> None:
+    """A caller was about to read, and was cancelled; then a message comes."""
+    await trio.testing.wait_all_tasks_blocked()
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await owner.reader.read_for(Call("hook/x", 5.0, lambda _: None))
+    os.write(into, LINE)
+
+
+async def handled(owner: Owner) -> int:
+    """How many messages are handled without the help of a timer."""
+    for _ in range(PASSES):
+        await trio.lowlevel.checkpoint()
+    return len(owner.at)
+
+
+async def test_a_caller_that_leaves_work_hands_it_to_the_task(
+    mock_clock: trio.testing.MockClock,
+) -> None:
+    owner = Owner(asked=True)
+    async with reading(owner) as into:
+        owner.is_owed = True
+        await left_by_a_caller(owner, into)
+        assert await handled(owner) == 1
+
+
+async def test_a_reply_that_is_due_ends_the_lull(mock_clock: trio.testing.MockClock) -> None:
+    owner = Owner(asked=True)
+    async with reading(owner) as into:
+        await left_by_a_caller(owner, into)
+        owner.is_owed = True
+        owner.reader.attend()
+        assert await handled(owner) == 1

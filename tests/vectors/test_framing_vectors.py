@@ -87,7 +87,7 @@ def test_what_a_host_writes_in_node() -> None:
     sdk = (HERE.parents[1] / "sdk" / "node" / "src" / "framing.js").as_uri()
     command = [NODE, "--input-type=module", "-e", IN_NODE, sdk, str(HERE / "framing.json")]
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [[case["messages"]] * 3 for case in VECTORS["host_writes"]]

@@ -21,7 +21,7 @@ DEPLOYS = FakePlugin(
 
 
 async def typed(text: str) -> str | None:
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         async with PluginHost([DEPLOYS]) as host, host.session() as session:
             slash = parse_slash(text)
             return None if slash is None else await run_slash(host, session, slash)

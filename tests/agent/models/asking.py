@@ -40,7 +40,7 @@ async def ask_at(
 ) -> list[Piece]:
     model = OpenAIModel("m-1", base_url=server.base_url, api_key=key)
     pieces: list[Piece] = []
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         try:
             async with model.stream(messages, tools or []) as stream:
                 async for piece in stream:

@@ -32,7 +32,7 @@ def request(*messages: Message, tools: list[ModelTool] | None = None) -> dict[st
 
 async def ask(*answers: Answer) -> tuple[list[Piece], list[dict[str, Any]]]:
     """The pieces, and the bodies of the requests."""
-    with LoopbackServer(*answers) as server, trio.fail_after(10):
+    with LoopbackServer(*answers) as server, trio.fail_after(120):
         model = AnthropicModel("m-1", base_url=server.base_url)
         async with model.stream(HELLO, []) as pieces:
             got = [piece async for piece in pieces]
@@ -306,7 +306,7 @@ async def test_the_version_of_the_api_is_sent() -> None:
         event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
         event({"type": "message_stop"}),
     ]
-    with LoopbackServer(Answer(steps)) as server, trio.fail_after(10):
+    with LoopbackServer(Answer(steps)) as server, trio.fail_after(120):
         model = AnthropicModel("m-1", base_url=server.base_url.removesuffix("/v1"))
         async with model.stream(HELLO, []) as pieces:
             assert [piece async for piece in pieces] == [Finish(reason="end_turn")]

@@ -38,7 +38,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 async def taken(play: RawServer) -> list[Piece]:
     model = OpenAIModel("m-1", base_url=play.base_url)
     pieces: list[Piece] = []
-    with trio.fail_after(50):
+    with trio.fail_after(120):
         try:
             async with model.stream(HELLO, []) as stream:
                 async for piece in stream:

@@ -33,7 +33,7 @@ async def conversation_of(*answers: Answer) -> list[dict[str, Any]]:
     """The messages of the last request of two: a question, and the result of the call that came."""
     with LoopbackServer(*answers) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
-        with trio.fail_after(10):
+        with trio.fail_after(120):
             for messages in (HELLO, [*HELLO, CALL, RESULT]):
                 async with model.stream(messages, []) as pieces:
                     assert [piece async for piece in pieces]

@@ -107,7 +107,7 @@ async def test_no_server_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     model = OpenAIModel("m-1", base_url=f"http://127.0.0.1:{port}/v1")
-    with pytest.raises(ModelError) as caught, trio.fail_after(5):
+    with pytest.raises(ModelError) as caught, trio.fail_after(120):
         async with model.stream(HELLO, []):
             pytest.fail("there is no answer")
     await model.aclose()
@@ -122,7 +122,7 @@ async def test_a_server_that_goes_away_may_come_back() -> None:
         model = OpenAIModel("m-1", base_url=server.base_url)
         async with model.stream(HELLO, []) as pieces:
             assert said([piece async for piece in pieces]) == "ok"
-    with pytest.raises(ModelError) as caught, trio.fail_after(5):
+    with pytest.raises(ModelError) as caught, trio.fail_after(120):
         async with model.stream(HELLO, []):
             pytest.fail("there is no answer")
     await model.aclose()
@@ -130,7 +130,7 @@ async def test_a_server_that_goes_away_may_come_back() -> None:
 
 
 async def test_a_cut_before_the_answer() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener, trio.fail_after(5):
+    with socket.create_server(("127.0.0.1", 0)) as listener, trio.fail_after(120):
         model = OpenAIModel("m-1", base_url=f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
 
         def accept_and_close() -> None:
@@ -161,7 +161,7 @@ async def test_a_cut_before_the_answer() -> None:
 )
 async def test_an_address_that_is_none(address: str) -> None:
     model = OpenAIModel("m-1", base_url=address)
-    with pytest.raises(ModelError) as caught, trio.fail_after(5):
+    with pytest.raises(ModelError) as caught, trio.fail_after(120):
         async with model.stream(HELLO, []):
             pytest.fail("there is no answer")
     await model.aclose()
@@ -173,7 +173,7 @@ async def test_an_address_that_is_none(address: str) -> None:
 async def test_cancelling_while_the_server_is_silent() -> None:
     with LoopbackServer(Answer(["hold"])) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
-        with trio.fail_after(5):
+        with trio.fail_after(120):
             with trio.move_on_after(0.2) as scope:
                 async with model.stream(HELLO, []) as pieces:
                     await anext(pieces)
@@ -242,7 +242,7 @@ async def test_an_older_server_is_asked_again_without_usage() -> None:
     )
     with LoopbackServer(refusal, Answer([text("one")]), Answer([text("two")])) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
-        with trio.fail_after(10):
+        with trio.fail_after(120):
             for word in ("one", "two"):
                 async with model.stream(HELLO, []) as pieces:
                     assert said([piece async for piece in pieces]) == word
@@ -260,7 +260,7 @@ async def test_a_server_may_refuse_one_field_and_miss_another() -> None:
     ]
     with LoopbackServer(*refusals, Answer([text("one")])) as server:
         model = OpenAIModel("m-1", base_url=server.base_url)
-        with trio.fail_after(10):
+        with trio.fail_after(120):
             async with model.stream(HELLO, []) as pieces:
                 assert said([piece async for piece in pieces]) == "one"
         await model.aclose()
@@ -276,7 +276,7 @@ async def test_a_server_that_refuses_all_the_same_is_told_after_as_many_fields_a
     ]
     with LoopbackServer(*refusals) as server:
         model = AnthropicModel("m-1", base_url=server.base_url)
-        with trio.fail_after(10), pytest.raises(ModelError, match="max_tokens"):
+        with trio.fail_after(120), pytest.raises(ModelError, match="max_tokens"):
             async with model.stream(HELLO, []):
                 pass
         await model.aclose()

@@ -244,7 +244,7 @@ async def test_nothing_of_a_removed_session_stays_on_the_disk(path: Path) -> Non
 
 async def test_several_agents_write_at_once(path: Path) -> None:
     problems: list[str] = []
-    with trio.fail_after(30):
+    with trio.fail_after(120):
         agents = [Transcripts.open(path, problems.append) for _ in range(4)]
 
         async def speak(transcripts: Transcripts, session_id: str) -> None:

@@ -47,7 +47,7 @@ def played(shop: Workshop) -> Callable[..., ReplayReport]:
         path = shop.program("guard", on=on, before=before).path
 
         async def main() -> ReplayReport:
-            with trio.fail_after(30):
+            with trio.fail_after(120):
                 return await replay(
                     path,
                     "guard",
@@ -263,7 +263,7 @@ def test_a_trace_of_thousands_of_events_does_not_drown_it(
 
 
 async def test_what_cannot_be_started(tmp_path: Path) -> None:
-    with trio.fail_after(10):
+    with trio.fail_after(120):
         report = await replay(
             tmp_path / "nothing", "guard", script_of(START), log=lambda level, message: None
         )

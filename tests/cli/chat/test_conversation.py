@@ -26,7 +26,7 @@ from sliphook.settings import Settings
 from sliphook.testing import FakePlugin
 from tests.agent.chat.at_work import everything, story
 
-WAIT_S = 60.0
+WAIT_S = 120.0
 
 HELP = """\
 /help            these commands

@@ -84,7 +84,7 @@ async def test_what_was_not_drawn_waits_for_no_terminal(
         screen.above([("", "word\n" * 20_000)])
 
     monkeypatch.setattr(Screen, "_until_it_leaves", got_away_in_time)
-    with trio.fail_after(30):
+    with trio.fail_after(120):
         await screen.talk(Person())
 
     assert not unread.was_waited_for

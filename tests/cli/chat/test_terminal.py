@@ -21,7 +21,7 @@ import pytest
 
 from tests.programs import Program, Workshop
 
-WAIT_S = 30.0
+WAIT_S = 120.0
 
 _STEERING = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[=>])")
 _EVENTS = (
