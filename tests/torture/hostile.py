@@ -7,12 +7,20 @@ part. So drawing is cheap, and a recipe that breaks a promise can be read.
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+import msgspec
+import trio
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.heartbeat import unmeasured
+
+ROOT: Final = Path(__file__).resolve().parents[2]
 MOST_BYTES: Final = 8 * 1024 * 1024
 """The longest message of the protocol."""
 
@@ -384,3 +392,31 @@ def draw_many(count: int, number: int, strategy: st.SearchStrategy[T]) -> list[T
     )
     test()
     return drawn[:count]
+
+
+SMALL_BYTES: Final = 4 * 1024
+STRATEGIES: Final[dict[str, st.SearchStrategy[Any]]] = {
+    "recipes": recipes(),
+    "small": recipes(SMALL_BYTES),
+    "checks": checks(),
+    "matches": matches(),
+}
+
+
+async def drawn(kind: type[list[T]], what: str, count: int, number: int) -> list[T]:
+    """So many of that strategy's examples, drawn in a process of its own.
+
+    In a thread it would take the interpreter from the loop, which is measured.
+    """
+    command = [sys.executable, "-m", __name__, what, str(count), str(number)]
+    path = os.pathsep.join(folder for folder in sys.path if folder)
+    done = await trio.run_process(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, capture_stdout=True
+    )
+    with unmeasured():
+        return msgspec.json.decode(done.stdout, type=kind)
+
+
+if __name__ == "__main__":
+    strategy, many, which = sys.argv[1:]
+    print(msgspec.json.encode(draw_many(int(many), int(which), STRATEGIES[strategy])).decode())

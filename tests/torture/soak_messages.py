@@ -20,7 +20,7 @@ import trio
 
 from tests.heartbeat import LIMIT_MS, Heartbeat, Held, heartbeat
 from tests.torture.case import Workshop
-from tests.torture.hostile import Recipe, draw_many, recipes
+from tests.torture.hostile import Recipe, drawn
 from tests.torture.inside import memory_mib
 from tests.torture.kinds.generated import HOSTILE, Assault, beside
 from tests.torture.runner import Silence
@@ -28,7 +28,6 @@ from tests.torture.runner import Silence
 HOSTS = 4
 SMALL, LARGE = 1_500, 200
 """So many recipes are drawn, of messages under 4 KiB and of any length; then they are mixed anew."""
-SMALL_BYTES = 4 * 1024
 LARGE_SHARE = 0.02
 AGAIN = 5
 """So many of the worst recipes are tried again, alone."""
@@ -53,11 +52,12 @@ class Soak:
 
     async def run(self) -> None:
         """All of it, and then the worst again."""
-        drawn = await trio.to_thread.run_sync(_drawn)
+        small = await drawn(list[Recipe], "small", SMALL, 1)
+        large = await drawn(list[Recipe], "recipes", LARGE, 2)
         self._began = time.monotonic()
         async with heartbeat() as beat, trio.open_nursery() as nursery:
             for number in range(HOSTS):
-                nursery.start_soon(self._host, beat, number, *drawn)
+                nursery.start_soon(self._host, beat, number, small, large)
         print(f"\n{self.sent:,} messages in {time.monotonic() - self._began:.0f} s")
         gc.collect()
         for held_ms, told, recipe in sorted(self.worst, reverse=True)[:AGAIN]:
@@ -118,10 +118,6 @@ class Soak:
         print(f"memory: {first:.0f} MiB in the first third, {last:.0f} MiB in the last")
         if last > first * MORE_MEMORY + 5:
             self.faults.append(f"memory grew from {first:.0f} to {last:.0f} MiB")
-
-
-def _drawn() -> tuple[list[Recipe], list[Recipe]]:
-    return draw_many(SMALL, 1, recipes(SMALL_BYTES)), draw_many(LARGE, 2, recipes())
 
 
 def main(count: str = "1000000") -> int:

@@ -10,10 +10,10 @@ import trio
 
 from tests.heartbeat import measured, unmeasured
 from tests.torture.case import Case, Make, Workshop, nothing, python
-from tests.torture.hostile import PROGRAM, Match, Recipe, build, checks, draw_many, matches, recipes
+from tests.torture.hostile import PROGRAM, Check, Match, Recipe, build, drawn
 from tests.torture.stage import HEALTHY, RESTING, Stage, check_healthy, make_all
 
-A_CASE = 60
+A_CASE = 40
 """Recipes in one case."""
 PLUGINS = 20
 """Plugins with patterns in one case."""
@@ -86,11 +86,11 @@ async def beside(stage: Assault, make: Make, work: Callable[[], Awaitable[None]]
 
 def _messages(number: int) -> Case:
     async def scene(shop: Workshop) -> str:
-        drawn = await trio.to_thread.run_sync(draw_many, A_CASE, number, recipes())
+        tried = await drawn(list[Recipe], "recipes", A_CASE, number)
         stage = Assault(shop)
 
         async def work() -> None:
-            for recipe in drawn:
+            for recipe in tried:
                 await stage.commit(recipe)
 
         return await beside(stage, HOSTILE, work)
@@ -100,11 +100,11 @@ def _messages(number: int) -> Case:
 
 def _schemas(number: int) -> Case:
     async def scene(shop: Workshop) -> str:
-        drawn = await trio.to_thread.run_sync(draw_many, A_CASE, number, checks())
+        tried = await drawn(list[Check], "checks", A_CASE, number)
         stage = Assault(shop)
 
         async def work() -> None:
-            for check in drawn:
+            for check in tried:
                 await stage.commit(check.declares())
                 with unmeasured():
                     try:
@@ -125,7 +125,7 @@ def _patterns(number: int) -> Case:
     """Each plugin is asked, told and interrupted, or refused when it starts."""
 
     async def scene(shop: Workshop) -> str:
-        drawn = await trio.to_thread.run_sync(draw_many, PLUGINS, number, matches())
+        tried = await drawn(list[Match], "matches", PLUGINS, number)
         stage = Assault(shop)
 
         def hears(match: Match) -> list[dict[str, Any]]:
@@ -137,11 +137,11 @@ def _patterns(number: int) -> Case:
 
         makes = [
             python("greet()\nserve()", name=f"bad{index}", subscriptions=hears(match))
-            for index, match in enumerate(drawn)
+            for index, match in enumerate(tried)
         ]
         programs = await trio.to_thread.run_sync(lambda: make_all(shop, *makes, HEALTHY))
         async with stage.open_host(programs) as host, host.session() as stage.session:
-            for match in drawn:
+            for match in tried:
                 before, text = measured().longest_ms, build([match.text])
                 check_healthy(await stage.ask(text))
                 async with stage.session.turn("x") as turn:
