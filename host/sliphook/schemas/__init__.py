@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .check import check_schema, why_arguments_do_not_fit
+from .check import check_schema, compile_in_steps, why_arguments_do_not_fit
 from .errors import SchemaError
 from .providers import PROVIDERS, blamed_tool, tool_for, why_tool_is_refused
 
@@ -11,6 +11,7 @@ __all__ = [
     "SchemaError",
     "blamed_tool",
     "check_schema",
+    "compile_in_steps",
     "tool_for",
     "why_arguments_do_not_fit",
     "why_tool_is_refused",

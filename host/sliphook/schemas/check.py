@@ -10,6 +10,7 @@ Schemas and values come from plugins, models and MCP servers. So:
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from functools import lru_cache
 from time import thread_time_ns
 from typing import Any, Final, NamedTuple, Protocol, cast
@@ -22,10 +23,10 @@ from sliphook.quoting import quote
 
 from .errors import SchemaError
 from .patterns import Expression
-from .reading import read_schema
+from .reading import ReadSchema, read_schema
 from .size import Size, TooLarge, all_differ, measure
 from .work import Stretch
-from .writing import ASK, DIFFER, NONE_FITS, write
+from .writing import ASK, DIFFER, NONE_FITS, WrittenSchema, write
 
 CHECK_US: Final = 8_000.0
 """Microseconds of the processor for one check."""
@@ -43,7 +44,9 @@ _BACKTRACKS: Final = 1_000
 _ENGINE: Final = library.FancyRegexOptions(
     backtrack_limit=_BACKTRACKS, size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES
 )
-_KEPT: Final = 32
+_KEPT: Final = 64
+_SMALL_BYTES: Final = 2_000
+"""A smaller schema is compiled within 5 ms."""
 
 _TOO_MUCH: Final = "they take too long to check against this schema; send fewer or shorter values"
 
@@ -193,7 +196,7 @@ def why_arguments_do_not_fit(
         return str(large)
     try:
         encoded = msgspec.json.encode(schema)
-        compiled = _compiled(threading.get_ident(), encoded)
+        compiled = _compiled(encoded)
     except SchemaError as wrong:
         return quote(f"{what} is broken: {wrong}", 400)
     except Exception as wrong:  # a schema of the agent's own may hold anything
@@ -231,15 +234,47 @@ def _line(error: Any) -> str:
     return quote(f"{where}: {message}" if where else message, 400)
 
 
-@lru_cache(maxsize=_KEPT)
-def _compiled(thread: int, encoded: bytes) -> _Compiled:
-    """The compiled schema; each thread has its own, for the clock's sake."""
-    return _compile(msgspec.json.decode(encoded))
+_kept: dict[tuple[int, bytes], _Compiled] = {}
+"""Compiled schemas, the oldest first; each thread has its own, for the clock's sake."""
 
 
-def _compile(schema: Any) -> _Compiled:
-    read = read_schema(schema)
-    written = write(read)
+def compile_in_steps(schema: Any) -> Iterator[None]:
+    """Compile a large schema for the check that follows; a pause at each step keeps all alive.
+
+    Nothing is raised: the check tells what is wrong with the schema.
+    """
+    try:
+        encoded = msgspec.json.encode(schema)
+        key = (threading.get_ident(), encoded)
+        if len(encoded) < _SMALL_BYTES or key in _kept:
+            return
+        read = read_schema(msgspec.json.decode(encoded))
+        yield
+        written = write(read)
+        yield
+        _keep(key, _compile(read, written))
+        yield
+    except Exception:
+        return
+
+
+def _compiled(encoded: bytes) -> _Compiled:
+    key = (threading.get_ident(), encoded)
+    found = _kept.get(key)
+    if found is None:
+        read = read_schema(msgspec.json.decode(encoded))
+        found = _compile(read, write(read))
+        _keep(key, found)
+    return found
+
+
+def _keep(key: tuple[int, bytes], compiled: _Compiled) -> None:
+    while len(_kept) >= _KEPT:
+        _kept.pop(next(iter(_kept)), None)
+    _kept[key] = compiled
+
+
+def _compile(read: ReadSchema, written: WrittenSchema) -> _Compiled:
     clock = _Clock()
     steps = written.stretches
 

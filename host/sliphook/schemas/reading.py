@@ -30,9 +30,9 @@ from .keywords import (
 from .parts import SchemaPart
 from .patterns import read_pattern
 
-MAX_PARTS: Final = 800
+MAX_PARTS: Final = 700
 """The most schemas in one schema: to read and compile one takes about 12 us."""
-MAX_LOOPS: Final = 250
+MAX_LOOPS: Final = 200
 """The most parts for many values, expressions and parts that are referred to: each may ask whether
 there is time (`work.py`), which takes 20 to 40 us to compile.
 """

@@ -11,7 +11,7 @@ import trio
 from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.dispatch.policy import prepare_tool
 from sliphook.plugin.tools import ToolOffer
-from sliphook.schemas import why_arguments_do_not_fit
+from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
 from sliphook.wire import envelope
 from sliphook.wire.json_value import NotPlainJson, plain
 from sliphook_sdk.protocol import ToolResult
@@ -57,6 +57,8 @@ async def call_tool(
     except NotPlainJson as error:
         return _failed(call_id, f"the arguments of {name} are no JSON: {error}")
     schema = offer.input_schema if offer is not None else input_schema
+    for _ in compile_in_steps(schema):
+        await trio.lowlevel.checkpoint()
     unfit = why_arguments_do_not_fit(arguments, schema) if schema is not None else None
     if unfit is not None:
         return _failed(call_id, f"the arguments do not fit the tool {name}: {unfit}")
