@@ -16,6 +16,7 @@ import pytest
 ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "sliphook": (
         ("quoting", "errors", "lazy_names", "moved_paths"),
+        ("forks",),
         ("files",),
         ("wire",),
         ("trace",),

@@ -15,6 +15,8 @@ def main() -> int:
     try:
         import signal
 
+        # ignored by who started us, it would hide how our children end, from us and from plugins
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         from sliphook.cli.main import main as command_line
 
         status = command_line()

@@ -28,6 +28,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Unpack
 
+from sliphook.forks import end_fork
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.portal import Portal, have_caller_do
@@ -107,6 +108,9 @@ class Turn(TurnFace):
         self._cancelling = self._task.cancelling()
         self.inner = await enter(self.block)
         self._open_turns.add(self)
+        # one that came while the task was still on its way out of `enter` has found no open turn
+        if self.interrupted:
+            self.cancel_task()
         return self
 
     async def __aexit__(
@@ -115,6 +119,8 @@ class Turn(TurnFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
+        if self.portal.home.is_elsewhere:
+            return False
         # first: an interrupt from now on must not cancel a task that is leaving
         self._open_turns.discard(self)
         assert self._task is not None, "it was entered"
@@ -243,6 +249,8 @@ class PluginHost(HostFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self.portal.home.is_elsewhere:
+            end_fork(error)
         try:
             await leave(self.block, error)
         finally:

@@ -173,9 +173,9 @@ class PluginHost(HostFace):
     session = Opens(trio_host.PluginHost.session, Session)
 
     def __enter__(self) -> PluginHost:
-        self._callbacks.start()
         self.portal.start()
         try:
+            self._callbacks.start()
             enter(self.block)
         except BaseException:
             self._end()

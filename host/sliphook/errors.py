@@ -6,6 +6,8 @@ a hook.
 
 from __future__ import annotations
 
+from typing import Final
+
 
 class SliphookError(Exception):
     """The root of the host's exceptions."""
@@ -15,5 +17,16 @@ class HostError(SliphookError):
     """Something the agent or its user asked for cannot be done; str() is one line for people."""
 
 
+class OtherProcess(HostError):
+    """The host was opened in another process, of which this one is a fork."""
+
+
 class TurnOpen(HostError):
     """A turn was opened while another one of the session is open. The agent is at fault."""
+
+
+OPENED_TWICE: Final = (
+    "this host was opened before, and a host is opened once;"
+    " for another run make another PluginHost"
+)
+"""Said by every face."""

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from sliphook import ApprovalRequest, Context, HostError, TurnOpen
+from sliphook import ApprovalRequest, Context, HostError, TurnOpen, aio
 from sliphook.aio import PluginHost, Session, Turn
 from sliphook.blocking import PluginHost as BlockingHost
 from sliphook.blocking import Session as BlockingSession
 from sliphook.blocking import Turn as BlockingTurn
 from sliphook.portal.portal import HostClosed
+from sliphook.session import turn as trio_turn
 from sliphook.testing import HANGS, FakePlugin
 from sliphook_sdk.protocol import Message, Usage
 from tests.pairs import check_pairs
@@ -509,3 +510,28 @@ def test_a_host_that_is_cancelled_while_it_opens() -> None:
                 raise AssertionError("it does not open")
 
     run(test())
+
+
+async def _interrupted_on_the_way_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered = aio.enter
+
+    async def enter_and_be_interrupted(block: Any) -> Any:
+        inner = await entered(block)
+        if isinstance(inner, trio_turn.Turn):
+            session.interrupt()
+            # what the interrupt asked the loop for comes before the turn's block has begun
+            await asyncio.sleep(0.01)
+        return inner
+
+    monkeypatch.setattr(aio, "enter", enter_and_be_interrupted)
+    async with aio.PluginHost() as host, host.session() as session:
+        async with session.turn("x") as turn:
+            await asyncio.sleep(WAIT_S)
+            pytest.fail("the turn was interrupted before its block began")
+        assert turn.interrupted
+
+
+def test_an_interrupt_between_the_turn_and_its_block_ends_the_block(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(_interrupted_on_the_way_in(monkeypatch))

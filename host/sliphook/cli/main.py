@@ -154,10 +154,14 @@ def main(args: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     try:
         return _run(args)
+    except (MemoryError, RuntimeError) as error:
+        return _without_room(error)
     except OSError as error:
         return _without_output(error)
     except BaseExceptionGroup as group:
         # nurseries wrap what they raise; any other error inside is a bug to be shown
+        if group.subgroup((MemoryError, RuntimeError)) is not None:
+            return _without_room(group)
         failed = group.subgroup(OSError)
         if failed is None or group.split(OSError)[1] is not None:
             raise
@@ -182,6 +186,18 @@ def _run(args: Sequence[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt):
         complain("interrupted")
         return EXIT_INTERRUPTED
+
+
+def _without_room(error: BaseException) -> int:
+    """Stop because the system gives no more memory or no more threads; raises any other error."""
+    first = error
+    while isinstance(first, BaseExceptionGroup):
+        first = cast("BaseExceptionGroup[BaseException]", first).exceptions[0]
+    if not isinstance(first, MemoryError) and "can't start new thread" not in str(first):
+        raise error
+    what = "memory" if isinstance(first, MemoryError) else "threads"
+    complain(f"cannot go on: the system has no more {what} for this process")
+    return EXIT_FAILED
 
 
 def _without_output(error: BaseException) -> int:

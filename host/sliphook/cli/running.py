@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Final
 
 import trio
 
 from sliphook import HostError, PluginHost
 from sliphook.signals import SignalWatch
 
-from .common import EXIT_FAILED, Failed, complain
+from .common import EXIT_FAILED, EXIT_INTERRUPTED, Failed, complain
 
 __all__ = ["Interruptible", "run_trio"]
+
+
+LEAVE_S: Final = 5.0
+"""How long the way out may take after a further signal."""
 
 
 class Interruptible:
@@ -54,10 +61,22 @@ class Interruptible:
         return False
 
     def kill(self) -> None:
-        """A further signal: do not wait for plugins."""
+        """A further signal: do not wait for plugins, and not for anything else for long."""
+        _leave_within(LEAVE_S)
         if self.host is not None:
             self.host.kill()
         self._scope.cancel()
+
+
+def _leave_within(seconds: float) -> None:
+    """End the process if it is still there then, whatever holds it: no thread is needed."""
+
+    def leave(number: int, frame: object) -> None:
+        os.write(2, b"sliphook: something did not end; left without it\n")
+        os._exit(EXIT_INTERRUPTED)
+
+    signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def run_trio(main: Callable[[Interruptible], Awaitable[int]]) -> int:

@@ -18,6 +18,7 @@ from .common import Failed, complain
 
 if TYPE_CHECKING:
     from sliphook.trace.filter import TraceFilter
+    from sliphook.trace.live_sink import LiveTrace
     from sliphook.trace.record import TraceSink
 
 __all__ = ["FilterType", "Tracing", "trace_options"]
@@ -91,8 +92,8 @@ class Tracing:
         if not self.live and self.file is None:
             yield None
             return
+        from sliphook.plugin.secrets import own_keys
         from sliphook.trace.file_sink import FileTrace
-        from sliphook.trace.live_sink import LiveTrace
         from sliphook.trace.record import Tee
 
         sinks: list[FileTrace | LiveTrace] = []
@@ -103,13 +104,11 @@ class Tracing:
                 raise Failed(
                     f"cannot write the trace to {self.file}: {error.strerror or error}"
                 ) from None
-        if self.live:
-            sinks.append(LiveTrace(sys.stderr, write=write, bodies=self.bodies, wanted=self.wanted))
-        from sliphook.plugin.secrets import own_keys
-
-        for sink in sinks:  # also for commands that run a plugin without a host
-            sink.hide(own_keys(os.environ))
         try:
+            if self.live:
+                sinks.append(_live(self, write))
+            for sink in sinks:  # also for commands that run a plugin without a host
+                sink.hide(own_keys(os.environ))
             yield sinks[0] if len(sinks) == 1 else Tee(sinks)
         finally:
             for sink in sinks:
@@ -117,6 +116,15 @@ class Tracing:
                 if lost is not None:
                     with contextlib.suppress(OSError):  # stderr may be the broken stream
                         complain(lost)
+
+
+def _live(tracing: Tracing, write: Callable[[str], object] | None) -> LiveTrace:
+    from sliphook.trace.live_sink import LiveTrace
+
+    try:
+        return LiveTrace(sys.stderr, write=write, bodies=tracing.bodies, wanted=tracing.wanted)
+    except OSError as error:  # no thread for it
+        raise Failed(f"cannot show the trace: {error.strerror}") from None
 
 
 def trace_options(command: _F) -> _F:

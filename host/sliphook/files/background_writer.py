@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections import deque
@@ -79,6 +80,7 @@ class BackgroundWriter(Generic[T]):
         self._closed = False
         self._wake = threading.Event()
         self._closing = threading.Event()
+        self._process = os.getpid()
         # A daemon: a `write` that hangs must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -89,8 +91,16 @@ class BackgroundWriter(Generic[T]):
 
     @property
     def is_running(self) -> bool:
-        """True from `start` until the thread has written everything after `close`."""
-        return self._thread.is_alive()
+        """True from `start` until the thread has written everything after `close`.
+
+        False in a fork of the process that made it: there is no such thread.
+        """
+        return not self.is_elsewhere and self._thread.is_alive()
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """True in a fork of the process that made it, where nothing is written."""
+        return os.getpid() != self._process
 
     def start(self) -> None:
         """Start the thread.
@@ -128,12 +138,15 @@ class BackgroundWriter(Generic[T]):
         thread itself nothing is waited for. A second call waits again.
 
         Returns:
-            How many items were lost or are not written yet.
+            How many items were lost or are not written yet; 0 in a fork of the process that made
+            it, where this does nothing: what waits is written in the other process.
         """
+        # before any lock: at the fork, the thread may have held it
+        if self.is_elsewhere:
+            return 0
         self._closed = True
         self._closing.set()
         self._wake.set()
-        # False in a forked child: there is no such thread there to wait for
         if self.is_running and threading.current_thread() is not self._thread:
             self._thread.join(timeout_s)
         return self.lost + len(self._queue) + self._in_hand

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,8 @@ class Crew:
             # before the wait: two changes at the same time must not start two
             self._has_reaper = True
             # to start a process takes milliseconds, and the loop must not stand still
-            await trio.to_thread.run_sync(self._state.services.reaper.start)
-            assert self._tasks is not None
-            self._tasks.start_soon(self._state.services.reaper.watch)
+            # "can't start new thread": no plugin can be started then either, and each says so
+            with suppress(RuntimeError):
+                await trio.to_thread.run_sync(self._state.services.reaper.start)
+                assert self._tasks is not None
+                self._tasks.start_soon(self._state.services.reaper.watch)

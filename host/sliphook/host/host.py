@@ -14,7 +14,8 @@ from sliphook.dispatch.broadcast import listeners_among, tell
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.hook_recorder import Spans
 from sliphook.dispatch.outcome import Outcome, Part
-from sliphook.errors import HostError
+from sliphook.errors import OPENED_TWICE, HostError
+from sliphook.forks import Home, end_fork
 from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
@@ -101,7 +102,10 @@ class PluginHost:
     # Ctrl+C is for the agent's code: raised in here, it would leave processes behind
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> PluginHost:
+        if self._token is not None:
+            raise HostError(OPENED_TWICE)
         self._token = trio.lowlevel.current_trio_token()
+        self._state.home = Home()
         await self._crew.open()
         return self
 
@@ -112,6 +116,8 @@ class PluginHost:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._state.home.is_elsewhere:
+            end_fork(error)
         await self._crew.close()
 
     @trio.lowlevel.enable_ki_protection

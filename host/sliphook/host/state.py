@@ -13,6 +13,7 @@ from sliphook.dispatch.hook_recorder import HookRecorder, Spans
 from sliphook.dispatch.outcome import Outcome
 from sliphook.dispatch.policy import Audience, Subscriber
 from sliphook.files.paths import plugin_data
+from sliphook.forks import Home
 from sliphook.plugin.host_services import HostServices
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.lifecycle import State
@@ -57,6 +58,7 @@ class HostState:
     Attributes:
         services: what the plugins share.
         reports: tells people of plugins.
+        home: where the host was opened.
         sessions: the open ones, by id; a session enters and removes itself.
     """
 
@@ -85,6 +87,7 @@ class HostState:
             HookRecorder(trace, spans) if trace is not None or spans is not None else None
         )
         self.deadlines = self.services.deadlines
+        self.home = Home()
         self.reports = Reports(
             callbacks, self.services.redactor, PluginLogs(log_dir or default_folder())
         )

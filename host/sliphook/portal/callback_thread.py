@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from sliphook.errors import HostError
 from sliphook.files.background_writer import BackgroundWriter
 
 _log = logging.getLogger("sliphook")
@@ -23,8 +24,15 @@ class CallbackThread:
         self._writer = BackgroundWriter(_call, name="sliphook callbacks", max_items=MAX_WAITING)
 
     def start(self) -> None:
-        """Start the thread."""
-        self._writer.start()
+        """Start the thread.
+
+        Raises:
+            HostError: the system has no room for another one.
+        """
+        try:
+            self._writer.start()
+        except RuntimeError as error:
+            raise HostError(f"the host cannot be opened: {error}") from None
 
     def put(self, function: Callable[[], None]) -> None:
         """Have a function called; never waits."""

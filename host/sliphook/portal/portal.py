@@ -17,7 +17,8 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import trio
 
-from sliphook.errors import HostError
+from sliphook.errors import OPENED_TWICE, HostError
+from sliphook.forks import Home
 
 R = TypeVar("R")
 
@@ -132,15 +133,18 @@ class Portal:
 
     Attributes:
         blocks: the open blocks.
+        home: where it was started.
     """
 
     def __init__(self) -> None:
         self.blocks: set[CallScope] = set()
+        self.home = Home()
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._nursery: trio.Nursery | None = None
         self._stop = trio.Event()
         self._calls: set[LoopCall[Any]] = set()
+        self._failure: Exception | None = None
         # reentrant: a signal handler may interrupt a turn while its thread holds the lock
         self._lock = threading.RLock()
 
@@ -148,20 +152,44 @@ class Portal:
         """Start the thread.
 
         It is a daemon: a program that never leaves the host's block can still end.
+
+        Raises:
+            HostError: it was started before, or the system has no thread or no descriptor left.
         """
+        if self._thread is not None:
+            raise HostError(OPENED_TWICE)
+        self.home = Home()
         started = threading.Event()
         self._thread = threading.Thread(
-            target=trio.run, args=(self._main, started), name="sliphook", daemon=True
+            target=self._run, args=(started,), name="sliphook", daemon=True
         )
-        self._thread.start()
-        started.wait()
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            self._failure = error
+        else:
+            started.wait()
+        if self._failure is not None:
+            raise HostError(f"the host cannot be opened: {self._failure}") from None
 
     def stop(self) -> None:
         """End the loop and its thread; calls that are still under way are cancelled."""
-        if self._thread is not None and not self.here:
+        if self._thread is not None and not self.here and not self.home.is_elsewhere:
             with suppress(HostClosed):
                 self.soon(self._stop.set)
-            self._thread.join()
+            if self._thread.is_alive():
+                self._thread.join()
+
+    def _run(self, started: threading.Event) -> None:
+        try:
+            trio.run(self._main, started)
+        except OSError as error:
+            # trio's own pipes and its epoll could not be opened
+            if started.is_set():
+                raise
+            self._failure = error
+        finally:
+            started.set()
 
     async def _main(self, started: threading.Event) -> None:
         try:
@@ -187,14 +215,17 @@ class Portal:
     @property
     def here(self) -> bool:
         """Whether this is the loop's own thread, which must never wait for itself."""
-        return threading.current_thread() is self._thread
+        # in a child that this thread has forked, it is the main thread and has no loop
+        return threading.current_thread() is self._thread and not self.home.is_elsewhere
 
     def soon(self, function: Callable[[], object]) -> None:
         """Have a plain function called in the loop's thread.
 
         Raises:
             HostClosed: there is no loop.
+            OtherProcess: there is none in this process.
         """
+        self.home.refuse_elsewhere()
         token = self._token
         try:
             if token is None:
@@ -208,6 +239,7 @@ class Portal:
 
         Raises:
             HostClosed: there is no loop.
+            OtherProcess: there is none in this process.
         """
         if self.here:
             return function()
@@ -226,6 +258,7 @@ class Portal:
 
         Raises:
             HostClosed: there is no loop.
+            OtherProcess: there is none in this process.
             RuntimeError: this is the loop's own thread.
         """
         if self.here:
@@ -238,6 +271,8 @@ class Portal:
             self.soon(call.cancel)
 
     def _enter(self, call: LoopCall[Any], run: Callable[[], object]) -> None:
+        # before the lock: at the fork, another thread may have held it
+        self.home.refuse_elsewhere()
         with self._lock:
             # both under the lock: the loop cannot forget the call before it is in the set
             self.soon(run)

@@ -77,6 +77,8 @@ async def wait_for(
     portal: Portal, function: Callable[[], Awaitable[R]], scope: CallScope | None
 ) -> R:
     """Have an async function of trio's run in the loop."""
+    # before asyncio is asked, which does not know its own loop in a fork
+    portal.home.refuse_elsewhere()
     task = WaitingTask()
     call = LoopCall[R](function, task)
     portal.begin(call, scope)
@@ -124,6 +126,8 @@ async def enter(block: OpenBlock[T]) -> T:
 
 async def leave(block: OpenBlock[Any], error: BaseException | None) -> None:
     """Leave the block, however often the task is cancelled meanwhile."""
+    if block.portal.home.is_elsewhere:
+        return  # a fork: the block is open in the other process, and stays so
     task = WaitingTask()
     cancelled = isinstance(error, asyncio.CancelledError)
     call = LoopCall[None](

@@ -142,6 +142,8 @@ def leave(
         error: what left the caller's block, or None.
         hurry: called for each exception of a signal handler.
     """
+    if block.portal.home.is_elsewhere:
+        return  # a fork: the block is open in the other process, and stays so
     thread = WaitingThread()
     call = LoopCall[None](partial(block.leave, error), thread)
     try:

@@ -3,6 +3,10 @@
 The order matters. As long as a dead leader is not reaped, the system gives its process id, which is
 also the id of its group, to no other process. So until then the group can be signalled safely.
 After reaping, no signal is sent.
+
+Others in the agent's process may reap first: a thread that waits for any child, or the system, if
+the agent or who started it ignores SIGCHLD. Then the process has ended and its status is unknown;
+a pidfd, opened when it was started, still tells this process from a later one of the same id.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import trio
 
@@ -28,6 +32,9 @@ from .sandbox import status_of
 
 POLL_S = 0.05
 """The interval of looking at a process for which no pidfd can be opened."""
+
+UNKNOWN_STATUS: Final = 1 << 16
+"""The status of a process that others have reaped; no process ends with such a number."""
 
 CHANGED_MEANWHILE = (
     "its file {path} was changed while it was started;"
@@ -78,7 +85,8 @@ class ChildProcess:
         approved: the approved file and its seal, or None.
 
     Attributes:
-        returncode: the exit status as `subprocess` gives it; None until the process is reaped.
+        returncode: the exit status as `subprocess` gives it, or `UNKNOWN_STATUS`; None until the
+            process is reaped.
 
     Raises:
         OSError: no descriptors are left; the process is unchanged.
@@ -103,6 +111,7 @@ class ChildProcess:
         )
         self.pid = popen.pid
         self.returncode: int | None = None
+        self._owner = os.getpid()
         # duplicates: Popen's file objects close their own descriptors when they are collected
         taken: list[int] = []
         try:
@@ -114,45 +123,69 @@ class ChildProcess:
                 descriptors.close(descriptor)
             raise
         self.stdin, self.stdout, self.stderr = taken
+        self._pidfd = descriptors.take_pidfd(self.pid)
 
     async def exited(self) -> None:
         """Wait until the process has ended; this does not reap it."""
-        if self.returncode is not None:
-            return
-        if hasattr(os, "pidfd_open"):
-            # a pidfd becomes readable when the process ends, so that no thread has to wait for it
+        if self._pidfd is not None and not self._has_ended():
+            # a pidfd becomes readable when the process ends, so that no thread has to wait for it;
+            # a duplicate, since several tasks wait and trio lets one wait at each descriptor
             try:
-                descriptor = os.pidfd_open(self.pid)
-            except ProcessLookupError:
-                return
+                descriptor = descriptors.take(self._pidfd)
             except OSError:
-                # no descriptors are left: poll, for the end must be noticed all the same
-                while not self._has_ended():  # noqa: ASYNC110
-                    await trio.sleep(POLL_S)
+                await self._poll()
                 return
             try:
                 await trio.lowlevel.wait_readable(descriptor)
             finally:
-                trio.lowlevel.notify_closing(descriptor)  # trio's rule before a close
-                os.close(descriptor)
+                descriptors.close(descriptor)
+        elif hasattr(os, "pidfd_open"):
+            await self._poll()
         else:
             # WNOWAIT leaves the process unreaped, so that its id stays its own
             wait = partial(os.waitid, os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
             with suppress(ChildProcessError):  # it has been reaped meanwhile
                 await trio.to_thread.run_sync(wait, abandon_on_cancel=True, limiter=_waits)
 
+    async def _poll(self) -> None:
+        # no descriptors are left: the end must be noticed all the same
+        while not self._has_ended():  # noqa: ASYNC110
+            await trio.sleep(POLL_S)
+
     def _has_ended(self) -> bool:
-        return (
-            self.returncode is not None
-            or os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-        )
+        return self.returncode is not None or self._look() is not None
+
+    def _look(self) -> int | None:
+        """The status of a process that has ended, without reaping it; None if it lives."""
+        by, id = (os.P_PID, self.pid) if self._pidfd is None else (os.P_PIDFD, self._pidfd)
+        try:
+            ended = os.waitid(by, id, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        except ChildProcessError:
+            return UNKNOWN_STATUS
+        if ended is None:
+            return None
+        return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
     def signal_group(self, number: int) -> None:
         """Send a signal to the whole group; does nothing after the leader has been reaped."""
-        if self.returncode is None:
+        # a forked child of the agent has a copy of this object and no business with the process
+        if self.returncode is None and os.getpid() == self._owner and self._group_is_its_own():
             # the group may have ended; macOS says EPERM if only the unreaped leader is left
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
+
+    def _group_is_its_own(self) -> bool:
+        """False if others have reaped the leader and its id belongs to another process by now."""
+        if self._look() != UNKNOWN_STATUS:
+            return True
+        # the system gives the id of a group that has members to no new process
+        try:
+            os.kill(self.pid, 0)  # signal 0 only checks
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
 
     def reap(self) -> int | None:
         """Reap a process that has ended, and return its status; None if it still lives.
@@ -160,14 +193,21 @@ class ChildProcess:
         The rest of its group is killed first: after reaping, no signal can be sent safely.
         """
         if self.returncode is None:
-            # WNOWAIT: it stays unreaped, so that the kill below cannot meet another group
-            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
-            if ended is None:
+            # this does not reap, so that the kill below cannot meet another group
+            status = self._look()
+            if status is None:
                 return None
             self.signal_group(signal.SIGKILL)
             self._reaper.remove(self.pid)  # before `wait`: after it the id may be another's
-            returncode = self._popen.wait()
-            self.returncode = status_of(returncode) if self._sandboxed else returncode
+            if status == UNKNOWN_STATUS:
+                self._popen.returncode = status  # nothing to wait for, not even when it is dropped
+            else:
+                self._popen.wait()
+                status = status_of(status) if self._sandboxed else status
+            self.returncode = status
+            if self._pidfd is not None:
+                descriptors.close(self._pidfd)
+                self._pidfd = None
         return self.returncode
 
 
@@ -177,6 +217,11 @@ def _why_changed(path: Path, seal: Seal) -> str | None:
 
 def describe_exit(returncode: int) -> str:
     """The end of a process in words: `exited with status 3`, `was killed by SIGSEGV`."""
+    if returncode == UNKNOWN_STATUS:
+        return (
+            "ended with an unknown status (the agent's process ignores SIGCHLD, or reaps"
+            " children that are not its own)"
+        )
     if returncode >= 0:
         return f"exited with status {returncode}"
     try:

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -110,7 +111,9 @@ class _Handover:
 
 
 def _destroy(popen: subprocess.Popen[bytes], reaper: OrphanReaper) -> None:
-    os.killpg(popen.pid, signal.SIGKILL)  # not reaped yet, so the id belongs to no other group
+    # just started: even if others have reaped it, its id belongs to no other group yet
+    with suppress(ProcessLookupError):
+        os.killpg(popen.pid, signal.SIGKILL)
     reaper.remove(popen.pid)
     popen.wait()
     for pipe in (popen.stdin, popen.stdout, popen.stderr):
@@ -156,6 +159,9 @@ async def spawn(
             abandon_on_cancel=True,  # a slow disk must not hold up the agent's end
             limiter=_spawns,
         )
+    except RuntimeError as error:  # "can't start new thread"
+        handover.abandon()
+        raise CannotStart(f"{quote(str(path))} cannot be started: {error}") from None
     except BaseException:
         # also if this task was cancelled: the thread may still be about to deliver a child
         handover.abandon()

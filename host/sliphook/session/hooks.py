@@ -34,6 +34,8 @@ class Hooks:
         self, name: str, turn: TurnState | None = None, *, urgent: bool = False, **fields: Any
     ) -> None:
         """Tell an event to its subscribers, or a hook whose answers would come too late."""
+        if self.host.home.is_elsewhere:
+            self.host.home.refuse_elsewhere()
         # stamped even if no plugin listens: `seq` counts the fires, for the trace too
         payload = self.state.stamp(name, turn, fields)
         listeners = self.host.listeners(name)
@@ -61,6 +63,7 @@ class Hooks:
     @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: TurnState | None, **fields: Any) -> Fire:
         """Put a hook to its subscribers; `Fire.wait` gives the outcome."""
+        self.host.home.refuse_elsewhere()
         fire = self._fire(name, turn, self.state.stamp(name, turn, fields), None)
         fire.begin()
         return fire
@@ -78,6 +81,8 @@ class Hooks:
                 subscriptions.
             fields: the hook's own fields.
         """
+        if self.host.home.is_elsewhere:
+            self.host.home.refuse_elsewhere()
         if turn.ended:
             # not stamped: what is put to no plugin must not take a `seq`
             unsent = self.state.unnumbered(turn) | {"event_id": ""}

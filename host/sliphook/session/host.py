@@ -11,6 +11,7 @@ from sliphook.dispatch.broadcast import Listeners
 from sliphook.dispatch.hook_recorder import HookRecorder
 from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.dispatch.policy import Subscriber
+from sliphook.forks import Home
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.deadlines import Deadlines
 
@@ -40,6 +41,7 @@ class SessionHost(Protocol):
     """What a session needs of the host.
 
     Attributes:
+        home: where the host was opened.
         approver: asks a person, or None.
         deadlines: the timeouts of all calls.
         recorder: records hooks, or None.
@@ -47,6 +49,7 @@ class SessionHost(Protocol):
         plugin_calls: runs the plugins' tools and commands.
     """
 
+    home: Home
     approver: Approver | None
     deadlines: Deadlines
     recorder: HookRecorder | None

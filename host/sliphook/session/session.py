@@ -83,6 +83,8 @@ class Session(SessionState):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self.hooks.host.home.is_elsewhere:
+            return
         reasons: dict[str, EndReason] = {
             "none": "exit",
             "cancelled": "shutdown",
@@ -141,6 +143,8 @@ class Session(SessionState):
         Returns:
             False if no turn is open.
         """
+        if self.hooks.host.home.is_elsewhere:
+            self.hooks.host.home.refuse_elsewhere()
         turn = self.open_root
         if turn is None:
             return False

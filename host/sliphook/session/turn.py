@@ -110,7 +110,7 @@ class Turn(TurnState):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        if not self.ended:
+        if not self.ended and not self.hooks.host.home.is_elsewhere:
             how = exit_kind(error)
             # left by force: plugins must be told to stop, so `turn_end` alone is not enough
             if how == "cancelled" and self.parent is None:

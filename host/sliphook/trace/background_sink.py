@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -48,6 +49,9 @@ class BackgroundSink(ABC):
 
     Args:
         name: The thread's name.
+
+    Raises:
+        OSError: the system has no room for another thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,7 +67,10 @@ class BackgroundSink(ABC):
             gather_s=GATHER_S,
             rests=True,
         )
-        self._writer.start()
+        try:
+            self._writer.start()
+        except RuntimeError as error:
+            raise OSError(errno.EAGAIN, str(error)) from None
 
     def record(self, record: TraceRecord) -> None:
         """Queue one record, a long one without its end. Never blocks, never raises."""

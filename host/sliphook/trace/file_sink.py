@@ -38,8 +38,8 @@ class FileTrace(BackgroundSink):
         max_bytes: A file that has grown over this is followed by another; None: `FILE_BYTES`.
 
     Raises:
-        OSError: the file cannot be opened for writing, or another trace is being written to it and
-            it is left as it is; `strerror` is for people.
+        OSError: the file cannot be opened for writing, no thread can be started, or another trace
+            is being written to it and it is left as it is; `strerror` is for people.
     """
 
     def __init__(self, path: Path, *, max_bytes: int | None = None) -> None:
@@ -55,7 +55,11 @@ class FileTrace(BackgroundSink):
         self._told_lost = 0
         self._why: str | None = None
         # Last, so that a file that cannot be opened leaves no thread behind.
-        super().__init__("sliphook-trace-file")
+        try:
+            super().__init__("sliphook-trace-file")
+        except OSError:
+            self._file.close()
+            raise
 
     def close(self, timeout_s: float = CLOSE_S) -> str | None:
         """Write what is left, and close.

@@ -22,6 +22,18 @@ def take(descriptor: int) -> int:
     return ours
 
 
+def take_pidfd(pid: int) -> int | None:
+    """A pidfd of a child process; None if the process is gone, or none can be opened."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        descriptor = os.pidfd_open(pid)
+    except OSError:
+        return None
+    _ours.add(descriptor)
+    return descriptor
+
+
 def close(descriptor: int) -> None:
     """Close one of ours and wake the task that waits for it; a second time it does nothing."""
     # after a first close the number may be another file's

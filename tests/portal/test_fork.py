@@ -1,0 +1,119 @@
+"""A host that is open while the agent forks: the fork is refused, and the host is left alone.
+
+Each program runs as a process of its own, since a fork of the test's process would run the rest of
+the tests again.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.programs import WAIT_S, Workshop
+
+BLOCKING = """
+import os, sys
+from sliphook.blocking import PluginHost
+
+def tried(call):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, "fork_program" in str(error), flush=True)
+
+with PluginHost([sys.argv[1]]) as host, host.session() as session, session.turn("x") as turn:
+    pid = os.fork()
+    if pid == 0:
+        tried(lambda: turn.call_tool("ping", {}))
+        tried(lambda: turn.submit())
+        tried(lambda: turn.finish("failed"))
+        tried(session.interrupt)
+        tried(lambda: host.plugins)
+        tried(lambda: host.restart("probe"))
+        sys.exit(7)
+    print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+    print(turn.call_tool("ping", {}).status)
+"""
+LOOPS = """
+import os, sys, NAME
+from MODULE import PluginHost
+
+def tried(call):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, "fork_program" in str(error), flush=True)
+
+async def main():
+    async with (
+        PluginHost([sys.argv[1]]) as host, host.session() as session, session.turn("x") as turn
+    ):
+        pid = os.fork()
+        if pid == 0:
+            for call in (lambda: turn.call_tool("ping", {}), turn.submit):
+                try:
+                    await call()
+                except Exception as error:
+                    print(type(error).__name__, "fork_program" in str(error), flush=True)
+            tried(lambda: turn.user_input_required("approval", "sure?"))
+            tried(session.interrupt)
+            sys.exit(7)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+        print((await turn.call_tool("ping", {})).status)
+
+NAME.run(RUN)
+"""
+FACES = {
+    "blocking": (BLOCKING, 6),
+    "aio": (LOOPS.replace("NAME", "asyncio").replace("MODULE", "sliphook.aio"), 4),
+    "trio": (LOOPS.replace("NAME", "trio").replace("MODULE", "sliphook"), 4),
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+def test_in_a_fork_each_call_is_refused_and_the_blocks_are_left(shop: Workshop, face: str) -> None:
+    text, calls = FACES[face]
+    plugin = shop.program(tools=["ping"])
+    program = shop.folder / "fork_program.py"
+    program.write_text(text.replace("RUN", "main()" if face == "aio" else "main"))
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", str(program), str(plugin.path)],
+        capture_output=True,
+        text=True,
+        timeout=3 * WAIT_S,
+        check=False,
+    )
+    assert said.stdout.splitlines() == [*["OtherProcess True"] * calls, "7", "ok"], said.stderr
+    assert said.returncode == 0
+
+
+TRACED = """
+import fcntl, os, sys
+from pathlib import Path
+from sliphook.trace import FileTrace
+
+path = Path(sys.argv[1])
+trace = FileTrace(path)
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if trace.close() is None else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+try:
+    FileTrace(path)
+except OSError as error:
+    print("still locked")
+print(trace.close())
+"""
+
+
+def test_a_fork_that_closes_a_trace_leaves_it_to_the_other_process(shop: Workshop) -> None:
+    said = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", TRACED, str(shop.folder / "trace.jsonl")],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=True,
+    )
+    assert said.stdout.splitlines() == ["0", "still locked", "None"]

@@ -1,0 +1,78 @@
+"""What a host says that cannot be opened: a second time, or without room for a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from sliphook import HostError, PluginHost, aio, blocking
+from sliphook.trace import FileTrace
+
+TWICE = "a host is opened once; for another run make another PluginHost"
+
+
+async def test_twice_in_trio() -> None:
+    host = PluginHost()
+    async with host:
+        with pytest.raises(HostError, match=TWICE):
+            await host.__aenter__()
+    with pytest.raises(HostError, match=TWICE):
+        await host.__aenter__()
+
+
+def test_twice_in_threads() -> None:
+    host = blocking.PluginHost()
+    with host:
+        with pytest.raises(HostError, match=TWICE), host:
+            pass
+        assert host.plugins == []  # the first is as it was
+    with pytest.raises(HostError, match=TWICE), host:
+        pass
+
+
+def test_twice_in_asyncio() -> None:
+    async def main() -> None:
+        host = aio.PluginHost()
+        async with host:
+            with pytest.raises(HostError, match=TWICE):
+                await host.__aenter__()
+            assert host.plugins == []
+        with pytest.raises(HostError, match=TWICE):
+            await host.__aenter__()
+
+    asyncio.run(main())
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+
+
+@pytest.mark.usefixtures("no_room")
+def test_without_room_for_its_thread() -> None:
+    with pytest.raises(HostError, match="cannot be opened: can't start new thread"):
+        blocking.PluginHost().__enter__()
+
+
+@pytest.mark.usefixtures("no_room")
+def test_a_trace_without_room_for_its_thread_closes_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    with pytest.raises(OSError, match="can't start new thread"):
+        FileTrace(path)
+    with pytest.raises(OSError, match="can't start new thread"):
+        FileTrace(path)  # a descriptor that was left open would still have the lock
+
+
+def test_without_descriptors_for_its_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object) -> None:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr("trio.run", run)
+    with pytest.raises(HostError, match=r"cannot be opened: .*Too many open files"):
+        blocking.PluginHost().__enter__()
