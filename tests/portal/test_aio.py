@@ -18,6 +18,7 @@ from sliphook.aio import PluginHost, Session, Turn
 from sliphook.blocking import PluginHost as BlockingHost
 from sliphook.blocking import Session as BlockingSession
 from sliphook.blocking import Turn as BlockingTurn
+from sliphook.portal import task_caller
 from sliphook.portal.portal import HostClosed
 from sliphook.session import turn as trio_turn
 from sliphook.testing import HANGS, FakePlugin
@@ -513,7 +514,7 @@ def test_a_host_that_is_cancelled_while_it_opens() -> None:
 
 
 async def _interrupted_on_the_way_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    entered = aio.enter
+    entered = task_caller.enter
 
     async def enter_and_be_interrupted(block: Any) -> Any:
         inner = await entered(block)
@@ -523,7 +524,7 @@ async def _interrupted_on_the_way_in(monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.sleep(0.01)
         return inner
 
-    monkeypatch.setattr(aio, "enter", enter_and_be_interrupted)
+    monkeypatch.setattr("sliphook.aio.enter", enter_and_be_interrupted)
     async with aio.PluginHost() as host, host.session() as session:
         async with session.turn("x") as turn:
             await asyncio.sleep(WAIT_S)
