@@ -54,7 +54,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
     "sliphook.aio": frozenset(["PluginHost", "Session", "Turn"]),
     "sliphook.blocking": frozenset(["Interrupted", "PluginHost", "Session", "Turn"]),
     "sliphook.otel": frozenset(["OtelSpans"]),
-    "sliphook.quoting": frozenset(["quote"]),
+    "sliphook.quoting": frozenset(["quote", "visible", "visible_json"]),
     "sliphook.registry": frozenset(["Broken", "Registered", "Registry", "RegistryError"]),
     "sliphook.settings": frozenset(
         [

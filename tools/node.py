@@ -57,6 +57,7 @@ def code() -> str:
         "PROTOCOL_VERSIONS": list(limits.PROTOCOL_VERSIONS),
         "NAME_PATTERNS": protocol.NAME_PATTERNS,
         "RESERVED_COMMANDS": list(protocol.RESERVED_COMMANDS),
+        "RESERVED_PLUGINS": list(protocol.RESERVED_PLUGINS),
         "USES": list(get_args(protocol.Uses)),
         "ANSWER_FIELDS": [field.encode_name for field in msgspec.structs.fields(protocol.Answer)],
     }

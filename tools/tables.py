@@ -230,6 +230,7 @@ def _limits() -> str:
 
 def _names() -> str:
     rows = [(kind, f"`{pattern}`") for kind, pattern in protocol.NAME_PATTERNS.items()]
+    rows.append(("no plugin", _codes(protocol.RESERVED_PLUGINS)))
     rows.append(("commands that are the agent's", _codes(protocol.RESERVED_COMMANDS)))
     rows.append(("`uses`", _codes(get_args(protocol.Uses))))
     return table(("name of", "what it may be"), rows)

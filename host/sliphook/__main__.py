@@ -1,5 +1,6 @@
 """The command `sliphook`, also `python -m sliphook`, from the first moment of its process."""
 
+import os
 import sys
 
 
@@ -27,5 +28,18 @@ def main() -> int:
         return 130
 
 
+def _forget_the_current_folder() -> None:
+    """Import nothing from the folder in which `python -m sliphook` is called.
+
+    It may be anybody's, and may hold a `trio.py`. Python puts it first on its path, unless it was
+    told not to (`-P`). A `sliphook.py` there has been run before this line.
+    """
+    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    first = sys.path[0] if sys.path and not sys.flags.safe_path else None
+    if first is not None and os.path.abspath(first) not in (own, os.path.dirname(__file__)):
+        del sys.path[0]
+
+
 if __name__ == "__main__":
+    _forget_the_current_folder()
     sys.exit(main())

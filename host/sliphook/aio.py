@@ -45,7 +45,6 @@ from sliphook.portal.task_caller import Awaits, enter, leave, wait_for
 from sliphook.session.host import Approver
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.results import ToolOutcome
-from sliphook_sdk.protocol import ToolResult
 
 from .host import host as trio_host
 from .session import session as trio_session
@@ -82,7 +81,7 @@ class Turn(TurnFace):
         arguments: dict[str, Any],
         *,
         model_call_id: str | None = None,
-        run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None = None,
+        run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`; `run` is awaited in asyncio; an interrupt cancels it."""

@@ -45,7 +45,6 @@ from sliphook.portal.proxies import (
 from sliphook.portal.thread_caller import Waits, enter, leave, wait_for
 from sliphook.session.host import ApprovalRequest
 from sliphook.session.results import ToolOutcome
-from sliphook_sdk.protocol import ToolResult
 
 from .host import host as trio_host
 from .session import session as trio_session
@@ -77,7 +76,7 @@ class Turn(TurnFace):
         arguments: dict[str, Any],
         *,
         model_call_id: str | None = None,
-        run: Callable[[dict[str, Any]], ToolResult | str] | None = None,
+        run: Callable[[dict[str, Any]], object] | None = None,
         input_schema: dict[str, Any] | None = None,
     ) -> ToolOutcome:
         """See `sliphook.Turn.call_tool`.

@@ -17,6 +17,7 @@ from sliphook.agent.models.base import Piece
 from sliphook.agent.models.script import ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.dispatch.outcome import Context, Reason
+from sliphook.session.results import result_of
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, ToolResult, Usage
 
 
@@ -188,7 +189,7 @@ class FakeTurn:
         arguments: dict[str, Any],
         *,
         model_call_id: str | None = None,
-        run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None = None,
+        run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
     ) -> ToolOutcome:
         self._say(("call_tool", name, arguments, model_call_id, input_schema))
@@ -197,7 +198,7 @@ class FakeTurn:
         if run is None:
             return await self._session.host.offered[name](arguments)
         result = await run(arguments)
-        return ToolOutcome("ok", ToolResult(content=result) if isinstance(result, str) else result)
+        return ToolOutcome("ok", result_of(result))
 
     def user_input_required(self, kind: str, prompt: str, call_id: str | None = None) -> None:
         self._say(("user_input_required", kind, prompt))

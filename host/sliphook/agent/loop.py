@@ -17,6 +17,7 @@ import msgspec
 from sliphook.agent.models.base import MAX_QUOTED_CHARS, Model
 from sliphook.agent.ui.display import Display, PlainDisplay
 from sliphook.quoting import quote
+from sliphook.session.arguments import check_number
 from sliphook_sdk.protocol import ToolResult
 
 from .conversation import Conversation
@@ -86,6 +87,8 @@ class Agent:
             person: the user in front of the agent; None if no user can be asked. Give their
                 `approve` to the host as `approver`.
         """
+        check_number("max_model_calls", max_model_calls, low=1, whole=True)
+        check_number("max_depth", max_depth, whole=True)
         self.session = session
         self.conversation = conversation or Conversation(system)
         self._host = host

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import trio
 
-from sliphook.agent.models.base import Finish, ModelError, TextDelta, ToolCall
+from sliphook.agent.models.base import Finish, ModelError, TextDelta, ToolCall, in_pieces
 from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
 
 from .conversation import with_context
@@ -65,7 +65,7 @@ async def next_answer(now: AgentTurn) -> Answer | Ending:
         now.display.denied("the model call", gate.reason)
         return Ending("denied", f"the model call was denied: {gate.reason}")
     if gate.substitute is not None:
-        return _substituted(now, gate, gate.substitute)
+        return await _substituted(now, gate, gate.substitute)
     return await _ask(now, gate)
 
 
@@ -170,11 +170,15 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
     )
 
 
-def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answer:
+async def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answer:
     """The answer of a plugin that replaces the model's."""
     if message.content:
-        now.display.text(message.content)
-        now.display.text_end()
+        try:
+            for piece in in_pieces(message.content):
+                now.display.text(piece)
+                await trio.lowlevel.checkpoint()
+        finally:
+            now.display.text_end()
     now.turn.post_llm_call(
         provider=now.model.provider,
         model=gate.model,

@@ -9,7 +9,7 @@ import msgspec
 
 from sliphook.agent.models.base import Model
 from sliphook.agent.ui.display import Display
-from sliphook_sdk.protocol import AlertLevel, ModelTool, ToolResult
+from sliphook_sdk.protocol import AlertLevel, ModelTool
 
 from .conversation import Conversation
 
@@ -26,13 +26,13 @@ class AgentTool(msgspec.Struct, frozen=True, kw_only=True):
         name: the name by which the model calls it.
         description: the description for the model.
         input_schema: JSON Schema of the arguments.
-        run: takes the arguments and returns the result, or its text.
+        run: takes the arguments and returns the result (see `Turn.call_tool`).
     """
 
     name: str
     description: str
     input_schema: dict[str, Any]
-    run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]]
+    run: Callable[[dict[str, Any]], Awaitable[object]]
 
 
 class Ending(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import signal
 from collections.abc import Callable, Collection
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 import click
 
-from sliphook.quoting import quote
+from sliphook.quoting import quote, visible_json
 
 if TYPE_CHECKING:
     from sliphook_sdk.protocol import Entry
@@ -22,6 +23,7 @@ __all__ = [
     "EXIT_PLUGIN",
     "EXIT_USAGE",
     "Failed",
+    "comment",
     "complain",
     "did_you_mean",
     "find_entry",
@@ -57,7 +59,16 @@ class Failed(click.ClickException):
 def complain(message: str) -> None:
     """Write a message to stderr, in one line after the program's name."""
     # the message may quote a file or a plugin; quoting it a second time changes nothing
-    click.echo(f"sliphook: {quote(' '.join(message.split()), _MESSAGE_CHARS)}", err=True)
+    comment(f"sliphook: {quote(' '.join(message.split()), _MESSAGE_CHARS)}")
+
+
+def comment(line: str) -> None:
+    """Write a line to stderr; it is lost if stderr takes nothing more.
+
+    What a command does and its exit status never depend on that.
+    """
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)
 
 
 class _Seconds(click.ParamType[float]):
@@ -212,7 +223,7 @@ def print_json(value: Any) -> None:
         text = msgspec.json.encode(value)
     except UnicodeEncodeError:  # a file's name that is no UTF-8; JSON must be
         text = msgspec.json.encode(_readable(msgspec.to_builtins(value)))
-    click.echo(msgspec.json.format(text, indent=2))
+    click.echo(visible_json(msgspec.json.format(text, indent=2).decode()))
 
 
 def _readable(value: Any) -> Any:

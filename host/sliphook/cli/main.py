@@ -166,6 +166,8 @@ def main(args: Sequence[str] | None = None) -> int:
         if failed is None or group.split(OSError)[1] is not None:
             raise
         return _without_output(failed)
+    finally:
+        _drop_unwritten_comments()
 
 
 def _run(args: Sequence[str] | None) -> int:
@@ -198,6 +200,14 @@ def _without_room(error: BaseException) -> int:
     what = "memory" if isinstance(first, MemoryError) else "threads"
     complain(f"cannot go on: the system has no more {what} for this process")
     return EXIT_FAILED
+
+
+def _drop_unwritten_comments() -> None:
+    """Forget what stderr does not take: else the interpreter's own end would be a failure."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 def _without_output(error: BaseException) -> int:

@@ -164,11 +164,11 @@ class Fire(PendingOutcome):
         self._reached.add(ask.subscriber.plugin)
         timeout_s = ask.route.timeout_s
         if self._timer is not None:
-            timeout_s = min(timeout_s, self._ends_at - trio.current_time())
+            timeout_s = ask.timeout_s(self._ends_at - trio.current_time(), self._budget_s)
             if timeout_s <= 0:
                 if self.entry.urgent:
                     self._tell((ask.subscriber,), ask.payload)
-                self._fail(index, "timed_out", "the hook's time was over before it was asked")
+                self._fail(index, "not_asked", "the hook's time was over before it was asked")
                 return
         try:
             params = self._delivery.params(ask.payload, ask.route.include, timeout_s)

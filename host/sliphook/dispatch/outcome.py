@@ -12,6 +12,7 @@ Status = Literal[
     "answered",
     "told",
     "timed_out",
+    "not_asked",
     "crashed",
     "protocol_error",
     "refused_answer",
@@ -23,6 +24,7 @@ Status = Literal[
 ]
 """How one plugin's part in a fire ended.
 
+`not_asked`: the time of the whole fire was over.
 All are failures but `answered`, `told` and `not_subscribed`; `cancelled` is not the plugin's fault.
 """
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -75,12 +75,39 @@ class Audience(tuple[Subscriber, ...]):
         )
 
 
+KEPT_SHARE: Final = 0.25
+"""The share of a fire's time that is kept for the second phase, and the share of the rest that one
+replacing plugin leaves to the next. Most guards need milliseconds; a plugin that hangs must not
+take away that they are asked."""
+
+
 class Ask(msgspec.Struct, frozen=True):
-    """A plugin to ask, by the subscription `route`; the payload's heavy fields are not cut yet."""
+    """A plugin to ask, by the subscription `route`; the payload's heavy fields are not cut yet.
+
+    Attributes:
+        before: what is asked in later rounds: `replacing` plugins, and `others`.
+    """
 
     subscriber: Subscriber
     route: Route
     payload: Payload
+    before: frozenset[Literal["replacing", "others"]] = frozenset()
+
+    def timeout_s(self, left_s: float, budget_s: float) -> float:
+        """How long it may take.
+
+        Args:
+            left_s: the time that the fire has left.
+            budget_s: the time that the whole fire has.
+
+        Returns:
+            Seconds; 0 or less if it cannot be asked any more.
+        """
+        if "others" in self.before:
+            left_s -= KEPT_SHARE * budget_s
+        if "replacing" in self.before:
+            left_s *= 1 - KEPT_SHARE
+        return min(self.route.timeout_s, left_s)
 
 
 class Tell(msgspec.Struct, frozen=True):
@@ -140,7 +167,8 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
         ):
             continue
         done.add(subscriber.plugin)
-        results = yield Round((Ask(subscriber, route, merge.payload),))
+        before = _still_to_ask(audience, done, merge.payload)
+        results = yield Round((Ask(subscriber, route, merge.payload, before),))
         merge.add(subscriber, route, results[0], replacing=True)
         if merge.decision == "deny":
             break  # no answer can lift a deny: the others are told at most
@@ -161,6 +189,19 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
         for tell in tells:
             merge.parts.append(Part(plugin=tell.subscriber.plugin, status="told"))
     return merge.outcome()
+
+
+def _still_to_ask(
+    audience: Audience, done: set[str], payload: Payload
+) -> frozenset[Literal["replacing", "others"]]:
+    """Which kinds of plugins are still to be asked, as the payload is now."""
+    return frozenset(
+        "replacing" if route.replaces else "others"
+        for other in audience
+        if other.plugin not in done
+        and (route := first_match(other, payload)) is not None
+        and route.mode == "hook"
+    )
 
 
 def merge_one(

@@ -15,14 +15,23 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.spec import PluginSpec
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
+from sliphook_sdk.protocol import RESERVED_PLUGINS, why_no_plugin_name
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .state import HostState
 
 
 def specs_of(plugins: Iterable[PluginSpec | str | os.PathLike[str]]) -> list[PluginSpec]:
-    """Specs; of a path, the spec of a plugin that is only tried."""
-    return [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
+    """Specs; of a path, the spec of a plugin that is only tried.
+
+    Raises:
+        ValueError: a spec gives a plugin a name that is reserved.
+    """
+    specs = [spec if isinstance(spec, PluginSpec) else PluginSpec(Path(spec)) for spec in plugins]
+    for spec in specs:
+        if spec.name in RESERVED_PLUGINS:
+            raise ValueError(f"{spec.name!r} {why_no_plugin_name(spec.name)}")
+    return specs
 
 
 class Crew:

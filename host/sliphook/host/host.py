@@ -20,6 +20,7 @@ from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.quoting import quote
+from sliphook.session.arguments import check_number, check_text, check_texts, check_word
 from sliphook.session.host import Approver
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import ToolAnswer
@@ -27,6 +28,7 @@ from sliphook.session.reports import Callbacks, Progress
 from sliphook.session.session import Session, StartSource
 from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
+from sliphook_sdk.protocol.limits import MIN_TIMEOUT_S
 
 from .admission import place_among, with_timeout
 from .crew import Crew, specs_of
@@ -82,6 +84,11 @@ class PluginHost:
         data_home: Path | None = None,
         log_dir: Path | None = None,
     ) -> None:
+        check_text("name", name)
+        check_number("timeout_cap_s", timeout_cap_s, low=MIN_TIMEOUT_S, none=True)
+        for what, names in (("tools", reserved_tools), ("commands", reserved_commands)):
+            if isinstance(names, str):  # a row of letters, for Python
+                raise TypeError(f"reserved_{what} must be a list of str, not str")
         self._state = HostState(
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem),
@@ -229,7 +236,8 @@ class PluginHost:
             session_id: the old id of a conversation that is continued.
 
         Raises:
-            TypeError: `meta` cannot be encoded as JSON.
+            TypeError: `meta` cannot be encoded as JSON, or another argument has a wrong type.
+            ValueError: there is no such source.
         """
         return Session(
             self._state,
@@ -260,7 +268,13 @@ class PluginHost:
         reason: InterruptReason = "user_stop",
         invalidation_reason: str = "host_interrupt",
     ) -> None:
-        """Interrupt a session's turn from any thread; returns at once, before it is done."""
+        """Interrupt a session's turn from any thread; returns at once, before it is done.
+
+        Raises:
+            ValueError: there is no such reason.
+        """
+        check_word("reason", reason, InterruptReason)
+        check_texts(session_id=session_id, invalidation_reason=invalidation_reason)
         assert self._token is not None, "the host is not open"
         self._token.run_sync_soon(self._interrupt, session_id, reason, invalidation_reason)
 
@@ -283,6 +297,7 @@ class PluginHost:
             timeout_s: used in place of the subscriptions' own timeouts.
         """
         state, entry = self._state, CATALOGUE[name]
+        check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
         subscribers = [
             with_timeout(one, timeout_s) if timeout_s is not None else one
             for one in state.subscribers(name)

@@ -43,7 +43,9 @@ from .admission import (
     subscribers_by_name,
 )
 
-_UNNOTICED = frozenset({"timed_out", "refused_answer", "queue_full", "payload_too_large"})
+_UNNOTICED = frozenset(
+    {"timed_out", "not_asked", "refused_answer", "queue_full", "payload_too_large"}
+)
 """Failures of an answer that leave the plugin alive, so that no other message reports them."""
 
 

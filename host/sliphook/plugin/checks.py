@@ -9,7 +9,7 @@ from typing import Literal
 
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import NAME_PATTERNS
+from sliphook_sdk.protocol import NAME_PATTERNS, RESERVED_PLUGINS, why_no_plugin_name
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 
 
@@ -24,8 +24,10 @@ def check_name(what: Literal["plugin", "tool", "command"], name: str) -> None:
     """Check a name against the protocol's pattern.
 
     Raises:
-        ManifestError: the name does not fit.
+        ManifestError: the name does not fit, or a plugin's is reserved.
     """
+    if what == "plugin" and name in RESERVED_PLUGINS:
+        raise ManifestError(f"the name '{name}' {why_no_plugin_name(name)}")
     if re.fullmatch(NAME_PATTERNS[what], name) is None:
         raise ManifestError(
             f"the {what}'s name '{quote(name, 40)}' does not fit {NAME_PATTERNS[what]}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 
 from sliphook.process.limits import NO_LIMITS, Limits
-from sliphook_sdk.protocol import Manifest, OnFailure
+from sliphook.quoting import quote
+from sliphook_sdk.protocol import RESERVED_PLUGINS, Manifest, OnFailure
 from sliphook_sdk.protocol.describe import doc
 
 if TYPE_CHECKING:
@@ -71,6 +72,12 @@ class PluginSpec:
     limits: Limits = NO_LIMITS
     sha256: str | None = None
     start: Callable[[], Awaitable[Process]] | None = None
+
+
+def name_of_file(path: Path) -> str:
+    """What a plugin is called before it has said its name."""
+    name = quote(path.stem, 64)
+    return f"{name}-plugin" if name in RESERVED_PLUGINS else name
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sliphook.files.ownership import why_unsafe
 from sliphook.files.search_path import search_path, which
 from sliphook.process.diagnosis import interpreter_of, why_not_startable
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import NAME_PATTERNS, Manifest
+from sliphook_sdk.protocol import NAME_PATTERNS, Manifest, why_no_plugin_name
 
 from .keys import Recorded
 from .record import Registered, RegistryError, manifest_text
@@ -122,7 +122,7 @@ def available() -> dict[str, Path]:
             continue
         for entry in entries:
             name = entry.name.removeprefix(PREFIX)
-            fits = entry.name.startswith(PREFIX) and re.fullmatch(NAME_PATTERNS["plugin"], name)
+            fits = entry.name.startswith(PREFIX) and why_no_plugin_name(name) is None
             if (
                 fits
                 and name not in found

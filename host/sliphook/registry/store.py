@@ -21,7 +21,7 @@ from sliphook.files.toml import TomlError, parse_toml, text_of
 from sliphook.files.toml_edit import change_toml, same_json
 from sliphook.plugin.spec import PluginSpec
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import NAME_PATTERNS, nearest
+from sliphook_sdk.protocol import NAME_PATTERNS, nearest, why_no_plugin_name
 
 from .keys import PluginKeys, check_plugin_keys
 from .record import Broken, Registered, RegistryError
@@ -52,6 +52,8 @@ class Registry:
             raise RegistryError(
                 f"'{quote(name, 80)}' is no name of a plugin; names match {NAME_PATTERNS['plugin']}"
             )
+        if (why := why_no_plugin_name(name)) is not None:
+            raise RegistryError(f"'{name}' {why}")
         return self.folder / f"{name}.toml"
 
     def names(self) -> list[str]:

@@ -7,6 +7,7 @@ from typing import cast
 import msgspec
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason
+from sliphook.wire import envelope
 from sliphook_sdk.protocol import Message, ModelTool, ToolResult
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
@@ -98,3 +99,37 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """What the model reads: the result, then the labelled texts of plugins."""
         return "\n\n".join([self.result.content, *(context.labelled() for context in self.context)])
+
+
+def result_of(returned: object) -> ToolResult:
+    """The result of the agent's own tool, from what its function returned, as in the Python SDK.
+
+    None is an empty text, a text is itself, any other value is JSON for the model and `data` for
+    programs.
+
+    Raises:
+        TypeError: JSON cannot hold it; the message names its type. The function's fault.
+    """
+    if isinstance(returned, ToolResult):
+        if not isinstance(cast(object, returned.content), str):
+            raise TypeError(f"its content is {type(returned.content).__name__}, and no text")
+        if not isinstance(cast(object, returned.is_error), bool):
+            raise TypeError(f"its is_error is {type(returned.is_error).__name__}, and no bool")
+        envelope.encode(returned.data)  # raises if the plugins could not be told of it
+        return returned
+    if returned is None or isinstance(returned, str):
+        return ToolResult(content=returned or "")
+    if isinstance(returned, (bytes, bytearray, memoryview)):
+        # msgspec would write them in base64, which no model asked for
+        raise TypeError(f"it returned {_type_of(cast(object, returned))}; return a text")
+    try:
+        body = envelope.encode(returned)
+    except TypeError as error:
+        raise TypeError(
+            f"it returned {_type_of(returned)}, which JSON cannot hold: {error}"
+        ) from None
+    return ToolResult(content=body.decode(), data=msgspec.json.decode(body))
+
+
+def _type_of(value: object) -> str:
+    return type(value).__name__

@@ -15,6 +15,7 @@ from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Context
 from sliphook_sdk.protocol import AlertLevel
 
+from .arguments import check_text, check_texts, check_word
 from .hooks import Hooks
 from .host import SessionHost
 from .interrupt import InterruptReason, interrupt_turns
@@ -24,6 +25,7 @@ from .turn import Turn
 
 EndReason = Literal["exit", "reset", "signal", "error", "shutdown"]
 StartSource = Literal["startup", "resume", "reset"]
+TurnSource = Literal["user", "command", "queued"]
 
 
 class Session(SessionState):
@@ -53,6 +55,15 @@ class Session(SessionState):
         meta: dict[str, Any] | None,
         session_id: str | None,
     ) -> None:
+        check_word("source", source, StartSource)
+        check_texts(
+            none=True,
+            session_key=session_key,
+            platform=platform,
+            user_id=user_id,
+            model=model,
+            session_id=session_id,
+        )
         super().__init__(
             session_key=session_key,
             platform=platform,
@@ -110,7 +121,7 @@ class Session(SessionState):
         self,
         text: str,
         *,
-        source: Literal["user", "command", "queued"] = "user",
+        source: TurnSource = "user",
         interrupt: bool = False,
     ) -> Turn:
         """A turn for the user's `text`, to be used as `async with`.
@@ -123,7 +134,10 @@ class Session(SessionState):
         Raises:
             TurnOpen: on entering, if a turn is open and `interrupt` is not set.
             HostError: on entering, if the session has ended.
+            ValueError: there is no such source.
         """
+        check_text("text", text)
+        check_word("source", source, TurnSource)
         return Turn(self, self.hooks, text, source=source, interrupt=interrupt)
 
     @trio.lowlevel.enable_ki_protection
@@ -142,9 +156,14 @@ class Session(SessionState):
 
         Returns:
             False if no turn is open.
+
+        Raises:
+            ValueError: there is no such reason.
         """
         if self.hooks.host.home.is_elsewhere:
             self.hooks.host.home.refuse_elsewhere()
+        check_word("reason", reason, InterruptReason)
+        check_text("invalidation_reason", invalidation_reason)
         turn = self.open_root
         if turn is None:
             return False
@@ -157,6 +176,7 @@ class Session(SessionState):
 
         Never waits; for the answers to `session_start` see `ready`.
         """
+        check_text("cause", cause)
         if self.ended:
             return
         self.interrupt("reset", cause)
@@ -169,12 +189,22 @@ class Session(SessionState):
         self._begin_start("reset")
 
     def end(self, reason: EndReason) -> None:
-        """Set the reason that `session_end` gives when the block is left."""
+        """Set the reason that `session_end` gives when the block is left.
+
+        Raises:
+            ValueError: there is no such reason.
+        """
+        check_word("reason", reason, EndReason)
         self._end_reason = reason
 
     @trio.lowlevel.enable_ki_protection
     def close(self, reason: EndReason) -> None:
-        """End the session now, also from outside its block; leaving the block then does nothing."""
+        """End the session now, also from outside its block; leaving the block then does nothing.
+
+        Raises:
+            ValueError: there is no such reason.
+        """
+        check_word("reason", reason, EndReason)
         if self.ended:
             return
         # first, so that `turn_end` comes before `session_end`
@@ -204,7 +234,13 @@ class Session(SessionState):
     # -- what the agent tells and asks for
 
     def notification(self, level: AlertLevel, message: str, source: str = "agent") -> None:
-        """Tell the plugins that the agent shows the user an error or a warning."""
+        """Tell the plugins that the agent shows the user an error or a warning.
+
+        Raises:
+            ValueError: there is no such level.
+        """
+        check_word("level", level, AlertLevel)
+        check_texts(message=message, source=source)
         # nothing may come behind `session_end`
         if not self.ended:
             self.hooks.tell(
@@ -218,4 +254,5 @@ class Session(SessionState):
         Raises:
             HostError: there is no such command, or the plugin failed; str() is one line.
         """
+        check_texts(name=name, arguments=arguments)
         return await self.hooks.host.plugin_calls.run_command(self, name, arguments)

@@ -12,7 +12,6 @@ from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.dispatch.policy import prepare_tool
 from sliphook.plugin.tools import ToolOffer
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
-from sliphook.wire import envelope
 from sliphook.wire.json_value import NotPlainJson, plain
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
@@ -20,7 +19,7 @@ from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 from .hooks import Hooks
 from .host import ApprovalRequest
 from .ids import new_id
-from .results import ToolOutcome
+from .results import ToolOutcome, result_of
 from .state import OpenTool, ToolStatus, TurnState
 
 _log = logging.getLogger(__name__)
@@ -32,9 +31,8 @@ async def call_tool(
     turn: TurnState,
     name: str,
     arguments: dict[str, Any],
-    *,
     model_call_id: str | None,
-    run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None,
+    run: Callable[[dict[str, Any]], Awaitable[object]] | None,
     input_schema: dict[str, Any] | None,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
@@ -107,7 +105,7 @@ async def _decide_and_run(
     tool: OpenTool,
     before: Outcome,
     offer: ToolOffer | None,
-    run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None,
+    run: Callable[[dict[str, Any]], Awaitable[object]] | None,
     schema: dict[str, Any] | None,
 ) -> tuple[ToolStatus, ToolResult, tuple[Reason, ...]]:
     reasons = before.reasons
@@ -153,18 +151,23 @@ async def _decide_and_run(
 # the agent's own code: Ctrl+C must reach it as it would without the host
 @trio.lowlevel.disable_ki_protection
 async def _run_own(
-    run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]], tool: OpenTool
+    run: Callable[[dict[str, Any]], Awaitable[object]], tool: OpenTool
 ) -> tuple[ToolStatus, ToolResult]:
     try:
-        result = await run(tool.arguments)
-        if isinstance(result, ToolResult):
-            envelope.encode(result.data)  # raises if the plugins could not be told of it
+        result = result_of(await run(tool.arguments))
     except Exception as error:
         _log.exception("the agent's own tool %s failed", tool.name)
-        return "error", ToolResult(content=f"the tool {tool.name} failed: {error}", is_error=True)
-    if isinstance(result, str):
-        result = ToolResult(content=result)
+        why = f"the tool {tool.name} failed: {_text_of(error)}"
+        return "error", ToolResult(content=why, is_error=True)
     return ("error" if result.is_error else "ok"), result
+
+
+def _text_of(error: Exception) -> str:
+    """The error's text, or its type: the agent's own code may raise one that has no text."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__
 
 
 @trio.lowlevel.disable_ki_protection
@@ -192,7 +195,9 @@ async def _approve(
             return True, (Reason("host", "the turn has ended"),)
         _tell_question(hooks, turn, request)
         try:
-            allowed = await approver(request)
+            allowed = cast(object, await approver(request))
+            if not isinstance(allowed, bool):  # a text such as "no" would count as yes
+                raise TypeError(f"the approver returned {type(allowed).__name__}, and no bool")
         except Exception:
             # fails closed: a question that was not answered allows nothing
             _log.exception("the approver failed")

@@ -4,45 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import trio
 
 from sliphook.dispatch.outcome import Context
 from sliphook.errors import HostError, TurnOpen
-from sliphook_sdk.protocol import AlertLevel, Message, ModelTool, ToolResult, Usage
+from sliphook_sdk.protocol import Message, ModelTool, Usage
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
+from .arguments import check_each, check_number, check_text, check_texts, check_word
 from .hooks import Hooks
-from .interrupt import InterruptReason, close_turn
+from .interrupt import close_turn
 from .results import LlmGate, Prompt, ToolOutcome
 from .scope_exit import exit_kind
 from .state import TurnOutcome, TurnState
 from .tool_call import call_tool
+from .turn_session import TurnSession
 
 InputKind = Literal["approval", "max_iterations", "question"]
-
-
-class TurnSession(Protocol):
-    """The session of a turn, as far as a turn and an agent's loop need it (see `Session`)."""
-
-    session_id: str
-
-    async def ready(self) -> list[Context]:
-        """Wait for the answers to `session_start`."""
-        ...
-
-    def interrupt(self, reason: InterruptReason = ..., invalidation_reason: str = ...) -> bool:
-        """Abandon the open turn."""
-        ...
-
-    def notification(self, level: AlertLevel, message: str, source: str = ...) -> None:
-        """Tell that the user was shown an error or a warning."""
-        ...
-
-    def take_injected(self) -> list[Context]:
-        """Take the texts that wait for the next model call."""
-        ...
 
 
 class Turn(TurnState):
@@ -131,7 +111,8 @@ class Turn(TurnState):
         return self.outcome == "interrupted"
 
     def finish(self, outcome: TurnOutcome) -> None:
-        """Set how the turn ends when its block is left."""
+        """Set how the turn ends when its block is left; a ValueError if it is no such word."""
+        check_word("outcome", outcome, TurnOutcome)
         self._finish = outcome
 
     async def submit(self) -> Prompt:
@@ -159,6 +140,9 @@ class Turn(TurnState):
 
         If it is denied, `llm_call_failed` is told at once.
         """
+        check_texts(none=True, provider=provider, model=model)
+        check_each("messages", messages, Message)
+        check_each("tools", tools, ModelTool)
         self._call_index += 1
         outcome = await self.hooks.ask(
             "pre_llm_call",
@@ -190,6 +174,11 @@ class Turn(TurnState):
         substituted_by: str | None = None,
     ) -> None:
         """Tell that a model call succeeded; it is counted here and in the parents' turns."""
+        check_texts(none=True, provider=provider, model=model, finish_reason=finish_reason)
+        check_text("substituted_by", substituted_by, none=True)
+        check_each("response", [response], Message)
+        check_each("usage", [usage], Usage)
+        check_number("duration_ms", duration_ms, none=True)
         if self.ended:
             return
         self.llm_answers(response.content, usage)
@@ -212,6 +201,9 @@ class Turn(TurnState):
         self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool
     ) -> None:
         """Tell that an attempt to call the model failed."""
+        check_number("attempt", attempt, low=1, whole=True)
+        check_texts(kind=kind, message=message)
+        check_number("status", status, whole=True, none=True)
         if self.ended:
             return
         self.llm_goes_on(will_retry)
@@ -232,7 +224,7 @@ class Turn(TurnState):
         arguments: dict[str, Any],
         *,
         model_call_id: str | None = None,
-        run: Callable[[dict[str, Any]], Awaitable[ToolResult | str]] | None = None,
+        run: Callable[[dict[str, Any]], Awaitable[object]] | None = None,
         input_schema: dict[str, Any] | None = None,
     ) -> ToolOutcome:
         """Make one tool call, with all its checks and hooks.
@@ -243,22 +235,18 @@ class Turn(TurnState):
             name: the tool.
             arguments: parsed.
             model_call_id: the model's own id of the call.
-            run: runs the agent's own tool; None: the tool is a plugin's.
+            run: runs the agent's own tool, and returns what a tool of the Python SDK may return:
+                a `ToolResult`, a text, None, a value for JSON. None: the tool is a plugin's.
             input_schema: the schema of the agent's own tool.
 
         Returns:
             What the model reads. A plugin's fault, an unknown tool and arguments that do not fit
             are results too, never exceptions.
         """
-        return await call_tool(
-            self.hooks,
-            self,
-            name,
-            arguments,
-            model_call_id=model_call_id,
-            run=run,
-            input_schema=input_schema,
-        )
+        check_text("name", name)
+        check_text("model_call_id", model_call_id, none=True)
+        own = run, input_schema
+        return await call_tool(self.hooks, self, name, arguments, model_call_id, *own)
 
     async def stop(self) -> str | None:
         """The model is done: ask the plugins whether the turn may end.
@@ -287,6 +275,9 @@ class Turn(TurnState):
 
     def user_input_required(self, kind: InputKind, prompt: str, call_id: str | None = None) -> None:
         """Tell that the loop pauses for a person."""
+        check_word("kind", kind, InputKind)
+        check_text("prompt", prompt)
+        check_text("call_id", call_id, none=True)
         self.hooks.tell_if_open(
             "user_input_required", self, kind=kind, call_id=call_id, prompt=prompt
         )
@@ -295,6 +286,9 @@ class Turn(TurnState):
         self, kind: InputKind, choice: str, by: str, call_id: str | None = None
     ) -> None:
         """Tell that the loop goes on."""
+        check_word("kind", kind, InputKind)
+        check_texts(choice=choice, by=by)
+        check_text("call_id", call_id, none=True)
         self.hooks.tell_if_open(
             "user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by
         )
@@ -305,6 +299,7 @@ class Turn(TurnState):
         Raises:
             HostError: on entering, if this turn has ended and the caller runs outside its block.
         """
+        check_text("goal", goal)
         return ChildTurn(self, goal)
 
 

@@ -2,7 +2,7 @@
 
 import { HostRefused, RegistrationError } from "./errors.js";
 import { hint } from "./nearest.js";
-import { ErrorCode, NAME_PATTERNS, PROTOCOL_VERSIONS, USES } from "./protocol.js";
+import { ErrorCode, NAME_PATTERNS, PROTOCOL_VERSIONS, RESERVED_PLUGINS, USES } from "./protocol.js";
 import { inTheWay } from "./reach.js";
 import { callSite, Command, fitsName, HookHandler, Tool } from "./registration.js";
 import { run } from "./run.js";
@@ -29,6 +29,10 @@ export class Plugin {
     if (!fitsName("plugin", name))
       throw wrong(
         `${JSON.stringify(name)} cannot be a plugin's name: names are ${NAME_PATTERNS.plugin}`,
+      );
+    if (RESERVED_PLUGINS.includes(name))
+      throw wrong(
+        `${JSON.stringify(name)} cannot be a plugin's name: it would say that someone else has done what the plugin does; take another one than ${RESERVED_PLUGINS.join(", ")}`,
       );
     for (const option of Object.keys(options)) {
       if (!OPTIONS.includes(option))

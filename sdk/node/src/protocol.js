@@ -88,6 +88,8 @@ export const NAME_PATTERNS = {
 
 export const RESERVED_COMMANDS = ["stop", "new", "reset", "quit", "exit", "help"];
 
+export const RESERVED_PLUGINS = ["agent", "host", "user", "sliphook", "mcp", "system", "assistant", "model", "tool"];
+
 export const USES = ["notify", "tools", "inject", "interrupt"];
 
 export const ANSWER_FIELDS = ["decision", "reason", "replace", "substitute", "context", "continue_with", "_meta"];

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, get_args, overload
 
 import msgspec
@@ -10,7 +9,6 @@ import msgspec
 from .errors import RegistrationError
 from .protocol import (
     CATALOGUE,
-    NAME_PATTERNS,
     EnvWant,
     Kind,
     Manifest,
@@ -18,6 +16,7 @@ from .protocol import (
     Subscription,
     Uses,
     limits,
+    why_no_plugin_name,
 )
 from .registration.arguments import fit
 from .registration.handlers import CommandHandler, HookHandler
@@ -77,10 +76,8 @@ class Plugin(Generic[StateT]):
         Raises:
             RegistrationError: the name is not allowed, or a use does not exist.
         """
-        if not re.fullmatch(NAME_PATTERNS["plugin"], name):
-            raise RegistrationError(
-                f"{name!r} cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}"
-            )
+        if (why := why_no_plugin_name(name)) is not None:
+            raise RegistrationError(f"{name!r} {why}")
         for use in uses:
             if use not in get_args(Uses):
                 known = ", ".join(get_args(Uses))

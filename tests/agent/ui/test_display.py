@@ -16,11 +16,11 @@ def test_a_terminal_is_not_steered_by_a_model_or_a_tool(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     display = TerminalDisplay()
-    display.text("a\x1b]0;title\x07\tb\x9b31m é\n\u00a0c")
+    display.text("a\x1b]0;title\x07\tb\x9b31m é\r\n\u00a0c\u202e\u200b\U000e0041")
     display.notice("warning", "[bold]slow[/bold] \x1b[2J")
     display.tool_ended(ToolCallRequest(call_id="c", name="t", arguments={}), "ok", "fine\r\n", 1.0)
     shown = capsys.readouterr()
-    assert shown.out == "a]0;title\tb31m é\n\u00a0c\n"
+    assert shown.out == ("a\\x1b]0;title\\x07\tb\\x9b31m é\n\u00a0c\\u202e\\u200b\\U000e0041\n")
     assert shown.err == "warning: [bold]slow[/bold] \\x1b[2J\nok: t in 1 ms: fine\\r\\n\n"
 
 
@@ -29,7 +29,7 @@ def test_a_terminal_is_not_steered_where_the_lines_go_elsewhere(
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     PlainDisplay().text("a\x1b[2J\x9b31mb\n")
-    assert capsys.readouterr().out == "a[2J31mb\n"
+    assert capsys.readouterr().out == "a\\x1b[2J\\x9b31mb\n"
 
 
 def test_a_notice_is_long_enough_for_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

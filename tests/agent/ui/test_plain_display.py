@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 
 import pytest
@@ -99,3 +100,47 @@ def test_progress_does_not_tear_the_text(streams: Streams) -> None:
     streams.display.progress("far: 30%")
     assert streams.out == "it is far\n"
     assert streams.err == ["progress: far: 10%", "progress: far: 30%"]
+
+
+class Full(io.StringIO):
+    """A stream of a disk that is full at times."""
+
+    full = True
+
+    def flush(self) -> None:
+        if self.full:
+            self.truncate(0)
+            self.seek(0)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_lines_that_cannot_be_written_are_lost_and_counted() -> None:
+    out, err = io.StringIO(), Full()
+    display = PlainDisplay(out, err)
+    display.tool_started(SHELL)
+    display.notice("warning", "slow today")
+    display.text("the answer\n")
+    err.full = False
+    display.notice("error", "no such key")
+    display.notice("error", "twice")
+    assert out.getvalue() == "the answer\n"
+    assert err.getvalue().splitlines() == [
+        "warning: 2 lines before this could not be written",
+        "error: no such key",
+        "error: twice",
+    ]
+
+
+def test_an_answer_that_cannot_be_written_is_an_error() -> None:
+    with pytest.raises(OSError, match="the answer could not be written: No space left") as caught:
+        PlainDisplay(Full(), io.StringIO()).text("the answer")
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_reader_that_has_left_is_still_known() -> None:
+    class Left(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    with pytest.raises(BrokenPipeError):
+        PlainDisplay(Left(), Left()).text("the answer")

@@ -23,6 +23,7 @@ import trio
 
 from sliphook.agent.ui.questions import Question
 from sliphook.errors import HostError
+from sliphook.session.arguments import check_word
 from sliphook.session.scope_exit import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage
@@ -77,6 +78,7 @@ class Gateway:
     ) -> None:
         self._agent_for = agent_for
         self._ask = ask
+        check_word("new_message", new_message, NewMessage)
         self._new_message: NewMessage = new_message
         self._max_waiting = max_waiting
         self._reload = reload

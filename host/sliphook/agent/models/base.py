@@ -32,10 +32,20 @@ MAX_QUOTED_CHARS: Final = 300
 """The longest quotation of a server or a model in an error."""
 
 
+MAX_PIECE_CHARS: Final = 4 * 1024
+"""The longest piece of an answer's text."""
+
+
 class TextDelta(msgspec.Struct, frozen=True):
     """The next piece of the answer's text."""
 
     text: str
+
+
+def in_pieces(text: str) -> Iterator[str]:
+    """A text in pieces that are shown at once: for each, a display looks at every character."""
+    for at in range(0, len(text), MAX_PIECE_CHARS):
+        yield text[at : at + MAX_PIECE_CHARS]
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from httpx_sse import ServerSentEvent
 from sliphook.quoting import quote
 
 from .address import is_loopback, without_login
-from .base import ModelError, Piece, TextDelta
+from .base import ModelError, Piece, TextDelta, in_pieces
 from .bounded.body import ACCEPTED, Events, read, unwound
 from .bounded.limits import (
     ERROR_BODY_S,
@@ -266,8 +266,9 @@ async def _streamed(response: httpx.Response, answer: AnswerAssembler) -> AsyncG
     async with unwound(aiter(Events(response))) as events:
         while not answer.done and (event := await _next_event(events, answer)) is not None:
             text = answer.event(event.data, event.event) if event.data else ""
-            if text:
-                yield TextDelta(text)
+            for part in in_pieces(text):
+                yield TextDelta(part)
+                await trio.lowlevel.checkpoint()
     if answer.finish_reason is None and not answer.done:
         raise ModelError(
             "stream",
@@ -328,7 +329,8 @@ async def _whole(
         raise ModelError(
             "malformed", f"what {url} sent is no answer of a model ({kind}); check --base-url"
         )
-    if text:
-        yield TextDelta(text)
+    for delta in in_pieces(text):
+        yield TextDelta(delta)
+        await trio.lowlevel.checkpoint()
     async for piece in _ending(answer):
         yield piece

@@ -5,30 +5,22 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Final, Protocol, TextIO, get_args
+from typing import Protocol, TextIO, get_args
 
 import msgspec
 
-from sliphook.quoting import quote
+from sliphook.quoting import quote, visible
 from sliphook_sdk.protocol import AlertLevel, ToolCallRequest
 
 MAX_SHOWN_CHARS = 200
 MAX_NOTICE_CHARS = 600
 """A notice is longer than other lines: its end says what to do."""
 
-NO_CONTROLS: Final = {
-    code: None for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
-}
-"""For `str.translate`: removes what would steer a terminal.
-
-A model's text is not trusted, nor are the plugins whose words it repeats.
-"""
-
 _NOTICES = frozenset(get_args(AlertLevel))
 
 
 def cut(mark: str, text: str) -> str:
-    """The text of a line with this mark, without control characters and cut to what is shown."""
+    """The text of a line with this mark, escaped and cut to what is shown."""
     return quote(text, MAX_NOTICE_CHARS if mark in _NOTICES else MAX_SHOWN_CHARS)
 
 
@@ -134,7 +126,11 @@ class LineDisplay(ABC):
 class PlainDisplay(LineDisplay):
     """Writes the model's text to one stream as it comes, and lines to another.
 
-    If the first stream is a terminal, control characters are removed from the text.
+    A line that cannot be written (a full disk, a reader that has left) is lost, and the next one
+    that can be says how many were. Text that cannot be written raises an OSError: it is the answer.
+
+    If the first stream is a terminal, what would steer it or is not seen is escaped in the text. A
+    pipe or a file gets the model's text as it is: the program behind it may need every character.
     """
 
     def __init__(
@@ -151,21 +147,25 @@ class PlainDisplay(LineDisplay):
         self._err = err or sys.stderr
         self._on_terminal = self._out.isatty()
         self._whole = whole
-        self._held = ""
+        self._held: list[str] = []
         self._ends_line = True
+        self._lost = 0
 
     def text(self, delta: str) -> None:
         """See `Display`."""
         if self._whole:
-            self._held += delta
+            self._held.append(delta)
         else:
             self._write(delta)
 
     def text_end(self) -> None:
         """See `Display`."""
         if self._held:
-            held, self._held = self._held, ""
-            self._write(held if held.endswith("\n") else f"{held}\n")
+            held, self._held = self._held, []
+            for delta in held:
+                self._write(delta)
+            if not self._ends_line:
+                self._write("\n")
         elif not self._ends_line:
             self._write("\n")
 
@@ -175,12 +175,27 @@ class PlainDisplay(LineDisplay):
             self._line("progress", text)
 
     def _write(self, text: str) -> None:
-        self._out.write(text.translate(NO_CONTROLS) if self._on_terminal else text)
-        self._out.flush()
+        try:
+            self._out.write(visible(text) if self._on_terminal else text)
+            self._out.flush()
+        except OSError as error:
+            why = f"the answer could not be written: {error.strerror}"
+            raise type(error)(error.errno, why) from error
         self._ends_line = text.endswith("\n")
 
     def _line(self, mark: str, text: str) -> None:
-        self._err.write(f"{mark}: {cut(mark, text)}\n")
+        try:
+            if self._lost:
+                lines = "1 line" if self._lost == 1 else f"{self._lost} lines"
+                self._comment("warning", f"{lines} before this could not be written")
+                self._lost = 0
+            self._comment(mark, cut(mark, text))
+        except OSError:
+            self._lost += 1
+
+    def _comment(self, mark: str, text: str) -> None:
+        """Write a line; `text` is escaped already."""
+        self._err.write(f"{mark}: {text}\n")
         self._err.flush()
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sliphook.session.host import ApprovalRequest
 
-from .display import PlainDisplay, cut
+from .display import PlainDisplay
 from .questions import HOW_TO_ANSWER, Question, approval, going_on, yes_or_no
 
 _READ_BYTES: Final = 4_096
@@ -36,7 +36,10 @@ class TerminalDisplay(PlainDisplay):
 
     def _line(self, mark: str, text: str) -> None:
         self.text_end()
-        words = Text.assemble((mark, _STYLES.get(mark, "bold")), (": " + cut(mark, text), "dim"))
+        super()._line(mark, text)
+
+    def _comment(self, mark: str, text: str) -> None:
+        words = Text.assemble((mark, _STYLES.get(mark, "bold")), (": " + text, "dim"))
         self._console.print(words, soft_wrap=True)
 
 

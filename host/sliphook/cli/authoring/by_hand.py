@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from sliphook.cli.common import did_you_mean
+from sliphook.cli.common import comment, did_you_mean
 from sliphook.cli.report import says
 from sliphook.cli.tracing import Tracing
 from sliphook_sdk.protocol.describe import example_of, example_to_send
@@ -68,7 +68,7 @@ async def named_plugins(
 
 
 def _show(plugin: str, level: str, message: str) -> None:
-    click.echo(f"{says(plugin)}: {level}: {says(message)}", err=True)
+    comment(f"{says(plugin)}: {level}: {says(message)}")
 
 
 def _in_the_report(_plugin: str, _message: str) -> None:

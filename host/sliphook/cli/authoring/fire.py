@@ -67,9 +67,9 @@ def command(
 
     Starts only the plugins of --plugin. `sliphook events EVENT` shows the fields of the payload.
 
-    The status of a plugin is answered, told (an event), not_subscribed, timed_out, crashed,
-    protocol_error, refused_answer or failed_to_start. Exit status: 0 all plugins have one of the
-    first three, 3 a plugin has another one.
+    The status of a plugin is answered, told (an event), not_subscribed, timed_out, not_asked,
+    crashed, protocol_error, refused_answer or failed_to_start. Exit status: 0 all plugins have one
+    of the first three, 3 a plugin has another one.
     """
     entry = find_entry(event)
     if not plugins:

@@ -122,12 +122,10 @@ def command(name: str, language: str) -> int:
     shell; in Rust it keeps the agent from stopping before it has spoken of tests. In Python it uses
     the SDK, in the other languages only the standard library.
     """
-    from sliphook_sdk.protocol import NAME_PATTERNS
+    from sliphook_sdk.protocol import why_no_plugin_name
 
-    if re.fullmatch(NAME_PATTERNS["plugin"], name) is None:
-        raise click.UsageError(
-            f"{name!r} cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}"
-        )
+    if (why := why_no_plugin_name(name)) is not None:
+        raise click.UsageError(f"{name!r} {why}")
     chosen = _LANGUAGES[language]
     texts = _texts(name, language, chosen)
     folder = Path(name)

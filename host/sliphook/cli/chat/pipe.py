@@ -40,7 +40,7 @@ class Lines:
         """Take the lines in order, each after the reply to the one before, until they end.
 
         Raises:
-            OSError: stdout or stderr is broken; in a group.
+            OSError: stdout is broken; in a group.
         """
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.display.raise_when_broken)
@@ -102,7 +102,7 @@ class Lines:
 
 
 class _Output(PlainDisplay):
-    """Stdout and stderr. If one is broken, the chat ends, but not with an error of the agent."""
+    """Stdout and stderr. If stdout is broken, the chat ends, but not with an error of the agent."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,8 +119,9 @@ class _Output(PlainDisplay):
         """See `Display`."""
         self._unless_broken(lambda: super(_Output, self).text(delta))
 
-    def _line(self, mark: str, text: str) -> None:
-        self._unless_broken(lambda: super(_Output, self)._line(mark, text))
+    def text_end(self) -> None:
+        """See `Display`."""
+        self._unless_broken(super().text_end)
 
     def _unless_broken(self, write: Callable[[], None]) -> None:
         if self._error is None:

@@ -27,7 +27,7 @@ from sliphook.quoting import quote
 
 from .frontend import Listener
 from .pending_lines import PendingLines
-from .screen_display import STYLES, ScreenDisplay, without_controls, wrapped
+from .screen_display import STYLES, ScreenDisplay, on_screen, wrapped
 from .terminal import Above, CommandCompleter, History, Keyboard, TerminalKept
 
 __all__ = ["Screen"]
@@ -82,7 +82,7 @@ class Screen:
 
     def say(self, text: str) -> None:
         """See `ChatFrontend`."""
-        self.above([("", without_controls(text) + "\n")])
+        self.above([("", on_screen(text) + "\n")])
 
     def ask(self, question: Question | None) -> None:
         """See `ChatFrontend`."""
@@ -129,7 +129,7 @@ class Screen:
         assert self._listener is not None
         # first: only then is it known whether the message waits
         message = self._listener.line(typed)
-        shown = without_controls(typed).replace("\n", "\n  ")
+        shown = on_screen(typed).replace("\n", "\n  ")
         waits = " (waits)" if message is not None and message.queued else ""
         self.above(
             [("class:prompt", prompt), ("class:typed", shown), ("class:status", f"{waits}\n")]

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 from prompt_toolkit.utils import get_cwidth
 
-from sliphook.agent.ui.display import NO_CONTROLS, LineDisplay, cut
+from sliphook.agent.ui.display import LineDisplay, cut
+from sliphook.quoting import visible
 
 if TYPE_CHECKING:
     from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-__all__ = ["STYLES", "ScreenDisplay", "without_controls", "wrapped"]
+__all__ = ["STYLES", "ScreenDisplay", "on_screen", "wrapped"]
 
 STYLES: Final = {
     "prompt": "bold ansicyan",
@@ -30,9 +31,9 @@ STYLES: Final = {
 """Styles of prompt_toolkit, by the mark of a line or the part of the screen."""
 
 
-def without_controls(text: str) -> str:
-    """The text without control characters except line breaks; a tab becomes four spaces."""
-    return text.translate(NO_CONTROLS).replace("\t", "    ")
+def on_screen(text: str) -> str:
+    """The text with escapes for what steers a terminal or is not seen; a tab is four spaces."""
+    return visible(text).replace("\t", "    ")
 
 
 def wrapped(text: str, columns: int) -> list[str]:
@@ -67,7 +68,7 @@ class ScreenDisplay(LineDisplay):
     def text(self, delta: str) -> None:
         """See `Display`."""
         self._ends_line = delta.endswith("\n")
-        self._show_text(without_controls(delta))
+        self._show_text(on_screen(delta))
 
     def text_end(self) -> None:
         """See `Display`."""

@@ -21,7 +21,7 @@ from prompt_toolkit.input.vt100 import Vt100Input
 
 from sliphook.files.private import make_private_folder, open_private
 
-from .screen_display import without_controls
+from .screen_display import on_screen
 
 __all__ = ["Above", "CommandCompleter", "History", "Keyboard", "TerminalKept"]
 
@@ -89,7 +89,7 @@ class Above(io.StringIO):
         """Show whole lines; keep the rest."""
         whole, newline, self._begun = (self._begun + text).rpartition("\n")
         if newline:
-            self._above([("class:log", without_controls(whole) + "\n")])
+            self._above([("class:log", on_screen(whole) + "\n")])
         return len(text)
 
 

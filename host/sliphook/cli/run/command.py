@@ -32,8 +32,9 @@ def command(
     The conversation is recorded (see: sliphook sessions); `sliphook chat --resume` continues it.
 
     The model's text goes to stdout; tool calls, their progress, denials and notices go to stderr.
+    A pipe gets the text as it is, a terminal with escapes for what would steer it or be hidden.
     Ctrl+C interrupts the turn, a second Ctrl+C leaves at once. Exit status: 0 the turn was
-    completed, 1 it was not, 130 after Ctrl+C.
+    completed, 1 it was not or stdout did not take the answer, 130 after Ctrl+C.
     """
     if not prompt.strip():
         raise click.UsageError("the prompt is empty")

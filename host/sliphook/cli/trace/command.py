@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sliphook.cli.common import EXIT_OK, Failed, json_option, print_json
+from sliphook.cli.common import EXIT_OK, Failed, comment, json_option, print_json
 from sliphook.cli.tracing import FilterType
-from sliphook.quoting import quote
+from sliphook.quoting import quote, visible_json
 
 from .source import TraceFile
 
@@ -140,7 +140,7 @@ def _show(records: Iterable[TraceRecord], *, verbose: bool, as_json: bool, at_on
 
     if as_json:
         for record in records:
-            show(encode_line(record).decode())
+            show(visible_json(encode_line(record).decode()))
         return
     style = style_of(sys.stdout)
     if sys.stdout.isatty():
@@ -188,4 +188,4 @@ def _write(path: Path, text: str) -> None:
             write_atomically(path, text)
     except OSError as error:
         raise Failed(f"cannot write {path}: {error.strerror or error}") from None
-    click.echo(f"wrote {quote(str(path), 4096)}", err=True)  # OUT itself may be /dev/stdout
+    comment(f"wrote {quote(str(path), 4096)}")  # OUT itself may be /dev/stdout

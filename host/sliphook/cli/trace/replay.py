@@ -13,6 +13,7 @@ from sliphook.cli.common import (
     EXIT_OK,
     EXIT_PLUGIN,
     Failed,
+    comment,
     json_option,
     print_json,
     refuse_what_others_could_change,
@@ -119,7 +120,7 @@ def _choose(file: Path, name: str | None) -> tuple[str, list[Life]]:
 
 
 def _log(level: str, message: str) -> None:
-    click.echo(f"{level}: {says(message)}", err=True)
+    comment(f"{level}: {says(message)}")
 
 
 def _for_people(report: ReplayReport) -> Iterator[str]:

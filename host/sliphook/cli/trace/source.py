@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import click
-
-from sliphook.cli.common import Failed
+from sliphook.cli.common import Failed, complain
 from sliphook.quoting import quote
 
 if TYPE_CHECKING:
@@ -59,10 +57,7 @@ class TraceFile:
                 raise Failed(f"{self.path}: {error.args[0]}") from None
         yield from self._sift(records)
         if self._strange > _NAMED:
-            click.echo(
-                f"sliphook: {self.path}: {self._strange - _NAMED:,} more lines are no records",
-                err=True,
-            )
+            complain(f"{self.path}: {self._strange - _NAMED:,} more lines are no records")
 
     def follow(self) -> Iterator[TraceRecord]:
         """The same, and what is added later; it never ends.
@@ -74,7 +69,7 @@ class TraceFile:
         from sliphook.trace.reading import NotATrace
 
         def missing() -> None:
-            click.echo(f"sliphook: {self.path} is not there yet: waiting for it", err=True)
+            complain(f"{self.path} is not there yet: waiting for it")
 
         try:
             yield from self._sift(follow(self.path, self._name_line, missing))
@@ -101,6 +96,4 @@ class TraceFile:
     def _name_line(self, line: int, why: str) -> None:
         self._strange += 1
         if self._strange <= _NAMED:
-            click.echo(
-                f"sliphook: {self.path}, line {line}: {quote(why, 200)}; passed over", err=True
-            )
+            complain(f"{self.path}, line {line}: {quote(why, 200)}; passed over")

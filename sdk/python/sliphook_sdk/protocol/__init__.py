@@ -15,11 +15,13 @@ from .manifest import (
     HEAVY_FIELDS,
     NAME_PATTERNS,
     RESERVED_COMMANDS,
+    RESERVED_PLUGINS,
     CommandSpec,
     EnvWant,
     Manifest,
     Subscription,
     Uses,
+    why_no_plugin_name,
 )
 from .messages import (
     METHOD_BY_NAME,
@@ -63,6 +65,7 @@ __all__ = [
     "METHOD_BY_NAME",
     "NAME_PATTERNS",
     "RESERVED_COMMANDS",
+    "RESERVED_PLUGINS",
     "SUBSTITUTES",
     "AlertLevel",
     "Answer",
@@ -107,6 +110,7 @@ __all__ = [
     "match_fields",
     "nearest",
     "unmatchable_fields",
+    "why_no_plugin_name",
     "why_unmatchable",
     "words_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final, Literal, Optional, Union
 
 import msgspec
@@ -25,8 +26,37 @@ NAME_PATTERNS: Final = {
 }
 """The pattern of a whole name. Names of tools are those that model APIs accept."""
 
+RESERVED_PLUGINS: Final = (
+    "agent",
+    "host",
+    "user",
+    "sliphook",
+    "mcp",
+    "system",
+    "assistant",
+    "model",
+    "tool",
+)
+"""Names that no plugin may have.
+
+People, guards and models read a plugin's name where it says who did or said something: in `origin`,
+in reasons, in front of texts for the model. These words mean someone else there.
+"""
+
 RESERVED_COMMANDS: Final = ("stop", "new", "reset", "quit", "exit", "help")
 """Commands that always belong to the agent."""
+
+
+def why_no_plugin_name(name: str) -> Optional[str]:
+    """Why no plugin may have this name, as words behind it; None if one may."""
+    if re.fullmatch(NAME_PATTERNS["plugin"], name) is None:
+        return f"cannot be a plugin's name: names are {NAME_PATTERNS['plugin']}"
+    if name in RESERVED_PLUGINS:
+        return (
+            "cannot be a plugin's name: it would say that someone else has done what the plugin"
+            f" does; take another one than {', '.join(RESERVED_PLUGINS)}"
+        )
+    return None
 
 
 class Subscription(

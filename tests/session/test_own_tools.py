@@ -1,0 +1,121 @@
+"""What the agent's own tools return and raise: a result, or an error that names the type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+from trio.testing import MockClock
+
+from sliphook import PluginHost
+from sliphook.session.results import ToolOutcome
+from sliphook.testing import FakePlugin
+from sliphook_sdk.protocol import ToolResult
+
+EAR = ["pre_tool_call", "post_tool_call", "turn_end"]
+
+
+async def called(returned: object) -> tuple[str, ToolResult, dict[str, Any]]:
+    """The status, the result, and the result as a plugin was told of it."""
+
+    async def run(_: dict[str, Any]) -> object:
+        if isinstance(returned, Exception):
+            raise returned
+        return returned
+
+    ear = FakePlugin("ear", hears=EAR)
+    results: list[ToolOutcome] = []
+    async with PluginHost([ear]) as host, host.session() as session, session.turn("x") as turn:
+        results.append(await turn.call_tool("shell", {}, run=run))
+    [outcome] = results
+    assert ear.names() == EAR
+    told = next(one.params["result"] for one in ear.fired() if one.name == "post_tool_call")
+    return outcome.status, outcome.result, told
+
+
+def generated() -> Iterator[int]:
+    yield 1
+
+
+@pytest.mark.parametrize(
+    ("returned", "content", "data"),
+    [
+        ("text", "text", None),
+        (None, "", None),
+        ({"exit_code": 0}, '{"exit_code":0}', {"exit_code": 0}),
+        ([1, "a"], '[1,"a"]', [1, "a"]),
+        (0, "0", 0),
+        (False, "false", False),
+        (1.5, "1.5", 1.5),
+        (ToolResult(content="as it is", data={"a": 1}), "as it is", {"a": 1}),
+        ("half \ud83d", "half \ufffd", None),
+    ],
+)
+async def test_what_a_tool_may_return(
+    returned: object, content: str, data: object, autojump_clock: MockClock
+) -> None:
+    status, result, told = await called(returned)
+    assert status == "ok"
+    assert told == {"content": content, "is_error": False, "data": data}
+    assert result.data == data
+
+
+class Wordless(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("returned", "why"),
+    [
+        (b"bytes", "it returned bytes; return a text"),
+        (bytearray(b"x"), "it returned bytearray; return a text"),
+        (generated(), "it returned generator, which JSON cannot hold: "),
+        (object(), "it returned object, which JSON cannot hold: "),
+        ({"a": object()}, "it returned dict, which JSON cannot hold: "),
+        (ToolResult(content=cast(str, None)), "its content is NoneType, and no text"),
+        (ToolResult(content=cast(str, b"x")), "its content is bytes, and no text"),
+        (ToolResult(content="x", is_error=cast(bool, "no")), "its is_error is str, and no bool"),
+        (ToolResult(content="x", data=object()), "object"),
+        (ValueError("boom"), "boom"),
+        (ValueError(), "ValueError"),
+        (Wordless(), "Wordless"),
+        (ExceptionGroup("two", [ValueError("a")]), "two (1 sub-exception)"),
+    ],
+)
+async def test_what_a_tool_may_not_return(
+    returned: object, why: str, autojump_clock: MockClock
+) -> None:
+    status, result, told = await called(returned)
+    assert (status, result.is_error, told["is_error"]) == ("error", True, True)
+    assert result.content.startswith("the tool shell failed: ")
+    assert why in result.content
+    assert told["content"] == result.content
+
+
+async def test_a_plain_function_where_one_to_await_is_wanted(autojump_clock: MockClock) -> None:
+    def plain(_: dict[str, Any]) -> str:
+        return "text"
+
+    async with PluginHost([]) as host, host.session() as session, session.turn("x") as turn:
+        outcome = await turn.call_tool("shell", {}, run=cast(Any, plain))
+        assert outcome.status == "error"
+        assert "await" in outcome.result.content
+
+
+async def test_only_true_is_a_yes_of_the_approver(autojump_clock: MockClock) -> None:
+    async def approver(_: object) -> bool:
+        return cast(bool, "no")
+
+    async def run(_: dict[str, Any]) -> str:
+        return "ran"
+
+    guard = FakePlugin("guard", hooks={"pre_tool_call": {"decision": "ask"}})
+    async with (
+        PluginHost([guard], approver=approver) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        outcome = await turn.call_tool("shell", {}, run=run)
+        assert outcome.status == "denied"
