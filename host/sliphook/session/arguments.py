@@ -72,7 +72,7 @@ def check_each(what: str, given: object, kind: type) -> None:
     """
     if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
         raise TypeError(
-            f"{what} must be a list of {kind.__name__}, not {_type_of(cast(object, given))}"
+            f"{what} must be a list of {kind.__name__}, not {_type_of(given)}"
         )
     for one in cast("Iterable[object]", given):
         if not isinstance(one, kind):
