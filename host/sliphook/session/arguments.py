@@ -71,9 +71,7 @@ def check_each(what: str, given: object, kind: type) -> None:
         TypeError: it is not.
     """
     if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
-        raise TypeError(
-            f"{what} must be a list of {kind.__name__}, not {_type_of(given)}"
-        )
+        raise TypeError(f"{what} must be a list of {kind.__name__}, not {_type_of(given)}")
     for one in cast("Iterable[object]", given):
         if not isinstance(one, kind):
             raise TypeError(f"{what} holds {_type_of(one)}; it must be a list of {kind.__name__}")
