@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -155,9 +155,10 @@ def measured() -> Held:
 def unmeasured() -> Generator[None]:
     """What this task does in the block, and the tasks that it starts there, are not the host's.
 
-    For an agent that itself works for long.
+    For an agent that itself works for long. Without a heartbeat it does nothing.
     """
-    with _beat.get().works_for(Held()):
+    beat = _beat.get(None)
+    with beat.works_for(Held()) if beat is not None else nullcontext():
         yield
 
 

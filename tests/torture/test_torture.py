@@ -61,9 +61,12 @@ def test_every_case_is_played_once() -> None:
         "time",
         "pipes",
         "processes",
+        "schemas",
+        "neighbours",
         "admin",
         "shutdown",
         "generated",
+        "telling",
     )
 
 
