@@ -20,6 +20,7 @@ _SLY: Final = (
 )
 _LINES: Final = '{"jsonrpc":"2.0",\n"method":"exit",\n"params":{}}'
 _BAD_ID: Final = '{"jsonrpc":"2.0","id":1.5,"method":"host/notify","params":{}}'
+_DEEP: Final = '{"jsonrpc":"2.0","method":"a","params":{"a":' + "[" * 127 + "]" * 127 + "}}"
 _LARGE: Final = (
     '{"jsonrpc":"2.0","method":"event/turn_end","params":{"last_assistant_message":"'
     + "0123456789abcdef" * 5000
@@ -64,6 +65,7 @@ _PLUGIN: Final[tuple[tuple[str, str, list[str], list[str]], ...]] = (
     ("a print before a header", f"50% {_framed(_A)}", [_A], ["50% "]),
     ("a line that begins like JSON", f"{{oops}}\n{_A}\n", [_A], ["{oops}"]),
     ("JSON that is no object, as a line", f"42\n{_A}\n", [_A], ["42"]),
+    ("nested over 128 levels, so refused", f"{_DEEP}\n{_A}\n", [_DEEP, _A], []),
     ("JSON that is no valid message", f"{_BAD_ID}\n{_A}\n", [_BAD_ID, _A], []),
 )
 """Streams of a plugin that end no connection: a name, the stream, its messages, stray output.
@@ -77,11 +79,7 @@ _ENDING: Final[tuple[tuple[str, bytes], ...]] = (
     ("a negative length", b"Content-Length: -4\r\n\r\n{}"),
     ("two lengths", b"Content-Length: 45\r\nContent-Length: 45\r\n\r\n" + _A.encode()),
     ("no length", b"Content-Type: application/json\r\n\r\n" + _A.encode()),
-    ("a length over 8 MiB", b"Content-Length: 8388609\r\n\r\n{"),
-    (
-        "nested over 128 levels",
-        b'{"jsonrpc":"2.0","method":"a","params":{"a":' + b"[" * 127 + b"]" * 127 + b"}}\n",
-    ),
+    ("a length over 64 MiB", b"Content-Length: 67108865\r\n\r\n{"),
     (
         "a body that is not UTF-8",
         b'Content-Length: 34\r\n\r\n{"jsonrpc":"2.0","method":"\xff\xfeabcd"}',

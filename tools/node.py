@@ -54,6 +54,15 @@ def code() -> str:
             for name, value in vars(limits).items()
             if name.isupper() and isinstance(value, int | float)
         },
+        "MESSAGE_LIMITS": {
+            method: limit._asdict()
+            for method, limit in {
+                **limits.LIMIT_BY_METHOD,
+                "hook": limits.HOOK_LIMIT,
+                "error": limits.ERROR_LIMIT,
+                "other": limits.OTHER_LIMIT,
+            }.items()
+        },
         "PROTOCOL_VERSIONS": list(limits.PROTOCOL_VERSIONS),
         "NAME_PATTERNS": protocol.NAME_PATTERNS,
         "RESERVED_COMMANDS": list(protocol.RESERVED_COMMANDS),

@@ -74,14 +74,14 @@ def test_free_form_values_come_last_in_the_catalogue_s_order() -> None:
 
 
 def test_nothing_is_said_to_be_truncated_where_nothing_was() -> None:
-    payload = sample(PreLlmCall, messages=talk("x" * 8_000_000))
+    payload = sample(PreLlmCall, messages=talk("x" * 4_000_000))
     fields = sent(Delivery(CATALOGUE["pre_llm_call"]), payload, ALL, 5.0)
     assert "truncated" not in fields
-    assert len(fields["messages"][0]["content"]) == 8_000_000
+    assert len(fields["messages"][0]["content"]) == 4_000_000
 
 
-def test_over_8_mib_the_included_heavy_fields_become_null_and_are_named() -> None:
-    payload = sample(PreLlmCall, messages=talk("x" * (8 * 1024 * 1024)), tools=[])
+def test_over_4_mib_the_included_heavy_fields_become_null_and_are_named() -> None:
+    payload = sample(PreLlmCall, messages=talk("x" * (4 * 1024 * 1024)), tools=[])
     delivery = Delivery(CATALOGUE["pre_llm_call"])
     fields = sent(delivery, payload, ALL, 5.0)
     assert fields["messages"] is None
@@ -92,13 +92,13 @@ def test_over_8_mib_the_included_heavy_fields_become_null_and_are_named() -> Non
 
 
 def test_a_field_that_was_null_anyway_was_not_truncated() -> None:
-    payload = sample(PreLlmCall, messages=talk("x" * (8 * 1024 * 1024)), tools=None)
+    payload = sample(PreLlmCall, messages=talk("x" * (4 * 1024 * 1024)), tools=None)
     assert sent(Delivery(CATALOGUE["pre_llm_call"]), payload, ALL, 5.0)["truncated"] == ["messages"]
 
 
 def test_an_event_goes_without_its_heavy_fields_too() -> None:
     payload = sample(
-        PostLlmCall, response=Message(role="assistant", content="x" * (8 * 1024 * 1024))
+        PostLlmCall, response=Message(role="assistant", content="x" * (4 * 1024 * 1024))
     )
     fields = sent(Delivery(CATALOGUE["post_llm_call"]), payload, ALL, None)
     assert (fields["response"], fields["truncated"]) == (None, ["response"])
@@ -106,9 +106,9 @@ def test_an_event_goes_without_its_heavy_fields_too() -> None:
 
 @pytest.mark.parametrize("timeout_s", [5.0, None])
 def test_what_does_not_fit_even_then_is_payload_too_large(timeout_s: float | None) -> None:
-    payload = sample(PreToolCall, arguments={"command": "x" * (8 * 1024 * 1024)})
+    payload = sample(PreToolCall, arguments={"command": "x" * (4 * 1024 * 1024)})
     with pytest.raises(
-        PayloadTooLarge, match=r"^pre_tool_call is 8,38[89],\d{3} bytes, over 8,388,608$"
+        PayloadTooLarge, match=r"^pre_tool_call is 4,19[45],\d{3} bytes, over 4,194,304$"
     ):
         Delivery(CATALOGUE["pre_tool_call"]).params(payload, frozenset(), timeout_s)
 
@@ -116,7 +116,7 @@ def test_what_does_not_fit_even_then_is_payload_too_large(timeout_s: float | Non
 def test_the_size_is_counted_in_bytes_with_room_for_the_envelope() -> None:
     delivery = Delivery(CATALOGUE["pre_llm_call"])
     room = (
-        8 * 1024 * 1024
+        4 * 1024 * 1024
         - 256
         - len(bytes(delivery.params(sample(PreLlmCall, messages=talk("")), ALL, None)))
     )

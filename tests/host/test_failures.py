@@ -75,9 +75,9 @@ FAULTS = {
         "Content-Length",
     ),
     "sends too deep": (
-        'raw(b\'{"jsonrpc":"2.0","id":1,"result":\' + b"[" * 200 + b"]" * 200 + b"}\\n")\n'
+        'raw(b\'{"jsonrpc":"2.0","id":%d,"result":\' % id + b"[" * 200 + b"]" * 200 + b"}\\n")\n'
         "return NOTHING",
-        "protocol_error",
+        "refused_answer",
         "deep",
     ),
     "closes its output and lives on": (

@@ -132,15 +132,15 @@ def ask(peer: Peer, request_id: str = "7") -> Call:
             ],
         ),
         (
-            returning("x" * 8_388_608),
+            returning("x" * 1_048_576),
             [
                 log(
-                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may "
-                    "have 8,388,608"
+                    "the answer cannot be sent: it has 1,048,613 bytes, and the answer to a "
+                    "hook may have 1,048,576: change less in one answer"
                 ),
                 error(
-                    "the answer cannot be sent: it has 8,388,644 bytes, and a message may "
-                    "have 8,388,608"
+                    "the answer cannot be sent: it has 1,048,613 bytes, and the answer to a "
+                    "hook may have 1,048,576: change less in one answer"
                 ),
             ],
         ),

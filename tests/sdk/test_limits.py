@@ -42,7 +42,7 @@ PLUGIN = """
 
     @plugin.tool
     def large() -> str:
-        return "x" * 8_388_608
+        return "x" * 1_048_576
 """
 
 
@@ -56,10 +56,12 @@ def test_logs_are_cut_and_cost_nothing(start_each: Start) -> None:
     deep, large = child.said("host/log"), child.said("host/log")
     assert (deep["message"], deep["fields"]) == (
         "deep",
-        {"left_out": "it is nested too deep, and a message may have 128 levels"},
+        {"left_out": "it is nested over 128 levels deep"},
     )
     assert large["message"] == "x" * 10_000
-    assert large["fields"]["left_out"].endswith("bytes, and a message may have 8,388,608")
+    assert large["fields"]["left_out"].endswith(
+        "bytes, and `host/log` may have 65,536: write the rest to a file and log its path"
+    )
     child.notify("event/turn_end", payload("turn_end"))
     child.notify("event/turn_end", payload("turn_end"))
     child.ask("shutdown", {})
@@ -82,7 +84,7 @@ def test_requests_and_answers_say_what_is_wrong(start_each: Start) -> None:
     )
     assert reply["error"]["message"].startswith("the answer cannot be sent: it has 9,000,")
     reply = child.reply(child.request("tool/call", tool_call("large")))
-    assert reply["error"]["message"].startswith("the answer cannot be sent: it has 8,388,")
+    assert reply["error"]["message"].startswith("the answer cannot be sent: it has 1,048,")
 
 
 def test_the_deepest_answer_that_passes(start_each: Start) -> None:
@@ -93,7 +95,6 @@ def test_the_deepest_answer_that_passes(start_each: Start) -> None:
     )  # the envelope and the result are two more
     reply = child.reply(child.request("tool/call", tool_call("deep", levels=127)))
     assert (
-        reply["error"]["message"]
-        == "the answer cannot be sent: it is nested too deep, and a message may have 128 levels"
+        reply["error"]["message"] == "the answer cannot be sent: it is nested over 128 levels deep"
     )
     assert child.ask("tool/call", tool_call("deep", levels=3))["content"] == "c"

@@ -10,6 +10,7 @@ from tests.torture.kinds import (
     framing,
     generated,
     handshake,
+    heavy,
     ids,
     jsons,
     neighbours,
@@ -27,6 +28,7 @@ CASES: Final[tuple[Case, ...]] = (
     *handshake.CASES,
     *framing.CASES,
     *jsons.CASES,
+    *heavy.CASES,
     *ids.CASES,
     *timing.CASES,
     *pipes.CASES,
@@ -43,10 +45,6 @@ KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))
 
 HOLDS_TOO_LONG: Final[frozenset[str]] = frozenset(
     {
-        "framing/one-byte-under-8-MiB,-framed",
-        "framing/8-MiB,-framed",
-        "framing/8-MiB,-a-line",
-        "JSON/100,000-levels-of-objects",
         "time/fifty-hang-at-once",
         *(case.title for case in generated.CASES),
     }

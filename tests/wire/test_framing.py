@@ -10,7 +10,7 @@ from sliphook_sdk.framing import frame
 
 from .framed import A, B, Piece, failure, pieces_of
 
-MIB_8 = 8 * 1024 * 1024
+MIB = 1024 * 1024
 KIB_64 = 64 * 1024
 
 
@@ -245,14 +245,13 @@ def test_a_partial_marker_inside_a_line_is_held_back() -> None:
             '"\\xe9 "',
         ),
         (
-            b"Content-Length: 8388609\r\n\r\n",
-            "a message over 8,388,608 bytes",
-            "Content-Length: 8388609",
+            b"Content-Length: 67108865\r\n\r\n",
+            "a message over 67,108,864 bytes",
+            "Content-Length: 67108865",
         ),
-        (b"content-length: 8388609\n", "a message over 8,388,608 bytes", "content-length: 8388609"),
         (
             b"Content-Length: " + b"9" * 3000 + b"\r\n",
-            "a message over 8,388,608 bytes",
+            "a message over 67,108,864 bytes",
             "Content-Length: " + "9" * 103 + "…",
         ),
     ],
@@ -273,13 +272,61 @@ def test_a_header_block_may_have_4_kib() -> None:
     assert reader.next() is None
 
 
-def test_a_message_may_have_8_mib() -> None:
-    body = A[:-1] + b" " * (MIB_8 - len(A)) + b"}"
-    over = A[:-1] + b" " * (MIB_8 - len(A) + 1) + b"}"
-    assert pieces_of(b"Content-Length: 8388608\r\n\r\n" + body) == [("body", body)]
+def test_a_message_may_have_a_mib_and_a_larger_one_is_passed_over() -> None:
+    body = A[:-1] + b" " * (MIB - len(A)) + b"}"
+    over = A[:-1] + b" " * (MIB - len(A) + 1) + b"}"
+    assert pieces_of(b"Content-Length: 1048576\r\n\r\n" + body) == [("body", body)]
     assert pieces_of(body + b"\n", close=False) == [("body", body)]
-    assert failure(over).why == failure(over + b"\n").why == "a message over 8,388,608 bytes"
-    assert failure(over).excerpt == '{"jsonrpc":"2.0","method":"a"' + " " * 90 + "…"
+    expected = [("invalid", over[:1024]), ("body", B)]
+    assert pieces_of(over + b"\n" + B + b"\n") == expected
+    assert pieces_of(b"Content-Length: 1048577\r\n\r\n" + over + B + b"\n") == expected
+    assert pieces_of(over) == expected[:1]
+
+
+def test_of_what_is_passed_over_nothing_is_kept_but_its_beginning() -> None:
+    reader = FrameReader()
+    reader.feed(b'{"jsonrpc":"2.0","id":7,"result":"')
+    for _ in range(64):
+        reader.feed(b"x" * 64 * 1024)
+        assert reader.next() is None
+        assert len(reader._buffer) <= MIB + 128 * 1024  # pyright: ignore[reportPrivateUsage]
+    reader.feed(b'"}\n')
+    piece = reader.next()
+    assert isinstance(piece, Body)
+    assert isinstance(piece.message, InvalidMessage)
+    assert (piece.message.id, piece.message.is_reply, len(piece.data)) == (7, True, 1024)
+    assert piece.size == 64 * 64 * 1024 + 36
+    assert piece.message.why == (
+        "it has 4,194,340 bytes, at most 1,048,576 are allowed:"
+        " write it to a file and send the path, or send it in pieces"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "id", "is_reply"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":"', b'"}', 7, True),
+        (b'{"id":"a-1","jsonrpc":"2.0","error":{"m":"', b'"}}', "a-1", True),
+        (b'{ "jsonrpc": "2.0", "id": 7, "method": "x", "params": {"a":"', b'"}}', 7, False),
+        (b'{"jsonrpc":"2.0","method":"x","id":9,"params":{"id":1,"a":"', b'"}}', 9, False),
+        (b'{"jsonrpc":"2.0","result":"', b'","id":12}', 12, True),
+        (b'{"result":"', b'", "id": 12, "jsonrpc": "2.0" }\n', 12, True),
+        (b'{"jsonrpc":"2.0","method":"x","params":{"a":"', b'","id":3}}', None, False),
+        (b'{"jsonrpc":"2.0","method":"x","params":"', b'","id":3}', None, False),
+        (b'{"x":"', b'"}', None, False),
+        (b'{"jsonrpc":"2.0","id":"' + b"9" * 200 + b'","result":"', b'"}', None, True),
+    ],
+)
+def test_the_id_of_what_is_passed_over_is_found_at_its_ends(
+    head: bytes, tail: bytes, id: int | str | None, is_reply: bool
+) -> None:
+    reader = FrameReader()
+    body = head + b"x" * MIB + tail
+    reader.feed(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+    piece = reader.next()
+    assert isinstance(piece, Body)
+    assert isinstance(piece.message, InvalidMessage)
+    assert (piece.message.id, piece.message.is_reply) == (id, is_reply)
 
 
 def test_nesting_may_be_128_deep() -> None:
@@ -292,11 +339,11 @@ def test_nesting_may_be_128_deep() -> None:
         ("body", deep(128)),
         ("body", deep(128) + b"\n"),
     ]
-    assert (
-        failure(deep(129) + b"\n").why
-        == failure(frame(deep(129))).why
-        == "a message nested over 128 levels deep"
-    )
+    assert pieces_of(deep(129) + b"\n" + frame(deep(129)) + A) == [
+        ("invalid", deep(129)),
+        ("invalid", deep(129) + b"\n"),
+        ("body", A),
+    ]
 
 
 def test_stray_output_in_a_row_may_have_64_kib() -> None:

@@ -37,28 +37,34 @@ def read_answer(raw: bytes | msgspec.Raw) -> Answer:
     try:
         return _ANSWER.decode(raw) or ABSTAINED
     except DECODE_ERRORS as error:
-        raise AnswerError(_explain(raw, str(error))) from None
+        raise AnswerError(_explain(raw, error)) from None
 
 
-def _explain(raw: bytes | msgspec.Raw, error: str) -> str:
-    """Say why `raw` is no answer; `error` is the decoder's message.
+def _explain(raw: bytes | msgspec.Raw, error: Exception) -> str:
+    """Say why `raw` is no answer; `error` is the decoder's.
 
     A value that is no object, and an unknown field, get plainer words than the decoder's.
     """
     known = [field.encode_name for field in msgspec.structs.fields(Answer)]
+    unreadable = f"the answer cannot be read: {quote(str(error), 200)}"
+    if not isinstance(error, msgspec.ValidationError):
+        return unreadable
     try:
-        # only a wrong answer pays for this second decoding
-        fields = msgspec.json.decode(raw)
+        # only a wrong answer pays for a second decoding, and nothing in it becomes an object
+        msgspec.json.decode(raw, type=msgspec.Raw)
+        fields = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        kinds = {b"[": "list", b'"': "str"}
+        kind = kinds.get(bytes(raw).lstrip()[:1]) or type(msgspec.json.decode(raw)).__name__
+        return f"the answer must be an object or null, not {kind}"
     except DECODE_ERRORS:
-        return f"the answer cannot be read: {quote(error, 200)}"
-    if not isinstance(fields, dict):
-        return f"the answer must be an object or null, not {type(fields).__name__}"
-    for name in fields:  # pyright: ignore[reportUnknownVariableType]
+        return unreadable
+    for name in fields:
         if name not in known:
-            close = nearest(str(name), known)  # pyright: ignore[reportUnknownArgumentType]
+            close = nearest(name, known)
             hint = f"did you mean {close}?" if close else f"there are {', '.join(known)}"
-            return f"the answer has an unknown field '{quote(str(name), 40)}'; {hint}"  # pyright: ignore[reportUnknownArgumentType]
-    return f"the answer does not fit: {quote(error, 200)}"
+            return f"the answer has an unknown field '{quote(name, 40)}'; {hint}"
+    return f"the answer does not fit: {quote(str(error), 200)}"
 
 
 def check_answer(

@@ -11,7 +11,7 @@ from sliphook.errors import SliphookError
 from sliphook.wire import envelope
 from sliphook.wire.rpc import Rpc
 from sliphook_sdk.protocol import Entry, Payload
-from sliphook_sdk.protocol.limits import MAX_MESSAGE_BYTES
+from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
 
 _ENVELOPE_BYTES = 256
 """Room for the header, the method and the id around the params."""
@@ -80,13 +80,15 @@ def encode_params(
         changes["timeout_s"] = timeout_s
     shaped = msgspec.structs.replace(payload, **changes) if changes else payload
     body = envelope.encode(shaped)
-    if len(body) <= MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
+    if len(body) <= MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES:
         return msgspec.Raw(body)
     # without its heavy fields the message may fit: `truncated` tells the plugin what is missing
     cut = [name for name in entry.heavy if getattr(shaped, name) is not None]
     if cut:
         shaped = msgspec.structs.replace(shaped, **dict.fromkeys(cut), truncated=cut)
         body = envelope.encode(shaped)
-    if len(body) > MAX_MESSAGE_BYTES - _ENVELOPE_BYTES:
-        raise PayloadTooLarge(f"{entry.name} is {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}")
+    if len(body) > MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES:
+        raise PayloadTooLarge(
+            f"{entry.name} is {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}"
+        )
     return msgspec.Raw(body)

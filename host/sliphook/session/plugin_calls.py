@@ -16,7 +16,7 @@ from sliphook.transport.call import Call
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
-from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_MESSAGE_BYTES
+from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYTES
 
 from .state import OpenTool, SessionState, ToolStatus, TurnState
 
@@ -176,9 +176,9 @@ class PluginCalls:
         )
         body = envelope.encode(params)
         # 256 for the envelope; unlike a hook, a tool needs all of its params, so none are cut out
-        if len(body) > MAX_MESSAGE_BYTES - 256:
+        if len(body) > MAX_HOST_MESSAGE_BYTES - 256:
             call.settle(
-                "error", f"its arguments are {len(body):,} bytes, over {MAX_MESSAGE_BYTES:,}"
+                "error", f"its arguments are {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}"
             )
             return call
         if self._recorder is not None:

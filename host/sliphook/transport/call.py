@@ -159,6 +159,7 @@ class Call:
         if self._deadlines is not None:
             # else the queue would keep the call, and all it refers to, until the timeout
             self._deadlines.remove(self, self.timeout_s)
+        self.retell = None  # megabytes, and the recorder remembers a thousand ended calls
         self.elapsed_ms = (trio.current_time() - self._began_s) * 1000
         # The maker usually holds the call, so the call must not go on holding the maker: without
         # that cycle a hook leaves nothing to the garbage collector.

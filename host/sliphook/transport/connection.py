@@ -9,9 +9,10 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook.wire.framing import Body, FramingError, Stray
+from sliphook.wire.message_limits import within_limits
 from sliphook.wire.rpc import Handler, Rpc, Violation
 from sliphook_sdk.protocol import CancelParams, ErrorCode
-from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS
+from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS, UNWEIGHED_BYTES
 
 from .call import Call, CallStatus
 from .deadlines import BLOCKED_LOOP_S, Deadlines
@@ -51,6 +52,8 @@ class Connection:
         self.read_for, self.nudge, self.read_rest = reader.read_for, reader.nudge, reader.read_rest
         self._writer = writer = PipeWriter(stdin, deadlines, self)
         self.flush, self.hasten = writer.flush, writer.outbox.hasten
+        # the two tasks: they end with the stream, or when the connection is closed
+        self.read, self.write = reader.run, writer.run
         self._calls: dict[int, Call] = {}
         self._unsent_replies = 0
         self.closed = False
@@ -208,10 +211,6 @@ class Connection:
 
     # -- writing (see WriterOwner)
 
-    async def write(self) -> None:
-        """The writer's task. Ends when the connection is closed."""
-        await self._writer.run()
-
     def left(self, item: Item) -> None:
         """The first byte of a message has been written."""
         if item.call is not None:
@@ -248,10 +247,6 @@ class Connection:
 
     # -- reading (see ReaderOwner)
 
-    async def read(self) -> None:
-        """The reader's task: returns at the end of the stream, or when the connection is closed."""
-        await self._reader.run()
-
     @property
     def cut_short(self) -> str | None:
         """What the stream ended in the middle of, or None."""
@@ -274,6 +269,8 @@ class Connection:
         self._owner.heard()
         message = body.message
         try:
+            if body.size > UNWEIGHED_BYTES:  # a smaller one keeps every limit
+                message = within_limits(body, self._calls)
             if isinstance(message, envelope.Reply):
                 return self._handle_reply(body.data, message)
             if isinstance(message, envelope.InvalidMessage):
@@ -281,7 +278,10 @@ class Connection:
                 return False
             if self._recorder is not None:
                 self._recorder.received(body.data, message, None)
-            if isinstance(message, envelope.Request) and self._is_too_busy_for(message.id):
+            busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
+            is_request = isinstance(message, envelope.Request)
+            # an id that stands twice is refused for that
+            if busy and is_request and not self._rpc.is_in_flight(message.id):
                 why = "too many requests are under way"
                 refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, why)
                 # no `reply_to`: the engine never saw this request, so its id was not taken
@@ -291,11 +291,6 @@ class Connection:
         except Violation as violation:
             self._violation(body.data, str(violation), fatal=violation.fatal)
             return False
-
-    def _is_too_busy_for(self, request_id: int | str) -> bool:
-        """Too many replies wait to be written; an id that stands twice is refused for that."""
-        busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
-        return busy and not self._rpc.is_in_flight(request_id)
 
     def _handle_reply(self, data: bytes, reply: envelope.Reply) -> bool:
         # out of the table first: what its maker asks next may then go alone, on the fast path
@@ -308,21 +303,28 @@ class Connection:
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
+        too_much = isinstance(error, envelope.TooMuch)
         may_answer = error.is_reply or error.may_be_reply
         call = self._calls.get(error.id) if may_answer and isinstance(error.id, int) else None
-        if call is not None:
-            self.end(call, "error", f"its reply is not valid: {error.why}")
         # a reply is never answered: two peers could refuse each other's refusals for ever
-        elif not error.is_reply:
+        refused = call is None and not error.is_reply and not (too_much and error.id is None)
+        if call is not None:
+            wrong = "cannot be taken" if too_much else "is not valid"
+            self.end(call, "error", f"its reply {wrong}: {error.why}")
+        elif refused:
             self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
-        self._violation(data, error.why)
+        why = f"a message was refused: {error.why}" if too_much else error.why
+        # too much is no violation if the plugin or the host's call is told of it
+        self._violation(data, why, counts=not too_much or not (refused or call))
 
-    def _violation(self, data: bytes, why: str, *, fatal: bool = False) -> None:
+    def _violation(
+        self, data: bytes, why: str, *, fatal: bool = False, counts: bool = True
+    ) -> None:
         self._owner.stray_output(why)
         if self._recorder is not None:
             self._recorder.oddity("refused", data, why)
-        # last, as it may raise
-        self._reader.violation(why, quote(data), fatal=fatal)
+        if counts:  # last, as it may raise
+            self._reader.violation(why, quote(data), fatal=fatal)
 
     # -- the end
 

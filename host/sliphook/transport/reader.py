@@ -261,7 +261,7 @@ class PipeReader:
             return self._handle_some()
         try:
             if not self._owner.message(body):
-                self._backpressure.count(len(body.data))
+                self._backpressure.count(body.size)
         except FramingError as error:
             self._give_up_on(error)
         return False
@@ -333,7 +333,7 @@ class PipeReader:
             self._owner.stray(piece)
         elif self._owner.message(piece):
             return
-        self._backpressure.count(len(piece.data))
+        self._backpressure.count(len(piece.data) if isinstance(piece, Stray) else piece.size)
 
     def _give_up_on(self, error: FramingError) -> None:
         if self._role == "ended":

@@ -11,10 +11,27 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ErrorCode, limits
-from sliphook_sdk.protocol.nesting import too_deep
+from sliphook_sdk.protocol.weight import Weight, weigh
+
+from .diagnosis import diagnose, is_absent, not_json
+from .faults import PEEK_BYTES, InvalidMessage, NotJson, TooMuch, refusal
+
+__all__ = [
+    "ErrorObject",
+    "InvalidMessage",
+    "Message",
+    "NotJson",
+    "Notification",
+    "Reply",
+    "Request",
+    "TooMuch",
+    "decode",
+    "encode",
+    "request",
+    "told_instead",
+]
 
 _NULL: Final = b"null"
 _NO_PARAMS: Final = msgspec.Raw(b"{}")
@@ -64,56 +81,6 @@ class Reply(msgspec.Struct, frozen=True):
 Message: TypeAlias = Request | Notification | Reply
 
 
-class NotJson(SliphookError):
-    """The bytes are no JSON text in UTF-8. The plugin's fault.
-
-    Attributes:
-        why: What is wrong and at which byte, without a full stop.
-    """
-
-    def __init__(self, why: str) -> None:
-        super().__init__(why)
-        self.why = why
-
-
-class TooDeep(SliphookError):
-    """Objects and arrays are nested deeper than the protocol allows. The plugin's fault."""
-
-    def __init__(self) -> None:
-        self.why = f"nested over {limits.MAX_DEPTH} levels deep"
-        super().__init__(self.why)
-
-
-class InvalidMessage(SliphookError):
-    """JSON that is no valid message. The plugin's fault; the stream itself is sound.
-
-    Attributes:
-        code: What to answer.
-        why: What is wrong, a sentence for people.
-        id: The id to echo, or None if there is none that can be used.
-        is_reply: It was meant as a reply, so `id` is one of the host's: its call has failed, and
-            nothing is to be answered.
-        may_be_reply: It has nothing but an id. Where that is under way it was a reply: some
-            libraries leave out a result of nothing.
-    """
-
-    def __init__(
-        self,
-        code: ErrorCode,
-        why: str,
-        id: int | str | None,
-        *,
-        is_reply: bool = False,
-        may_be_reply: bool = False,
-    ) -> None:
-        super().__init__(why)
-        self.code = code
-        self.why = why
-        self.id = id
-        self.is_reply = is_reply
-        self.may_be_reply = may_be_reply
-
-
 class _Envelope(msgspec.Struct, frozen=True):
     """Every field of a message. null counts as absent, but in `id` (not allowed) and `result`."""
 
@@ -130,7 +97,7 @@ _ENVELOPE: Final = msgspec.json.Decoder(_Envelope)
 _ENCODER: Final = msgspec.json.Encoder()
 
 
-def decode(body: bytes) -> Message:
+def decode(body: bytes, weight: Weight | None = None) -> Message:
     """Decode one message.
 
     The whole body is checked to be JSON in UTF-8 without lone surrogates. The `Raw` parts refer to
@@ -140,25 +107,29 @@ def decode(body: bytes) -> Message:
 
     Args:
         body: One JSON text; white space around it is fine.
+        weight: The weight of `body` if it has been weighed.
 
     Raises:
         NotJson: It is none.
-        TooDeep: It is nested too deep; the message itself is the first level. Judged by the
-            brackets, before it is parsed.
+        TooMuch: It has more in it than any message may. The message itself is the first level.
         InvalidMessage: It is JSON, but no message.
     """
     # msgspec does not look at the text in `Raw` parts and in fields that it skips
     if not body.isascii():
         _check_utf8(body)
     # here for all: the `Raw` parts are decoded later, in many places
-    if too_deep(body):
-        raise TooDeep
+    if weight is None:
+        weight = weigh(body)
     try:
         envelope = _ENVELOPE.decode(body)
     except msgspec.ValidationError as error:
-        raise _diagnose(body, error) from None
+        raise diagnose(body, error) from None
     except msgspec.DecodeError as error:
-        raise _not_json(error) from None
+        raise not_json(error) from None
+    except RecursionError:
+        raise refusal(body[:PEEK_BYTES], body[-PEEK_BYTES:], weight.excess or "") from None
+    if weight.excess is not None:
+        raise _too_much(envelope, weight.excess)
 
     id, method, result, error_object = envelope.id, envelope.method, envelope.result, envelope.error
     if method is None:
@@ -176,17 +147,19 @@ def decode(body: bytes) -> Message:
                 why = "a message with neither a method, a result nor an error"
                 raise InvalidMessage(ErrorCode.INVALID_REQUEST, why, id, may_be_reply=True)
             return Reply(id, result, None)
-        if not _is_absent(result):
+        if not is_absent(result):
             raise _invalid("a reply with both a result and an error", id, is_reply=True)
         return Reply(id, None, error_object)
 
+    if isinstance(id, str) and len(id) > limits.MAX_ID_CHARS:
+        raise _invalid(f"an id of {len(id):,} characters, over {limits.MAX_ID_CHARS}", None)
     shown_id = None if id is msgspec.UNSET else id
-    if error_object is not None or not _is_absent(result):
+    if error_object is not None or not is_absent(result):
         raise _invalid("a message with both a method and a result or error", shown_id)
     params = envelope.params
     # a view: bytes() would copy up to 8 MiB for the sake of one byte
     if params is not _NO_PARAMS and memoryview(params)[0] != 0x7B:  # {
-        if bytes(params) != _NULL:
+        if len(memoryview(params)) != len(_NULL) or bytes(params) != _NULL:
             raise _invalid(
                 f'the params of "{quote(method)}" are not an object: {quote(bytes(params))}',
                 shown_id,
@@ -246,16 +219,15 @@ def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None =
     )
 
 
-def _is_absent(result: msgspec.Raw | msgspec.UnsetType) -> bool:
-    return result is msgspec.UNSET or bytes(result) == _NULL
+def _too_much(envelope: _Envelope, why: str) -> TooMuch:
+    id = None if envelope.id is msgspec.UNSET else envelope.id
+    if isinstance(id, str) and len(id) > limits.MAX_ID_CHARS:
+        id = None
+    return TooMuch(why, id, is_reply=envelope.method is None)
 
 
 def _invalid(why: str, id: int | str | None, *, is_reply: bool = False) -> InvalidMessage:
     return InvalidMessage(ErrorCode.INVALID_REQUEST, why, id, is_reply=is_reply)
-
-
-def _not_json(error: msgspec.DecodeError) -> NotJson:
-    return NotJson(str(error).removeprefix("JSON is malformed: "))
 
 
 def _check_utf8(body: bytes) -> None:
@@ -263,50 +235,6 @@ def _check_utf8(body: bytes) -> None:
         body.decode()
     except UnicodeDecodeError as error:
         raise NotJson(f"not UTF-8 (byte {error.start})") from None
-
-
-def _diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | NotJson:
-    """Say what is wrong with a body that does not fit the envelope.
-
-    It may be no JSON further on, which comes first.
-    """
-    try:
-        msgspec.json.decode(body, type=msgspec.Raw)
-        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-    except msgspec.ValidationError:
-        batch = body.lstrip().startswith(b"[")
-        return _invalid(
-            "a batch; each message is sent on its own"
-            if batch
-            else f"JSON that is no object: {quote(body)}",
-            None,
-        )
-    except msgspec.DecodeError as malformed:
-        return _not_json(malformed)
-
-    # `method` of null is absent: some libraries write all fields of a reply
-    is_reply = bytes(fields.get("method", _NULL)) == _NULL and (
-        "result" in fields or "error" in fields
-    )
-    id: int | str | None = None
-    wrong_id = False
-    if "id" in fields:
-        try:
-            id = msgspec.json.decode(fields["id"], type=int | str)
-        except msgspec.DecodeError:
-            wrong_id = True
-    if "jsonrpc" not in fields:
-        why = 'a message without "jsonrpc":"2.0"'
-    elif bytes(fields["jsonrpc"]) != b'"2.0"':
-        why = f'"jsonrpc" is not "2.0" but {quote(bytes(fields["jsonrpc"]))}'
-    elif wrong_id and is_reply and "error" in fields:
-        why = "an error reply without a usable id, so the plugin could not read a message: "
-        why += quote(bytes(fields["error"]))
-    elif wrong_id:
-        why = f"an id is an integer or a string, not {quote(bytes(fields['id']))}"
-    else:
-        why = f"a message with a wrong field: {quote(str(error))}"
-    return _invalid(why, id, is_reply=is_reply)
 
 
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")

@@ -17,6 +17,11 @@ Stray output and messages could be confused, so:
   one line both are read, and a message cut short by another writer does not take that one with it.
 - Bytes that could yet become a header's name are held back until that is decided, or until EOF.
 - A broken header block ends the connection: the next message could begin anywhere.
+- A message over `MAX_MESSAGE_BYTES` is passed over as it comes, and given as an `InvalidMessage`:
+  where it ends is known, so nothing else is lost.
+
+What is large is weighed (see `sliphook_sdk.protocol.weight`) as it comes, a read at a time, so that
+no single call of `next` does it all.
 """
 
 from __future__ import annotations
@@ -24,13 +29,14 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, NoReturn, TypeAlias
 
-import msgspec
-
 from sliphook.quoting import quote
 from sliphook_sdk.framing import FramingError
 from sliphook_sdk.protocol import limits
+from sliphook_sdk.protocol.weight import Weight, weigh
 
 from . import envelope
+from .markers import content_length, next_marker
+from .pieces import EXCERPT, Body, PassedOver, Scale, Stray
 
 __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 
@@ -41,33 +47,10 @@ _PLAIN_HEADER: Final = 1
 _BRACE: Final = 2
 _HEADER: Final = re.compile(rb"content-(?:length|type):", re.IGNORECASE)
 _HEADER_NAMES: Final = (b"content-length:", b"content-type:")
-_FIELD_NAME: Final = re.compile(rb"[A-Za-z0-9_-]+")
-_MARKER: Final = re.compile(rb'Content-Length:|\{"jsonrpc"')
 _LF_OR_MARKER: Final = re.compile(rb'\n|Content-Length:|\{"jsonrpc"')
 _LONGEST_MARKER: Final = len(b"Content-Length:")
-_EXCERPT: Final = 1024  # more than a quote can show
 
-_State: TypeAlias = Literal["boundary", "line", "stray", "header", "body"]
-
-
-class Body(msgspec.Struct, frozen=True):
-    """One message: its bytes as they came, and what they say.
-
-    An `InvalidMessage` is JSON that breaks the envelope.
-    """
-
-    data: bytes
-    message: envelope.Message | envelope.InvalidMessage
-
-
-class Stray(msgspec.Struct, frozen=True):
-    """Output that is no message, without its line end.
-
-    `why` is a sentence for people that quotes it harmlessly.
-    """
-
-    data: bytes
-    why: str
+_State: TypeAlias = Literal["boundary", "line", "stray", "header", "body", "beyond"]
 
 
 class FrameReader:
@@ -91,6 +74,8 @@ class FrameReader:
         self._dead: FramingError | None = None
         self._stray_in_a_row = 0
         self._violations = 0
+        self._scale = Scale()  # for the message under way
+        self._beyond = PassedOver(None)
 
     @property
     def mid_message(self) -> bool:
@@ -98,12 +83,12 @@ class FrameReader:
 
         Stray output is no message.
         """
-        return self._dead is None and self._at in ("line", "header", "body")
+        return self._dead is None and self._at in ("line", "header", "body", "beyond")
 
     @property
     def unfinished(self) -> str:
         """An excerpt of what `next` has not given yet, for an error about silence."""
-        return quote(bytes(self._buffer[self._start : self._start + _EXCERPT]))
+        return quote(bytes(self._buffer[self._start : self._start + EXCERPT]))
 
     def feed(self, data: bytes) -> None:
         """Add what was read. Does nothing after an error."""
@@ -133,12 +118,13 @@ class FrameReader:
         elif data.find(b"\n") != len(data) - 1:
             return None
         body = data[start:] if start else data[:-1]
+        weight = None if len(body) <= limits.UNWEIGHED_BYTES else weigh(body)
         try:
-            message = envelope.decode(body)
-        except (envelope.NotJson, envelope.TooDeep, envelope.InvalidMessage):
+            message = envelope.decode(body, weight)
+        except (envelope.NotJson, envelope.InvalidMessage):
             return None  # `next` will say what is wrong
         self._stray_in_a_row = 0
-        return Body(body, message)
+        return Body(body, message, 1 if weight is None else weight.values, len(body))
 
     def close(self) -> None:
         """Tell that there is no more: the last line counts without its LF."""
@@ -173,6 +159,8 @@ class FrameReader:
             return self._read_body()
         if self._at == "line":
             return self._read_line()
+        if self._at == "beyond":
+            return self._pass_over()
         if self._at == "stray":
             return self._read_stray()
         if self._at == "header" and self._closed:
@@ -187,8 +175,6 @@ class FrameReader:
         self._start = self._scanned = start = begin.end()
         if begin.lastindex == _PLAIN_HEADER:
             self._length = int(begin[_PLAIN_HEADER])
-            if self._length > limits.MAX_MESSAGE_BYTES:
-                self._fail_too_long(begin[0].strip())
             return "body"
         if begin.lastindex == _BRACE:
             self._start -= 1
@@ -224,18 +210,16 @@ class FrameReader:
         return "body"
 
     def _read_field(self, line: bytes) -> None:
-        name, colon, value = line.partition(b":")
-        if not colon or not _FIELD_NAME.fullmatch(name):
-            self._fail("a header block that a blank line should have ended", quote(line))
-        if name.lower() != b"content-length":
+        try:
+            length = content_length(line)
+        except ValueError as error:
+            self._fail(str(error), quote(line))
+        if length is None:
             return
-        digits = value.strip(b" \t")
-        if not digits.isdigit():  # int() would take "+5" and "1_0" too
-            self._fail("a Content-Length that is no decimal number", quote(line))
         if self._length is not None:
             self._fail("a header block with more than one Content-Length", self._block())
-        self._length = int(digits)
-        if self._length > limits.MAX_MESSAGE_BYTES:
+        self._length = length
+        if length > limits.MAX_SKIPPED_BYTES:
             self._fail_too_long(line)
 
     def _block(self) -> str:
@@ -243,19 +227,20 @@ class FrameReader:
 
     def _read_body(self) -> Body | None:
         assert self._length is not None
+        if self._length > limits.MAX_MESSAGE_BYTES:
+            return self._begin_to_pass_over(self._length)
         end = self._start + self._length
         if len(self._buffer) < end:
             if self._closed:
-                missing = f"{end - len(self._buffer):,} of {self._length:,} bytes are missing"
-                self._fail(f"the output ended inside a message: {missing}", self.unfinished)
+                self._fail_cut_short(end - len(self._buffer), self._length)
+            self._scale.add_some(self._buffer, self._start)
             return None
         data = bytes(self._buffer[self._start : end])
         try:
-            message = self._decode(data)
+            return self._body(data, self._scale.total(data), end)
         except envelope.NotJson as error:
             why = f"a framed body of {len(data):,} bytes is no JSON ({error.why})"
             self._fail(why, quote(data))
-        return self._body(data, message, end)
 
     def _read_line(self) -> Body | Stray | None:
         """Read a line that starts with `{`: a message, or the first part of a line that is none."""
@@ -267,29 +252,46 @@ class FrameReader:
         if not found:
             self._scanned = end = len(buffer)
         if end - start > limits.MAX_MESSAGE_BYTES:
-            self._fail_too_long(bytes(buffer[start : start + _EXCERPT]))
+            return self._begin_to_pass_over(None)
         if not found and not self._closed:
+            self._scale.add_some(self._buffer, self._start)
             return None
         data = bytes(buffer[start:end])
         try:
-            message = self._decode(data)
+            return self._body(data, self._scale.total(data), end + found)
         except envelope.NotJson as error:
-            if _MARKER.search(data, 1):  # 1: the line may itself begin with a marker
+            if next_marker(buffer, start + 1, end) < end:  # the line may itself begin with one
                 self._bad_line_end = end
                 return self._read_part()
             return self._no_json(data, error, end)
-        return self._body(data, message, end + found)
+
+    def _begin_to_pass_over(self, length: int | None) -> Body | None:
+        self._at = "beyond"
+        self._scale = Scale()
+        self._beyond = PassedOver(length)
+        return self._pass_over()
+
+    def _pass_over(self) -> Body | None:
+        """Take what has come of a message over the limit, and forget it."""
+        beyond = self._beyond
+        self._start = self._scanned = beyond.take(self._buffer, self._start)
+        if beyond.is_complete or (self._closed and beyond.left is None):
+            self._stray_in_a_row, self._at = 0, "boundary"
+            return beyond.body()
+        if self._closed:
+            self._fail_cut_short(beyond.left or 0, beyond.size + (beyond.left or 0))
+        if beyond.size > limits.MAX_SKIPPED_BYTES:
+            self._fail_too_long(beyond.head)
+        return None
 
     def _read_part(self) -> Body | Stray:
         """Read up to the next marker in a line that is no JSON as a whole."""
-        marker = _MARKER.search(self._buffer, self._start + 1, self._bad_line_end)
-        end = marker.start() if marker else self._bad_line_end
+        end = next_marker(self._buffer, self._start + 1, self._bad_line_end)
         data = bytes(self._buffer[self._start : end])
         try:
-            message = self._decode(data)
+            return self._body(data, weigh(data), end)
         except envelope.NotJson as error:
             return self._no_json(data, error, end)
-        return self._body(data, message, end)
 
     def _read_stray(self) -> Stray | None:
         buffer, start = self._buffer, self._start
@@ -308,21 +310,15 @@ class FrameReader:
         why = "stray output on stdout, which is for messages alone (log to stderr)"
         return self._stray(data, f'{why}: "{quote(data)}"', end)
 
-    def _decode(self, data: bytes) -> envelope.Message | envelope.InvalidMessage:
+    def _body(self, data: bytes, weight: Weight, end: int) -> Body:
+        message: envelope.Message | envelope.InvalidMessage
         try:
-            return envelope.decode(data)
+            message = envelope.decode(data, weight)
         except envelope.InvalidMessage as error:
-            return error.with_traceback(None)  # kept, not raised: its frames are not wanted
-        except envelope.TooDeep as error:
-            self._fail(f"a message {error.why}", quote(data))
-
-    def _body(
-        self, data: bytes, message: envelope.Message | envelope.InvalidMessage, end: int
-    ) -> Body:
+            message = error.with_traceback(None)  # kept, not raised: its frames are not wanted
         self._stray_in_a_row = 0
-        self._start = end
-        self._at = "boundary"
-        return Body(data, message)
+        self._start, self._at = end, "boundary"
+        return Body(data, message, weight.values, len(data))
 
     def _no_json(self, data: bytes, error: envelope.NotJson, end: int) -> Stray:
         why = f"stray output: it starts with {{ but is no JSON, {error.why}"
@@ -342,7 +338,11 @@ class FrameReader:
             self._fail(why, self.unfinished)
 
     def _fail_too_long(self, start: bytes) -> NoReturn:
-        self._fail(f"a message over {limits.MAX_MESSAGE_BYTES:,} bytes", quote(start))
+        self._fail(f"a message over {limits.MAX_SKIPPED_BYTES:,} bytes", quote(start))
+
+    def _fail_cut_short(self, missing: int, length: int) -> NoReturn:
+        why = f"{missing:,} of {length:,} bytes are missing"
+        self._fail(f"the output ended inside a message: {why}", self.unfinished)
 
     def _fail(self, why: str, excerpt: str) -> NoReturn:
         self._dead = FramingError(why, excerpt)

@@ -1,29 +1,48 @@
-// The limits beyond which the host ends the connection, checked before a message is sent.
+// The limits beyond which the host refuses a message, checked before it is sent.
 
-import { LIMITS } from "./protocol.js";
+import { LIMITS, MESSAGE_LIMITS } from "./protocol.js";
 
-/** Why a message cannot be sent, or undefined if it can. */
-export function beyondLimits(json) {
+/**
+ * Why a message cannot be sent, or undefined if it can.
+ *
+ * `method` is the message's; for a result that of the host's request, for an error reply "error".
+ */
+export function beyondLimits(json, method) {
+  const limit =
+    MESSAGE_LIMITS[method] ?? MESSAGE_LIMITS[method.startsWith("hook/") ? "hook" : "other"];
   const bytes = Buffer.byteLength(json) + 1; // the newline after the body counts too
-  if (bytes > LIMITS.MAX_MESSAGE_BYTES) {
-    const count = (number) => number.toLocaleString("en-US");
-    return `it has ${count(bytes)} bytes, and a message may have ${count(LIMITS.MAX_MESSAGE_BYTES)}`;
-  }
-  return isTooDeep(json)
-    ? `it is nested too deep, and a message may have ${LIMITS.MAX_DEPTH} levels`
-    : undefined;
-}
-
-function isTooDeep(json) {
-  // not more brackets, those in strings included, than levels
-  if (json.split("{").length + json.split("[").length - 2 <= LIMITS.MAX_DEPTH) return false;
+  if (bytes > limit.max_bytes) return tooMuch(limit, bytes, "bytes", limit.max_bytes);
+  // a small message passes no limit but that of nesting, and that only with so many brackets
+  if (bytes <= LIMITS.UNWEIGHED_BYTES && count(json, /[[{]/g) <= LIMITS.MAX_DEPTH) return undefined;
   const outside = json
     .replaceAll("\\\\", "")
     .replaceAll('\\"', "")
     .split('"')
-    .filter((part, index) => index % 2 === 0);
+    .filter((part, index) => index % 2 === 0)
+    .join('"');
+  // each comma begins a value, each colon one more, each bracket too unless it is empty
+  const values = 1 + count(outside, /[,:[{]/g) - count(outside, /\[\]|\{\}/g);
+  if (values > limit.max_values) return tooMuch(limit, values, "values", limit.max_values);
+  if (isTooDeep(outside)) return `it is nested over ${LIMITS.MAX_DEPTH} levels deep`;
+  if (/[0-9.eE+-]{257}/.test(outside))
+    return `it has a number of more than ${LIMITS.MAX_NUMBER_CHARS} characters`;
+  if (count(outside, /[eE][+-]?[0-9]{3}/g) > LIMITS.MAX_LONG_EXPONENTS)
+    return `it has more than ${LIMITS.MAX_LONG_EXPONENTS} numbers with an exponent of three digits`;
+  return undefined;
+}
+
+function tooMuch(limit, found, things, most) {
+  const shown = (number) => number.toLocaleString("en-US");
+  return `it has ${shown(found)} ${things}, and ${limit.what} may have ${shown(most)}: ${limit.instead}`;
+}
+
+function count(text, pattern) {
+  return text.match(pattern)?.length ?? 0;
+}
+
+function isTooDeep(outside) {
   let depth = 0;
-  for (const [bracket] of outside.join("").matchAll(/[[{}\]]/g)) {
+  for (const [bracket] of outside.matchAll(/[[{}\]]/g)) {
     depth += bracket === "{" || bracket === "[" ? 1 : -1;
     if (depth > LIMITS.MAX_DEPTH) return true;
   }

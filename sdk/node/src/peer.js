@@ -83,7 +83,7 @@ export class Peer {
       );
       return;
     }
-    const why = beyondLimits(body);
+    const why = beyondLimits(body, call.method);
     if (why === undefined) this.#write(frame(wellFormed(body)));
     else this.#refuse(call.id, ErrorCode.INTERNAL_ERROR, `the answer cannot be sent: ${why}`);
   }
@@ -123,6 +123,7 @@ export class Peer {
         method: "host/log",
         params: { level, message, fields: held },
       }),
+      "host/log",
     );
     this.notify(
       "host/log",
@@ -156,7 +157,10 @@ export class Peer {
   }
 
   #refuse(id, code, message) {
-    const why = beyondLimits(JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }));
+    const why = beyondLimits(
+      JSON.stringify({ jsonrpc: "2.0", id, error: { code, message } }),
+      "error",
+    );
     this.#send({
       id,
       error: { code, message: why === undefined ? message : `the answer cannot be sent: ${why}` },
@@ -165,7 +169,7 @@ export class Peer {
 
   #send(message) {
     const json = JSON.stringify({ jsonrpc: "2.0", ...message });
-    const why = beyondLimits(json);
+    const why = beyondLimits(json, message.method ?? "error");
     if (why !== undefined) throw new RangeError(`${message.method} cannot be sent: ${why}`);
     this.#write(frame(wellFormed(json)));
   }

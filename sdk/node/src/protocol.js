@@ -35,7 +35,14 @@ export const ErrorCode = {
 };
 
 export const LIMITS = {
-  MAX_MESSAGE_BYTES: 8388608,
+  MAX_MESSAGE_BYTES: 1048576,
+  MAX_HOST_MESSAGE_BYTES: 4194304,
+  MAX_SKIPPED_BYTES: 67108864,
+  MAX_MESSAGE_VALUES: 20000,
+  MAX_NUMBER_CHARS: 256,
+  MAX_LONG_EXPONENTS: 100,
+  UNWEIGHED_BYTES: 1024,
+  MAX_ID_CHARS: 128,
   MAX_DEPTH: 128,
   MAX_HEADER_BYTES: 4096,
   MAX_STRAY_BYTES: 65536,
@@ -76,6 +83,21 @@ export const LIMITS = {
   QUEUE_MESSAGES: 1024,
   QUEUE_BYTES: 16777216,
   WRITE_STALL_S: 5.0,
+  _KIB: 1024,
+};
+
+export const MESSAGE_LIMITS = {
+  "tool/call": {"what": "the result of a tool", "max_bytes": 1048576, "max_values": 20000, "instead": "write it to a file and return the path"},
+  "command/run": {"what": "the result of a command", "max_bytes": 1048576, "max_values": 20000, "instead": "write it to a file and return the path"},
+  initialize: {"what": "the manifest", "max_bytes": 524288, "max_values": 20000, "instead": "declare fewer tools or smaller schemas"},
+  "host/tools": {"what": "`host/tools`", "max_bytes": 524288, "max_values": 20000, "instead": "offer fewer tools or smaller schemas"},
+  "host/inject": {"what": "`host/inject`", "max_bytes": 524288, "max_values": 1000, "instead": "send a shorter text"},
+  "host/log": {"what": "`host/log`", "max_bytes": 65536, "max_values": 1000, "instead": "write the rest to a file and log its path"},
+  "host/notify": {"what": "`host/notify`", "max_bytes": 65536, "max_values": 1000, "instead": "send a shorter text"},
+  "$/progress": {"what": "`$/progress`", "max_bytes": 65536, "max_values": 1000, "instead": "send a shorter text"},
+  hook: {"what": "the answer to a hook", "max_bytes": 1048576, "max_values": 20000, "instead": "change less in one answer"},
+  error: {"what": "an error reply", "max_bytes": 65536, "max_values": 1000, "instead": "shorten its message and its data"},
+  other: {"what": "any other message", "max_bytes": 65536, "max_values": 1000, "instead": "send less"},
 };
 
 export const PROTOCOL_VERSIONS = [1];

@@ -23,11 +23,21 @@ def _header(name: str, header: str, says: str) -> Case:
 
 def _sized(name: str, over: int, *, framed: bool) -> Case:
     """A reply of so many bytes more than the most."""
-    body = f"size = 8 * 1024 * 1024 + {over}\n"
+    body = f"size = 1024 * 1024 + {over}\n"
     body += "start, end = dump(id=id, result={'_meta': ''})[:-3], b'\"}}'\n"
     body += "body = start + b'x' * (size - len(start) - len(end)) + end\n"
     body += "raw(frame(body))" if framed else "raw(body + b'\\n')"
-    return _ends(name, body, "8,388,60[89]") if over > 0 else _reads(name, body)
+    if over <= 0:
+        return _reads(name, body)
+    return Case(
+        "framing",
+        name,
+        "the answer fails at once, told why; the connection goes on",
+        on_hook(body),
+        "refused_answer",
+        says="1,048,57[67] are allowed",
+        restarts=0,
+    )
 
 
 CASES = (
@@ -91,10 +101,12 @@ CASES = (
     _ends(
         "endless line of JSON",
         'raw(b\'{"jsonrpc":"2.0","x":"\')\nwhile True: raw(b\'x\' * 65536)',
-        "8,388,608",
+        "67,108,864",
     ),
-    _ends("100 MB line of JSON", "raw(b'{\"a\":\"' + b'x' * 100_000_000 + b'\"}\\n')", "8,388,608"),
-    _ends("100 MB frame", "raw(frame(b'x' * 100_000_000))", "100000000|8,388,608"),
+    _ends(
+        "100 MB line of JSON", "raw(b'{\"a\":\"' + b'x' * 100_000_000 + b'\"}\\n')", "67,108,864"
+    ),
+    _ends("100 MB frame", "raw(frame(b'x' * 100_000_000))", "100000000|67,108,864"),
     _header("length no number", "Content-Length: abc\r\n\r\n", "no decimal number"),
     _header("length empty", "Content-Length: \r\n\r\n", "no decimal number"),
     _header("length negative", "Content-Length: -5\r\n\r\n", "no decimal number"),
@@ -105,7 +117,7 @@ CASES = (
     _header(
         "length huge",
         "Content-Length: 99999999999999999999\r\n\r\n",
-        "99999999999999999999|8,388,608",
+        "99999999999999999999|67,108,864",
     ),
     _header(
         "length of 5,000 digits", "Content-Length: " + "9" * 5_000 + "\r\n\r\n", "4,096|header"
@@ -160,9 +172,9 @@ CASES = (
         at_first("raw(dump(id=id, result={}))\nsys.exit(0)"),
         restarts=1,
     ),
-    _sized("one byte under 8 MiB, framed", -1, framed=True),
-    _sized("8 MiB, framed", 0, framed=True),
-    _sized("one byte over 8 MiB, framed", 1, framed=True),
-    _sized("8 MiB, a line", 0, framed=False),
-    _sized("one byte over 8 MiB, a line", 1, framed=False),
+    _sized("one byte under 1 MiB, framed", -1, framed=True),
+    _sized("1 MiB, framed", 0, framed=True),
+    _sized("one byte over 1 MiB, framed", 1, framed=True),
+    _sized("1 MiB, a line", 0, framed=False),
+    _sized("one byte over 1 MiB, a line", 1, framed=False),
 )

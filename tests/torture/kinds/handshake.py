@@ -113,7 +113,9 @@ CASES = (
         "leaves itself out: no licence",
         "self_disabled",
     ),
-    _answers("9 MB of manifest", "{**MANIFEST, 'description': 'x' * 9_000_000}", "8,388,608|over"),
+    _answers(
+        "9 MB of manifest", "{**MANIFEST, 'description': 'x' * 9_000_000}", "may have|are allowed"
+    ),
     _subscribes("unknown hook", {"event": "pre_tool_cal"}, "pre_tool_call"),
     _subscribes("asks for an event", {"event": "turn_end", "mode": "hook"}, "turn_end"),
     _subscribes("misspelt field", {"event": "stop", "on_failur": "closed"}, "on_failure"),

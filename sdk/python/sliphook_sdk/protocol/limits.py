@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Optional
 
 PROTOCOL_VERSIONS: Final = (1,)
 """The versions of the protocol that this package speaks, the newest last."""
 
-MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
+MAX_MESSAGE_BYTES: Final = 1024 * 1024
+"""Of a plugin's message.
+
+The host's loop takes at most 20 ms for anything that a plugin sends. The slowest text, nothing but
+escapes, costs 13 ms a MiB on a processor of 2020: 1 ms to count, 3 ms to find the envelope, 5 ms to
+decode, 4 ms to encode again for the next plugin. A MiB is a quarter of a million tokens.
+"""
+MAX_HOST_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+"""Of the host's message: a conversation of a million tokens. 16 ms to encode at worst."""
+MAX_SKIPPED_BYTES: Final = 64 * 1024 * 1024
+MAX_MESSAGE_VALUES: Final = 20_000
+"""An array in an array costs 0.3 us to make, so these cost 6 ms."""
+MAX_NUMBER_CHARS: Final = 256
+"""To read a number takes time by the square of its length. A float of 64 bits has 24 characters."""
+MAX_LONG_EXPONENTS: Final = 100
+"""Numbers with an exponent of three digits: 25 us each near the ends of what a float can hold."""
+UNWEIGHED_BYTES: Final = 1024
+"""A smaller message costs 4 ms at worst, so its values are not counted."""
+MAX_ID_CHARS: Final = 128
 MAX_DEPTH: Final = 128
 MAX_HEADER_BYTES: Final = 4 * 1024
 MAX_STRAY_BYTES: Final = 64 * 1024
@@ -66,18 +84,106 @@ class Limit(NamedTuple):
     beyond: str
 
 
+class MessageLimit(NamedTuple):
+    """How large the plugin's messages of one method may be.
+
+    Attributes:
+        what: the message, in words that follow "for".
+        max_bytes: of the whole message.
+        max_values: as `weight.Weight` counts them.
+        instead: what its author can do.
+    """
+
+    what: str
+    max_bytes: int
+    max_values: int
+    instead: str
+
+    def why_not(self, size: int, values: int) -> Optional[str]:
+        """One line if a message of so many bytes and values is over the limit, else None."""
+        if size > self.max_bytes:
+            found, most = f"{size:,} bytes", self.max_bytes
+        elif values > self.max_values:
+            found, most = f"{values:,} values", self.max_values
+        else:
+            return None
+        return f"it has {found}, and {self.what} may have {most:,}: {self.instead}"
+
+
+_KIB: Final = 1024
+_LARGE: Final = (MAX_MESSAGE_BYTES, MAX_MESSAGE_VALUES)
+_SMALL: Final = (64 * _KIB, 1_000)
+_SHORTER: Final = "send a shorter text"
+
+OTHER_LIMIT: Final = MessageLimit("any other message", *_SMALL, "send less")
+ERROR_LIMIT: Final = MessageLimit("an error reply", *_SMALL, "shorten its message and its data")
+HOOK_LIMIT: Final = MessageLimit("the answer to a hook", *_LARGE, "change less in one answer")
+LIMIT_BY_METHOD: Final = {
+    "tool/call": MessageLimit(
+        "the result of a tool", *_LARGE, "write it to a file and return the path"
+    ),
+    "command/run": MessageLimit(
+        "the result of a command", *_LARGE, "write it to a file and return the path"
+    ),
+    "initialize": MessageLimit(
+        "the manifest", 512 * _KIB, MAX_MESSAGE_VALUES, "declare fewer tools or smaller schemas"
+    ),
+    "host/tools": MessageLimit(
+        "`host/tools`", 512 * _KIB, MAX_MESSAGE_VALUES, "offer fewer tools or smaller schemas"
+    ),
+    # a text of the allowed length may be six times as long in JSON
+    "host/inject": MessageLimit("`host/inject`", 512 * _KIB, 1_000, _SHORTER),
+    "host/log": MessageLimit("`host/log`", *_SMALL, "write the rest to a file and log its path"),
+    "host/notify": MessageLimit("`host/notify`", *_SMALL, _SHORTER),
+    "$/progress": MessageLimit("`$/progress`", *_SMALL, _SHORTER),
+}
+"""By the method of a request or a notification, and for a result by that of the host's request.
+
+What is small by nature has a small limit: what is done with it costs more for each byte than to
+read it, such as to compare, keep or show it.
+"""
+
+
+def message_limit(method: str) -> MessageLimit:
+    """The limit of a plugin's message, `method` as in `LIMIT_BY_METHOD`."""
+    return LIMIT_BY_METHOD.get(method) or (
+        HOOK_LIMIT if method.startswith("hook/") else OTHER_LIMIT
+    )
+
+
 def _mib(size: int) -> str:
     return f"{size // (1024 * 1024)} MiB" if size >= 1024 * 1024 else f"{size // 1024} KiB"
 
 
 LIMITS: Final = (
-    Limit(
-        "one message",
-        _mib(MAX_MESSAGE_BYTES),
-        "from a plugin: the connection ends. "
-        "To a plugin: heavy fields are cut out first (`truncated`)",
+    *(
+        Limit(
+            f"for {limit.what}",
+            f"{_mib(limit.max_bytes)}, {limit.max_values:,} values",
+            f"refused: {limit.instead}",
+        )
+        for limit in (*LIMIT_BY_METHOD.values(), HOOK_LIMIT, ERROR_LIMIT, OTHER_LIMIT)
     ),
-    Limit("nesting of JSON", f"{MAX_DEPTH} levels", "the connection ends"),
+    Limit("nesting of a plugin's message", f"{MAX_DEPTH} levels", "refused"),
+    Limit(
+        "one number in a plugin's message",
+        f"{MAX_NUMBER_CHARS} characters",
+        "refused: send it as a string",
+    ),
+    Limit(
+        "numbers with an exponent of three digits in a plugin's message",
+        f"{MAX_LONG_EXPONENTS}",
+        "refused: send them as strings",
+    ),
+    Limit("an id that is a string", f"{MAX_ID_CHARS} characters", "-32600, without the id"),
+    Limit(
+        "one message of a plugin, refused or not", _mib(MAX_SKIPPED_BYTES), "the connection ends"
+    ),
+    Limit(
+        "one message to a plugin",
+        _mib(MAX_HOST_MESSAGE_BYTES),
+        "heavy fields are cut out first (`truncated`)",
+    ),
     Limit("a header block", _mib(MAX_HEADER_BYTES), "the connection ends"),
     Limit("stray output in a row", _mib(MAX_STRAY_BYTES), "the connection ends"),
     Limit("violations in the life of a process", f"{MAX_VIOLATIONS}", "the connection ends"),

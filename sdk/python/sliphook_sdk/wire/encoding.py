@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from sliphook_sdk.protocol import limits
-from sliphook_sdk.protocol.nesting import too_deep
+from sliphook_sdk.protocol.weight import weigh
 
 
 def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes:
@@ -31,21 +31,23 @@ def to_json(value: Any, *, unknown: Callable[[Any], Any] | None = None) -> bytes
         return msgspec.json.encode(_escaped(msgspec.to_builtins(value, enc_hook=unknown)))
 
 
-def check_limits(body: bytes) -> None:
-    """Check that a message keeps the protocol's limits; beyond them the host ends the connection.
+def check_limits(body: bytes, method: str) -> None:
+    """Check that a message keeps the protocol's limits; beyond them the host refuses it.
 
     Args:
         body: the message as JSON.
+        method: the method; for an answer that of the host's request.
 
     Raises:
-        ValueError: the message is too large or nested too deep; the text says by how much.
+        ValueError: the message is too large, or has too much in it; the text says by how much, and
+            what to do instead.
     """
-    if len(body) >= limits.MAX_MESSAGE_BYTES:  # the newline after the body counts too
-        raise ValueError(
-            f"it has {len(body):,} bytes, and a message may have {limits.MAX_MESSAGE_BYTES:,}"
-        )
-    if too_deep(body):
-        raise ValueError(f"it is nested too deep, and a message may have {limits.MAX_DEPTH} levels")
+    limit = limits.message_limit(method)
+    weight = weigh(body)
+    # the newline after the body counts too
+    why = weight.excess or limit.why_not(len(body) + 1, weight.values)
+    if why is not None:
+        raise ValueError(why)
 
 
 def _escaped(value: object) -> object:

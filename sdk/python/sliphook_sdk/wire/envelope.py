@@ -48,7 +48,7 @@ def unasked_body(message: dict[str, Any]) -> bytes:
         fault = fault_in(message["params"]) if b"null" in body else None
         if fault is not None and not isinstance(message["params"], LogParams):
             raise ValueError(fault)
-        check_limits(body)
+        check_limits(body, message["method"])
     except Exception as exc:  # a value's own conversion may raise anything
         params = message["params"]
         if not isinstance(params, LogParams):

@@ -65,7 +65,8 @@ class Replies:
         """Encode and send a reply; if the host would not accept it, an error that says why."""
         try:
             body = to_json(message)
-            check_limits(body)
+            call = self.open.get(message["id"])
+            check_limits(body, call.method if call is not None and "result" in message else "error")
         except Exception as exc:  # a value's own conversion may raise anything
             what = f"the answer cannot be sent: {text_of(exc)}"
             self._log_error(what)

@@ -1,0 +1,90 @@
+"""What is wrong with a message of a plugin, and whose call or request it would have been. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from sliphook.errors import SliphookError
+from sliphook_sdk.protocol import ErrorCode, limits
+
+
+class NotJson(SliphookError):
+    """The bytes are no JSON text in UTF-8. The plugin's fault.
+
+    Attributes:
+        why: What is wrong and at which byte, without a full stop.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class InvalidMessage(SliphookError):
+    """JSON that is no valid message. The plugin's fault; the stream itself is sound.
+
+    Attributes:
+        code: What to answer.
+        why: What is wrong, a sentence for people.
+        id: The id to echo, or None if there is none that can be used.
+        is_reply: It was meant as a reply, so `id` is one of the host's: its call has failed, and
+            nothing is to be answered.
+        may_be_reply: It has nothing but an id. Where that is under way it was a reply: some
+            libraries leave out a result of nothing.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        why: str,
+        id: int | str | None,
+        *,
+        is_reply: bool = False,
+        may_be_reply: bool = False,
+    ) -> None:
+        super().__init__(why)
+        self.code = code
+        self.why = why
+        self.id = id
+        self.is_reply = is_reply
+        self.may_be_reply = may_be_reply
+
+
+class TooMuch(InvalidMessage):
+    """A message over a limit, refused before it is decoded. The plugin's fault."""
+
+    def __init__(self, why: str, id: int | str | None, *, is_reply: bool = False) -> None:
+        super().__init__(ErrorCode.INVALID_PARAMS, why, id, is_reply=is_reply)
+
+
+PEEK_BYTES: Final = 512
+_FIRST_FIELDS: Final = re.compile(
+    rb'\s*\{(?:\s*"(?:jsonrpc|id|method|traceparent)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,)*'
+    rb'\s*"(result|error)?'
+)
+_FIRST_ID: Final = re.compile(rb'"id"\s*:\s*(-?[0-9]{1,18}\b|"[^"\\]{1,%d}")' % limits.MAX_ID_CHARS)
+_LAST_ID: Final = re.compile(
+    rb',\s*"id"\s*:\s*(-?[0-9]{1,18}|"[^"\\]{1,%d}")\s*(?:,\s*"jsonrpc"\s*:\s*"2.0"\s*)?\}\s*\Z'
+    % limits.MAX_ID_CHARS
+)
+
+
+def refusal(head: bytes, tail: bytes, why: str) -> TooMuch:
+    """The refusal of a message that cannot be decoded, from its beginning and its end.
+
+    Its id is found where libraries write it: before what is large, or as the last field.
+
+    Args:
+        head: the first `PEEK_BYTES`.
+        tail: the last ones.
+        why: what is too much.
+    """
+    first = _FIRST_FIELDS.match(head)
+    found = first and _FIRST_ID.search(head, 0, first.end())
+    # a nested object may end in an id too, but a message with no method needs one of its own
+    found = found or (None if first and b'"method"' in first[0] else _LAST_ID.search(tail))
+    id: int | str | None = msgspec.json.decode(found[1]) if found else None
+    return TooMuch(why, id, is_reply=first is not None and first[1] is not None)

@@ -1,0 +1,126 @@
+"""What a JSON text holds, counted before it is decoded: values, levels, numbers that are slow.
+
+No loop in Python runs over what a plugin wrote: each step is one pass in C over a slice, and after
+the slice in which a limit is passed nothing more is looked at. So a hostile text costs no more than
+a usual one of the same length, and a text may be weighed piece by piece as it comes.
+"""
+
+from __future__ import annotations
+
+from array import array
+from itertools import accumulate
+from typing import Final, Optional
+
+from . import limits
+
+_SLICE: Final = 16 * 1024
+_BLANK: Final = b" \t\r\n"
+_NOT_SEPARATORS: Final = bytes(set(range(256)) - set(b",:[{"))
+_STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+_NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
+_NUMBER: Final = b"0123456789+-.eE"
+_NUMBERS_ALONE: Final = bytes(byte if byte in _NUMBER else 0x20 for byte in range(256))
+_ANY_DIGIT: Final = bytes.maketrans(b"123456789E", b"000000000e")
+
+
+class Weight:
+    """Counts what is in one JSON text. What is no JSON is counted in some way or other.
+
+    Attributes:
+        values: objects, arrays, strings, numbers, `true`, `false` and `null`, and the names in
+            objects; exact, and more once `excess` is set.
+        excess: the first limit of all messages that is passed, as in "it has more than 20,000
+            values"; None if none is.
+    """
+
+    __slots__ = (
+        "_depth",
+        "_escape",
+        "_exponents",
+        "_in_string",
+        "_last",
+        "_run",
+        "_strings",
+        "excess",
+        "values",
+    )
+
+    def __init__(self) -> None:
+        self.values = 1
+        self.excess: Optional[str] = None
+        self._in_string = False
+        self._escape = b""  # half of an escape at the end of the last slice
+        self._last = b""  # the last byte outside of strings
+        self._run = b""  # the number at the end of the last slice, which may go on
+        self._strings = 0
+        self._depth = 0
+        self._exponents = 0
+
+    def add(self, text: bytes) -> None:
+        """Count the next piece of the text."""
+        for at in range(0, len(text), _SLICE):
+            if self.excess is not None:
+                return
+            self._add_slice(text[at : at + _SLICE])
+
+    def _add_slice(self, text: bytes) -> None:
+        outside = self._without_strings(text).translate(None, _BLANK)
+        if not outside:
+            return
+        joined = self._last + outside
+        self._last = outside[-1:]
+        # each comma begins a value, each colon one more, each bracket too unless it is empty
+        self.values += len(outside.translate(None, _NOT_SEPARATORS))
+        self.values -= joined.count(b"[]") + joined.count(b"{}")
+        # a text with more strings than values is no JSON
+        if max(self.values, self._strings) > limits.MAX_MESSAGE_VALUES:
+            self.excess = f"it has more than {limits.MAX_MESSAGE_VALUES:,} values"
+            return
+        steps = outside.translate(_STEPS, _NOT_BRACKETS)
+        if self._depth + len(steps) > limits.MAX_DEPTH and (
+            self._depth + max(accumulate(array("b", steps)), default=0) > limits.MAX_DEPTH
+        ):
+            self.excess = f"it is nested over {limits.MAX_DEPTH} levels deep"
+            return
+        self._depth += 2 * steps.count(b"\x01") - len(steps)
+        self._add_numbers(outside)
+
+    def _without_strings(self, text: bytes) -> bytes:
+        """The rest of a slice; a quote stands for each string in it."""
+        text = self._escape + text
+        escape = (len(text) - len(text.rstrip(b"\\"))) % 2
+        if escape:
+            text = text[:-1]
+        self._escape = b"\\" * escape
+        # pairs of backslashes first: the quote in `\\"` ends a string, the one in `\"` does not
+        parts = text.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
+        self._strings += len(parts) // 2
+        began_inside = self._in_string
+        self._in_string ^= len(parts) % 2 == 0
+        if began_inside:
+            return b'"' + b'"'.join(parts[1::2])
+        return b'"'.join(parts[::2]) + (b'"' if self._in_string else b"")
+
+    def _add_numbers(self, outside: bytes) -> None:
+        text = self._run + outside.translate(_NUMBERS_ALONE)
+        numbers = text.split()
+        self._run = b"" if not numbers or text.endswith(b" ") else numbers[-1]
+        if max(map(len, numbers), default=0) > limits.MAX_NUMBER_CHARS:
+            self.excess = f"it has a number of more than {limits.MAX_NUMBER_CHARS} characters"
+        self._exponents += text.translate(_ANY_DIGIT, b"+-").count(b"e000")
+        if self._exponents > limits.MAX_LONG_EXPONENTS:
+            self.excess = (
+                f"it has more than {limits.MAX_LONG_EXPONENTS} numbers"
+                " with an exponent of three digits"
+            )
+
+
+def weigh(body: bytes) -> Weight:
+    """The weight of a whole text."""
+    weight = Weight()
+    # a small text passes no limit but that of nesting, and that only with so many brackets
+    if len(body) > limits.UNWEIGHED_BYTES or (
+        len(body) > 2 * limits.MAX_DEPTH and body.count(b"[") + body.count(b"{") > limits.MAX_DEPTH
+    ):
+        weight.add(body)
+    return weight

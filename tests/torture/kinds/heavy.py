@@ -1,0 +1,180 @@
+"""Programs whose messages are much work: each legal in bytes, and much in what is in it."""
+
+from __future__ import annotations
+
+from tests.torture.case import Case, on_hook, python
+
+_MANY = """
+def often(message):
+    until = time.monotonic() + 1.0
+    for _ in range(50):
+        if time.monotonic() < until: raw(frame(message))
+def fill(unit, size=1_000_000):
+    return (unit * (size // len(unit) + 1))[:size // len(unit) * len(unit)]
+"""
+
+
+def _sends(name: str, message: str, says: str | None = None) -> Case:
+    """The same notification, as often as it can be written in a second; then the answer."""
+    return Case(
+        "heavy",
+        name,
+        "refused or taken, and nothing else waits for it",
+        on_hook(f"{_MANY}\noften({message})\nreply(id, {{}})"),
+        says=says,
+        restarts=0,
+    )
+
+
+def _refuses(name: str, message: str) -> Case:
+    return _sends(name, message, "refused|jsonrpc|an id of")
+
+
+def _answers(name: str, result: str, says: str | None = None) -> Case:
+    """One answer to a hook."""
+    body = (
+        f'{_MANY}\nraw(frame(b\'{{"jsonrpc":"2.0","id":%d,"result":\' % id + {result} + b\'}}\'))'
+    )
+    return Case(
+        "heavy",
+        name,
+        "the answer is taken, or fails at once and is told why",
+        on_hook(body),
+        "answered" if says is None else "refused_answer",
+        says=says,
+        restarts=0,
+    )
+
+
+def _greets(name: str, fields: str, says: str) -> Case:
+    body = f'{_MANY}\nraw(frame(b\'{{"jsonrpc":"2.0","id":%d,"result":\' % initialize()'
+    body += f" + dump(**MANIFEST)[:-1] + b',' + {fields} + b'}}}}'))\nserve()"
+    return Case(
+        "heavy",
+        name,
+        "left out, told why",
+        python(body),
+        None,
+        "failed",
+        says=says,
+    )
+
+
+def _log(fields: str) -> str:
+    head = b'{"jsonrpc":"2.0","method":"host/log","params":{"level":"info","message":"m","fields":{'
+    return f"{head!r} + {fields} + b'}}}}}}'"
+
+
+_LINES = "b','.join(b'\"k%d\":\"%s\"' % (i, b'\\\\n' * 50) for i in range(400))"
+
+CASES = (
+    _sends("a log message of 20,000 lines", _log(_LINES), "lines of log and progress were left"),
+    _sends(
+        "a log message of one long field", _log("b'\"k\":\"' + fill(b'ab\\\\n', 60_000) + b'\"'")
+    ),
+    _sends(
+        "a log message of control characters", _log("b'\"k\":\"' + fill(b'\\x7f', 60_000) + b'\"'")
+    ),
+    _refuses("log fields of empty lists", _log("b'\"k\":[' + fill(b'[],') + b'0]'")),
+    _refuses("log fields of long integers", _log("b'\"k\":[' + fill(b'9' * 4_300 + b',') + b'0]'")),
+    _refuses(
+        "log fields of long floats",
+        _log("b'\"k\":[' + fill(b'1.' + b'9' * 760 + b'e-300,') + b'0]'"),
+    ),
+    _sends(
+        "small messages of slow numbers",
+        _log("b'\"k\":[' + fill(b'9e307,', 800) + b'0]'"),
+    ),
+    _refuses(
+        "keys and no envelope", "b'{' + b','.join(b'\"%x\":0' % i for i in range(90_000)) + b'}'"
+    ),
+    _refuses(
+        "an unknown notification of brackets",
+        'b\'{"jsonrpc":"2.0","method":"x","params":{"a":[\' + fill(b\'[],\') + b\'0]}}\'',
+    ),
+    _refuses(
+        "an unknown notification of 20 MB",
+        'b\'{"jsonrpc":"2.0","method":"x","params":{"a":"\' + fill(b\'x\', 20_000_000) + b\'"}}\'',
+    ),
+    _refuses(
+        "ids of a megabyte",
+        'b\'{"jsonrpc":"2.0","id":"\' + fill(b\'\\\\u0001\') + b\'","method":"x"}\'',
+    ),
+    _answers("an answer of escapes", "b'{\"reason\":\"' + fill(b'\\\\u0001') + b'\"}'"),
+    _answers(
+        "an answer of characters and escapes",
+        "b'{\"reason\":\"' + fill('aé漢😀\\\\n'.encode()) + b'\"}'",
+    ),
+    _answers("an answer of 19,000 lists", "b'{\"_meta\":[' + fill(b'[[[[]]]],', 42_000) + b'0]}'"),
+    _answers("an answer of many lists", "b'{\"_meta\":[' + fill(b'[],') + b'0]}'", "20,000 values"),
+    _answers(
+        "an answer of strings", "b'{\"context\":[' + fill(b'\"\",') + b'\"\"]}'", "20,000 values"
+    ),
+    _answers(
+        "an answer of names",
+        "b'{' + b','.join(b'\"%x\":0' % i for i in range(9_000)) + b'}'",
+        "unknown field",
+    ),
+    _answers("an answer of integers", "b'{\"_meta\":[' + fill(b'9' * 256 + b',') + b'0]}'"),
+    _answers(
+        "an answer of 20 MB",
+        "b'{\"reason\":\"' + fill(b'x', 20_000_000) + b'\"}'",
+        "1,048,576 are allowed",
+    ),
+    _greets(
+        "a manifest of subscriptions",
+        "b'\"subscriptions\":[' + fill(b'{\"event\":\"x\"},') + b'0]'",
+        "20,000 values",
+    ),
+    _greets(
+        "a manifest of 5,000 subscriptions",
+        'b\'"subscriptions":[\' + fill(b\'{"event":"x"},\', 70_000) + b\'{"event":"x"}]\'',
+        "256 are allowed",
+    ),
+    _greets(
+        "a config_schema of lists",
+        "b'\"config_schema\":{\"a\":[' + fill(b'[],') + b'0]}'",
+        "20,000 values",
+    ),
+    Case(
+        "heavy",
+        "a line of thirty thousand beginnings",
+        "read in parts, and nothing else waits for it",
+        on_hook(
+            'raw(b\'{x\' + b\'{"jsonrpc":"2.0","method":"x"}\' * 30_000 + b\'\\n\')\nreply(id, {})'
+        ),
+        restarts=0,
+    ),
+    Case(
+        "heavy",
+        "a line of one beginning and a megabyte",
+        "stray output beyond its limit ends the connection",
+        on_hook("if once(): raw(b'{{\"jsonrpc\"' + b'{C' * 400_000 + b'\\n')\nreply(id, {})"),
+        "protocol_error",
+        says="stray output",
+    ),
+    Case(
+        "heavy",
+        "a grandchild that floods after the end",
+        "read for a while; the plugin is started again",
+        on_hook(
+            """
+            if once():
+                if os.fork() == 0:
+                    os.setsid()
+                    until = time.monotonic() + 2
+                    try:
+                        while time.monotonic() < until:
+                            os.write(1, dump(method="host/log", params={}) * 500)
+                    except OSError:
+                        pass
+                    os._exit(0)
+                time.sleep(.1)
+                os._exit(1)
+            reply(id, {})
+            """
+        ),
+        "crashed",
+        restarts=1,
+    ),
+)
