@@ -278,10 +278,9 @@ class Connection:
                 return False
             if self._recorder is not None:
                 self._recorder.received(body.data, message, None)
-            busy = self._unsent_replies >= MAX_PLUGIN_REQUESTS
-            is_request = isinstance(message, envelope.Request)
+            full = self._unsent_replies >= MAX_PLUGIN_REQUESTS
             # an id that stands twice is refused for that
-            if busy and is_request and not self._rpc.is_in_flight(message.id):
+            if full and isinstance(message, envelope.Request) and self._rpc.is_free(message.id):
                 why = "too many requests are under way"
                 refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, why)
                 # no `reply_to`: the engine never saw this request, so its id was not taken

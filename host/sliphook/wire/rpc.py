@@ -125,9 +125,9 @@ class Rpc:
         if request_id in self._asked or request_id in self._waiting:
             self._settle(request_id, None, envelope.ErrorObject(code=int(code), message=message))
 
-    def is_in_flight(self, request_id: int | str) -> bool:
-        """True if a request of the plugin with this id has no reply yet."""
-        return request_id in self._in_flight
+    def is_free(self, request_id: int | str) -> bool:
+        """True if no request of the plugin with this id waits for its reply."""
+        return request_id not in self._in_flight
 
     def was_issued(self, request_id: int | str) -> bool:
         """True where this host sent a request with the id, however long ago."""
