@@ -397,7 +397,7 @@ test("what the host would end the connection for is an error that says so, and t
   withChild(
     `const nested = (levels) => levels === 1 ? [] : [nested(levels - 1)];
      plugin.tool("deep", ({ levels }) => ({ content: "c", data: nested(levels) }));
-     plugin.tool("large", () => "x".repeat(8_388_608));
+     plugin.tool("large", () => "x".repeat(1_048_576));
      plugin.hook("pre_tool_call", async (call, ctx) => {
        const { how } = call.arguments;
        if (how === "log") ctx.log("info", "x".repeat(9_000_000));
@@ -419,11 +419,11 @@ test("what the host would end the connection for is an error that says so, and t
       assert.equal((await call("deep", { levels: 126 })).result.content, "c"); // the envelope and the result are two more
       assert.equal(
         (await call("deep", { levels: 127 })).error.message,
-        "the answer cannot be sent: it is nested too deep, and a message may have 128 levels",
+        "the answer cannot be sent: it is nested over 128 levels deep",
       );
       assert.match(
         (await call("large", {})).error.message,
-        /^the answer cannot be sent: it has 8,388,\d+ bytes, and a message may have 8,388,608$/,
+        /^the answer cannot be sent: it has 1,048,\d+ bytes, and the result of a tool may have 1,048,576: write it to a file and return the path$/,
       );
       const ask = (how) =>
         child.reply(child.request("hook/pre_tool_call", toolCall({ arguments: { how } })));
@@ -432,7 +432,7 @@ test("what the host would end the connection for is an error that says so, and t
       assert.equal(cut.message, "x".repeat(10_000));
       assert.match(cut.fields.left_out, /^it has 9,000,/);
       assert.deepEqual((await ask("fields")).result, { decision: "allow" });
-      assert.match((await child.said("host/log")).params.fields.left_out, /nested too deep/);
+      assert.match((await child.said("host/log")).params.fields.left_out, /nested over 128 levels/);
       assert.match((await ask("raise")).error.message, /^the answer cannot be sent: it has 9,000,/);
       assert.match(
         (await ask("notify")).error.message,

@@ -68,7 +68,7 @@ def _log(fields: str) -> str:
 _LINES = "b','.join(b'\"k%d\":\"%s\"' % (i, b'\\\\n' * 50) for i in range(400))"
 
 CASES = (
-    _sends("a log message of 20,000 lines", _log(_LINES), "lines of log and progress were left"),
+    _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
     _sends(
         "a log message of one long field", _log("b'\"k\":\"' + fill(b'ab\\\\n', 60_000) + b'\"'")
     ),
