@@ -16,9 +16,9 @@ from sliphook.wire.envelope import (
     Message,
     Notification,
     NotJson,
+    OverLimit,
     Reply,
     Request,
-    TooMuch,
 )
 from sliphook_sdk.protocol import ErrorCode
 
@@ -369,9 +369,9 @@ def nested(levels: int, inside: bytes = b"") -> bytes:
 
 def test_nesting_of_128_is_the_limit_and_the_message_is_the_first_level() -> None:
     assert isinstance(envelope.decode(nested(128)), Notification)
-    with pytest.raises(TooMuch, match="nested over 128 levels deep"):
+    with pytest.raises(OverLimit, match="nested over 128 levels deep"):
         envelope.decode(nested(129))
-    with pytest.raises(TooMuch):
+    with pytest.raises(OverLimit):
         envelope.decode(nested(100_000))
 
 
@@ -385,7 +385,7 @@ def test_objects_count_as_arrays_do() -> None:
         )
 
     assert isinstance(envelope.decode(deep(126)), Reply)
-    with pytest.raises(TooMuch):
+    with pytest.raises(OverLimit):
         envelope.decode(deep(128))
 
 
@@ -415,7 +415,7 @@ def test_brackets_in_strings_and_side_by_side_are_not_depth(inside: bytes) -> No
     ids=["brackets", "quotes", "escapes", "small items", "not ASCII"],
 )
 def test_a_hostile_body_is_refused_as_what_it_is(body: bytes) -> None:
-    with pytest.raises((NotJson, TooMuch)):
+    with pytest.raises((NotJson, OverLimit)):
         envelope.decode(body)
 
 
@@ -441,7 +441,7 @@ def test_what_has_too_much_in_it_is_refused_with_its_id_wherever_that_stands(
         b'{"jsonrpc":"2.0","id":7,"result":%b}' % result,
         b'{"result":%b,"id":7,"jsonrpc":"2.0"}' % result,
     ):
-        with pytest.raises(TooMuch) as caught:
+        with pytest.raises(OverLimit) as caught:
             envelope.decode(body)
         error = caught.value
         assert (error.why, error.id, error.is_reply, error.code) == (why, 7, True, -32602)

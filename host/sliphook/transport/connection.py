@@ -302,7 +302,7 @@ class Connection:
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
-        too_much = isinstance(error, envelope.TooMuch)
+        too_much = isinstance(error, envelope.OverLimit)
         may_answer = error.is_reply or error.may_be_reply
         call = self._calls.get(error.id) if may_answer and isinstance(error.id, int) else None
         # a reply is never answered: two peers could refuse each other's refusals for ever

@@ -16,7 +16,7 @@ from sliphook_sdk.protocol import ErrorCode, limits
 from sliphook_sdk.protocol.weight import Weight, weigh
 
 from .diagnosis import diagnose, is_absent, not_json
-from .faults import PEEK_BYTES, InvalidMessage, NotJson, TooMuch, refusal
+from .faults import PEEK_BYTES, InvalidMessage, NotJson, OverLimit, refusal
 
 __all__ = [
     "ErrorObject",
@@ -24,9 +24,9 @@ __all__ = [
     "Message",
     "NotJson",
     "Notification",
+    "OverLimit",
     "Reply",
     "Request",
-    "TooMuch",
     "decode",
     "encode",
     "request",
@@ -111,7 +111,7 @@ def decode(body: bytes, weight: Weight | None = None) -> Message:
 
     Raises:
         NotJson: It is none.
-        TooMuch: It has more in it than any message may. The message itself is the first level.
+        OverLimit: It has more in it than any message may. The message itself is the first level.
         InvalidMessage: It is JSON, but no message.
     """
     # msgspec does not look at the text in `Raw` parts and in fields that it skips
@@ -219,11 +219,11 @@ def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None =
     )
 
 
-def _too_much(envelope: _Envelope, why: str) -> TooMuch:
+def _too_much(envelope: _Envelope, why: str) -> OverLimit:
     id = None if envelope.id is msgspec.UNSET else envelope.id
     if isinstance(id, str) and len(id) > limits.MAX_ID_CHARS:
         id = None
-    return TooMuch(why, id, is_reply=envelope.method is None)
+    return OverLimit(why, id, is_reply=envelope.method is None)
 
 
 def _invalid(why: str, id: int | str | None, *, is_reply: bool = False) -> InvalidMessage:

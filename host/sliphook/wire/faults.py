@@ -53,7 +53,7 @@ class InvalidMessage(SliphookError):
         self.may_be_reply = may_be_reply
 
 
-class TooMuch(InvalidMessage):
+class OverLimit(InvalidMessage):
     """A message over a limit, refused before it is decoded. The plugin's fault."""
 
     def __init__(self, why: str, id: int | str | None, *, is_reply: bool = False) -> None:
@@ -72,7 +72,7 @@ _LAST_ID: Final = re.compile(
 )
 
 
-def refusal(head: bytes, tail: bytes, why: str) -> TooMuch:
+def refusal(head: bytes, tail: bytes, why: str) -> OverLimit:
     """The refusal of a message that cannot be decoded, from its beginning and its end.
 
     Its id is found where libraries write it: before what is large, or as the last field.
@@ -87,4 +87,4 @@ def refusal(head: bytes, tail: bytes, why: str) -> TooMuch:
     # a nested object may end in an id too, but a message with no method needs one of its own
     found = found or (None if first and b'"method"' in first[0] else _LAST_ID.search(tail))
     id: int | str | None = msgspec.json.decode(found[1]) if found else None
-    return TooMuch(why, id, is_reply=first is not None and first[1] is not None)
+    return OverLimit(why, id, is_reply=first is not None and first[1] is not None)

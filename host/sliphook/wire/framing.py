@@ -36,7 +36,7 @@ from sliphook_sdk.protocol.weight import Weight, weigh
 
 from . import envelope
 from .markers import content_length, next_marker
-from .pieces import EXCERPT, Body, PassedOver, Scale, Stray
+from .pieces import EXCERPT, Body, PassedOver, Stray, Weighing
 
 __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 
@@ -74,7 +74,7 @@ class FrameReader:
         self._dead: FramingError | None = None
         self._stray_in_a_row = 0
         self._violations = 0
-        self._scale = Scale()  # for the message under way
+        self._weighing = Weighing()  # for the message under way
         self._beyond = PassedOver(None)
 
     @property
@@ -233,11 +233,11 @@ class FrameReader:
         if len(self._buffer) < end:
             if self._closed:
                 self._fail_cut_short(end - len(self._buffer), self._length)
-            self._scale.add_some(self._buffer, self._start)
+            self._weighing.add_some(self._buffer, self._start)
             return None
         data = bytes(self._buffer[self._start : end])
         try:
-            return self._body(data, self._scale.total(data), end)
+            return self._body(data, self._weighing.total(data), end)
         except envelope.NotJson as error:
             why = f"a framed body of {len(data):,} bytes is no JSON ({error.why})"
             self._fail(why, quote(data))
@@ -254,11 +254,11 @@ class FrameReader:
         if end - start > limits.MAX_MESSAGE_BYTES:
             return self._begin_to_pass_over(None)
         if not found and not self._closed:
-            self._scale.add_some(self._buffer, self._start)
+            self._weighing.add_some(self._buffer, self._start)
             return None
         data = bytes(buffer[start:end])
         try:
-            return self._body(data, self._scale.total(data), end + found)
+            return self._body(data, self._weighing.total(data), end + found)
         except envelope.NotJson as error:
             if next_marker(buffer, start + 1, end) < end:  # the line may itself begin with one
                 self._bad_line_end = end
@@ -267,7 +267,7 @@ class FrameReader:
 
     def _begin_to_pass_over(self, length: int | None) -> Body | None:
         self._at = "beyond"
-        self._scale = Scale()
+        self._weighing = Weighing()
         self._beyond = PassedOver(length)
         return self._pass_over()
 

@@ -41,4 +41,4 @@ def within_limits(
     why = limit.why_not(body.size, body.values)
     if why is None:
         return message
-    return envelope.TooMuch(why, id, is_reply=isinstance(message, envelope.Reply))
+    return envelope.OverLimit(why, id, is_reply=isinstance(message, envelope.Reply))

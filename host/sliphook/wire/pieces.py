@@ -47,7 +47,7 @@ class Stray(msgspec.Struct, frozen=True):
     why: str
 
 
-class Scale:
+class Weighing:
     """Weighs one message as it comes, so that its last bytes are not the ones that cost most."""
 
     def __init__(self) -> None:
