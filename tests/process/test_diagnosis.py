@@ -274,3 +274,18 @@ Node.js v20.20.2"""
 )
 def test_the_last_words_of_node_are_the_line_of_the_error(said: str, words: str) -> None:
     assert last_words(said.split("\n")) == words
+
+
+def test_a_mount_that_runs_no_programs_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "plugin"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    real = os.statvfs(path)
+    noexec = os.statvfs_result((*real[:8], real.f_flag | os.ST_NOEXEC, real.f_namemax))
+    monkeypatch.setattr(os, "statvfs", lambda _: noexec)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    why = why_not_startable(path)
+    assert why is not None
+    assert why.endswith("is mounted noexec; put the file into another folder")

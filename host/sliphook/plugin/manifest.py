@@ -51,6 +51,11 @@ class _Version(msgspec.Struct):
     protocol_version: int
 
 
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
+_VERSION: Final = msgspec.json.Decoder(_Version)
+_MANIFEST: Final = msgspec.json.Decoder(Manifest)
+
+
 class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
     """A manifest that has been checked.
 
@@ -100,13 +105,13 @@ def read_manifest(
             message suggests the closest known one.
     """
     try:
-        version = msgspec.json.decode(raw, type=_Version).protocol_version
+        version = _VERSION.decode(raw).protocol_version
         if version not in PROTOCOL_VERSIONS:
             ours = ", ".join(map(str, PROTOCOL_VERSIONS))
             raise ManifestError(
                 f"it speaks version {version} of the protocol, this host speaks {ours}"
             )
-        wire = msgspec.json.decode(raw, type=Manifest)
+        wire = _MANIFEST.decode(raw)
     except DECODE_ERRORS as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
     check_name("plugin", wire.name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from sliphook.transport.call import Call
@@ -12,6 +14,10 @@ class _Numbered(msgspec.Struct, frozen=True):
     """The part of a hook's params that is decoded here."""
 
     seq: int = 0
+
+
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
+_NUMBERED: Final = msgspec.json.Decoder(_Numbered)
 
 
 class PendingRequests:
@@ -65,5 +71,5 @@ class PendingRequests:
         """The method and the `seq` of the session's first waiting request, or None."""
         for call, params in self._waiting.items():
             if call.session_id == session_id and call.status is None:
-                return call.method, msgspec.json.decode(params, type=_Numbered).seq
+                return call.method, _NUMBERED.decode(params).seq
         return None

@@ -56,6 +56,11 @@ def why_not_startable(path: Path) -> str | None:
     if not stat.S_ISREG(info.st_mode):
         return f"{shown} is no regular file"
     if not os.access(path, os.X_OK):
+        if info.st_mode & 0o111 and (mount := _noexec_mount(path)) is not None:
+            return (
+                f"{shown} cannot be executed where it is: {quote(mount)} is mounted noexec;"
+                " put the file into another folder"
+            )
         return f"{shown} is not executable; run: chmod +x {shown}"
     if info.st_size == 0:
         return f"{shown} is empty"
@@ -69,6 +74,19 @@ def why_not_startable(path: Path) -> str | None:
             return None  # not the file's fault; the spawn fails for the same reason and says so
         return f"{shown} cannot be read: {error.strerror}"
     return _why_not_head(shown, head)
+
+
+def _noexec_mount(path: Path) -> str | None:
+    """The mount point of a file system on which no file may be executed; None if it may."""
+    try:
+        if not os.statvfs(path).f_flag & os.ST_NOEXEC:
+            return None
+    except OSError:
+        return None
+    folder = path.resolve()
+    while not folder.is_mount():
+        folder = folder.parent
+    return str(folder)
 
 
 def _why_not_head(shown: str, head: bytes) -> str | None:

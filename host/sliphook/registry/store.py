@@ -68,7 +68,7 @@ class Registry:
                 for path in self.folder.iterdir()
                 if path.suffix == ".toml" and not path.name.startswith(".")
             )
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # also below HOME=/dev/null
             return []
         except OSError as error:
             raise RegistryError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 import trio
@@ -19,6 +20,10 @@ from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParam
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYTES
 
 from .state import OpenTool, SessionState, ToolStatus, TurnState
+
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
+_COMMAND_RESULT: Final = msgspec.json.Decoder(CommandResult)
+_TOOL_RESULT: Final = msgspec.json.Decoder(ToolResult | str)
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +154,7 @@ class PluginCalls:
         if call.status != "answered" or call.result is None:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
-            return msgspec.json.decode(call.result, type=CommandResult).text
+            return _COMMAND_RESULT.decode(call.result).text
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             raise HostError(f"/{name} of {command.plugin} failed: {why}") from None
@@ -195,7 +200,7 @@ class PluginCalls:
 def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
     if call.status == "answered" and call.result is not None:
         try:
-            result = msgspec.json.decode(call.result, type=ToolResult | str)
+            result = _TOOL_RESULT.decode(call.result)
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why

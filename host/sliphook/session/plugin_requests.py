@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 import trio
@@ -46,6 +46,18 @@ from .reports import Progress, Reports
 from .session import Session
 
 P = TypeVar("P", bound=msgspec.Struct)
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
+_PARAMS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
+    shape: msgspec.json.Decoder(shape)
+    for shape in (
+        InjectParams,
+        InterruptParams,
+        LogParams,
+        NotifyParams,
+        ProgressParams,
+        ToolsParams,
+    )
+}
 _MESSAGE_CHARS = 2_000
 _FIELDS_CHARS = 500
 
@@ -129,7 +141,7 @@ class PluginRequests:
         if granted is not None:
             self._check_grant(granted)
         try:
-            params = msgspec.json.decode(raw, type=shape)
+            params: P = _PARAMS[shape].decode(raw)
         except DECODE_ERRORS as error:
             raise Refusal(
                 ErrorCode.INVALID_PARAMS, f"the params do not fit: {quote(str(error), 200)}"

@@ -1,0 +1,58 @@
+"""Several hosts, each in a thread with its own loop; msgspec must not meet a new type in two."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from sliphook_sdk.protocol import METHODS, CommandResult, Manifest, ToolResult, ToolSpec
+from tests.programs import WAIT_S, Workshop
+
+FROM_PLUGINS: list[type[msgspec.Struct]] = [
+    Manifest,
+    ToolSpec,
+    ToolResult,
+    CommandResult,
+    *(m.params for m in METHODS if m.by == "plugin" and m.name.startswith("host/")),
+]
+PROGRAM = """
+import asyncio, sys, threading
+from sliphook.aio import PluginHost
+
+async def once():
+    async with PluginHost([sys.argv[1]]) as host, host.session() as session:
+        async with session.turn("x") as turn:
+            print((await turn.call_tool("ping", {})).status)
+
+threads = [threading.Thread(target=lambda: asyncio.run(once())) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+@pytest.mark.parametrize("shape", FROM_PLUGINS)
+def test_the_types_that_plugins_send_are_read_at_import(shape: type[msgspec.Struct]) -> None:
+    # in a new process: another test may have decoded the type meanwhile
+    program = (
+        "import gc, sys, sliphook.host.host, importlib;"
+        f" shape = importlib.import_module({shape.__module__!r}).{shape.__name__};"
+        " sys.exit('StructInfo' not in [type(one).__name__ for one in gc.get_referents(shape)])"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=3 * WAIT_S)
+
+
+def test_hosts_in_threads_under_the_development_mode(shop: Workshop) -> None:
+    plugin = shop.program(tools=["ping"])
+    said = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", PROGRAM, str(plugin.path)],
+        capture_output=True,
+        text=True,
+        timeout=6 * WAIT_S,
+        check=False,
+    )
+    assert (said.stdout.split(), said.returncode) == (["ok"] * 4, 0), said.stderr
