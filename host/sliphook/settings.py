@@ -110,7 +110,7 @@ def read_settings(file: Path | None = None) -> Settings:
         )
     try:
         return read_toml(file, Settings, _check)
-    except (FileNotFoundError, NotADirectoryError):  # also below HOME=/dev/null
+    except FileNotFoundError:
         return Settings()
     except TomlError as error:
         raise SettingsError(str(error)) from None

@@ -253,3 +253,8 @@ def test_a_value_nested_too_deeply_is_an_error_of_the_file() -> None:
     deep = "config." + ".".join(["a"] * 1500) + " = 1\n"  # tomllib reads a dotted key in a loop
     with pytest.raises(TomlError, match=r"^guard\.toml is nested too deeply$"):
         read(deep + RECORDED)
+
+
+def test_a_file_below_what_is_no_folder_is_missing() -> None:
+    with pytest.raises(FileNotFoundError):
+        read_toml(Path("/dev/null/config.toml"), dict)

@@ -129,6 +129,8 @@ def text_of(path: Path) -> str:
     # for the caller to judge: that there is no file is often no mistake
     except FileNotFoundError:
         raise
+    except NotADirectoryError as error:  # below HOME=/dev/null, for example
+        raise FileNotFoundError(*error.args) from None
     except OSError as error:
         raise TomlError(f"{shown} cannot be read: {error.strerror or error}") from None
     if len(data) > MAX_FILE_BYTES:
