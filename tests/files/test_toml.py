@@ -257,4 +257,4 @@ def test_a_value_nested_too_deeply_is_an_error_of_the_file() -> None:
 
 def test_a_file_below_what_is_no_folder_is_missing() -> None:
     with pytest.raises(FileNotFoundError):
-        read_toml(Path("/dev/null/config.toml"), dict)
+        read_toml(Path("/dev/null/config.toml"), PluginKeys)
