@@ -27,7 +27,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("dispatch",),
         ("session",),
         ("host",),
-        ("otel", "signals"),
+        ("dumpable", "otel", "signals"),
         ("portal", "testing"),
         ("blocking", "aio"),
         ("sliphook",),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .host.host import PluginHost
     from .plugin.spec import Override, PluginSpec, PluginStatus
     from .plugin.tools import CommandOffer, ToolOffer
+    from .process.limits import Limits
     from .session.host import ApprovalRequest, Approver
     from .session.reports import Progress
     from .session.results import LlmGate, Prompt, ToolOutcome
@@ -24,6 +25,7 @@ __all__ = [
     "CommandOffer",
     "Context",
     "HostError",
+    "Limits",
     "LlmGate",
     "Outcome",
     "Override",
@@ -50,6 +52,7 @@ __getattr__ = lazy_names(
         "CommandOffer": "plugin.tools",
         "Context": "dispatch.outcome",
         "HostError": "errors",
+        "Limits": "process.limits",
         "LlmGate": "session.results",
         "Outcome": "dispatch.outcome",
         "Override": "plugin.spec",

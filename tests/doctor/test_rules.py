@@ -252,3 +252,47 @@ def test_a_tool_that_a_provider_of_models_refuses() -> None:
         "note shop: its tool price is left out with models of anthropic: its parameter größe must"
         " be named with 1 to 64 letters of A to Z, digits, _, . and -"
     ]
+
+
+REPLACER = {"event": "pre_tool_call", "replaces": True}
+FIRST = GUARD | {"replaces": True, "priority": 100}
+
+
+@pytest.mark.parametrize(
+    ("guard", "other", "is_told"),
+    [
+        (FIRST, REPLACER, True),
+        # what does not replace is asked after all that does
+        (GUARD, REPLACER, False),
+        (FIRST | {"priority": -1}, REPLACER, False),
+        (FIRST, {"event": "pre_tool_call"}, False),
+        (FIRST | {"on_failure": "open"}, REPLACER, False),
+        (FIRST | {"match": {"tool_name": "shell"}}, REPLACER, True),
+        (
+            FIRST | {"match": {"tool_name": "shell"}},
+            REPLACER | {"match": {"tool_name": "sh*"}},
+            True,
+        ),
+        (
+            FIRST | {"match": {"tool_name": "shell"}},
+            REPLACER | {"match": {"tool_name": "read_*"}},
+            False,
+        ),
+    ],
+)
+def test_a_guard_that_does_not_see_what_a_later_plugin_replaces(
+    guard: dict[str, Any], other: dict[str, Any], is_told: bool
+) -> None:
+    plugins = installed("guard", guard, order=1), installed("mutator", other, order=2)
+    line = (
+        "note guard: guard may deny pre_tool_call and replaces, so it is not asked again about what"
+        " mutator may make of it afterwards -> if it is a guard, let it be asked last: sliphook"
+        " config guard --hook pre_tool_call --priority -1000; or ask its author for a guard that does not replace"
+    )
+    assert told(rules.unseen, *plugins) == ([line] if is_told else [])
+
+
+def test_the_users_own_priority_decides_who_is_later() -> None:
+    last = {"pre_tool_call": Override(priority=-5)}
+    guard = installed("guard", FIRST, order=1, overrides=last)
+    assert told(rules.unseen, guard, installed("mutator", REPLACER, order=2)) == []

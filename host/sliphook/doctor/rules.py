@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping, Set
 from typing import Final
 
 from sliphook.plugin.manifest import ReadManifest
+from sliphook.plugin.overrides import apply_overrides
 from sliphook.plugin.route import Route, covered
 from sliphook.process.environment import is_given_to_all
 from sliphook.quoting import quote
 from sliphook.registry import Registered
+from sliphook.registry.last_word import Ordered, unseen_replacements
 from sliphook.registry.settings_schema import unknown_setting
 from sliphook.schemas import PROVIDERS, why_tool_is_refused
 from sliphook.settings import for_nobody, with_settings
@@ -192,6 +194,26 @@ def timeouts(scene: Scene) -> Iterator[Finding]:
                 yield Finding(area="plugins", level="note", about=plugin.name, what=what)
 
 
+def unseen(scene: Scene) -> Iterator[Finding]:
+    """Guards that replace, and are not asked again about what a later plugin replaces."""
+    plugins = [
+        Ordered(
+            plugin.name,
+            plugin.order,
+            # no environment is needed, since only the overrides are read
+            apply_overrides(manifest, with_settings(plugin.spec({}), scene.settings)),
+        )
+        for plugin, manifest in scene.enabled()
+    ]
+    for found in unseen_replacements(plugins):
+        do = (
+            "if it is a guard, let it be asked last: sliphook config"
+            f" {found.guard} --hook {found.event} --priority -1000; or ask its author for a guard"
+            " that does not replace"
+        )
+        yield Finding(area="plugins", level="note", about=found.guard, what=str(found), do=do)
+
+
 def settings_without_effect(scene: Scene) -> Iterator[Finding]:
     """Settings for plugins that are not installed, or for events that a plugin does not hear."""
     names = [plugin.name for plugin in scene.plugins] + [broken.name for broken in scene.broken]
@@ -259,6 +281,7 @@ RULES: Final[tuple[Rule, ...]] = (
     matches,
     unknown_events,
     timeouts,
+    unseen,
     settings_without_effect,
     unknown_settings,
     refused_tools,

@@ -106,7 +106,8 @@ class HeldFile:
         # not /proc/self: the path is resolved in the child, where that is the child
         path = f"/proc/{os.getpid()}/fd/{self._descriptor}"
         usable = sys.platform == "linux" and self._head == b"\x7fELF" and os.access(path, os.X_OK)
-        return path if usable else None
+        # of a process that is not dumpable, /proc belongs to root, and the child cannot go there
+        return path if usable and os.stat("/proc/self/fd").st_uid == os.geteuid() else None
 
     def is_as_it_was(self) -> bool:
         """Whether the file is still under its path and was not written to."""

@@ -87,6 +87,7 @@ def command(
         check_variables(plugin.env)
         plugin = registry.add(plugin)
         _tell_of_clashes(plugin, registry)
+        _tell_of_unseen_replacements(plugin, registry)
     if as_json:
         print_json(
             {
@@ -151,6 +152,23 @@ def _tell_of_clashes(plugin: Registered, registry: Registry) -> None:
                     f"{plugin.name} will be refused while {other.name} is enabled:"
                     f" both have {', '.join(shared)}"
                 )
+
+
+def _tell_of_unseen_replacements(plugin: Registered, registry: Registry) -> None:
+    """Guards that will not see what a later plugin replaces, if this plugin has a part in it."""
+    from sliphook.plugin.overrides import recorded_manifest
+    from sliphook.registry import Registered
+    from sliphook.registry.last_word import Ordered, unseen_replacements
+
+    plugins: list[Ordered] = []
+    for one in registry.read():
+        if isinstance(one, Registered) and one.enabled:
+            manifest, _ = recorded_manifest(one.spec({}))
+            if manifest is not None:
+                plugins.append(Ordered(one.name, one.order, manifest))
+    for found in unseen_replacements(plugins):
+        if plugin.name in (found.guard, *found.others):
+            complain(f"{found}; `sliphook doctor` tells what to do")
 
 
 def _shared_names(plugin: Registered, other: Registered) -> list[str]:

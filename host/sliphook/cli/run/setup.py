@@ -13,6 +13,7 @@ from sliphook import PluginHost
 from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
 from sliphook.cli.chosen_plugins import Chosen, choose, model_of, user_settings
 from sliphook.cli.common import Failed
+from sliphook.dumpable import forbid_dumps
 
 if TYPE_CHECKING:
     from sliphook import Progress
@@ -134,9 +135,12 @@ class Setup:
 def set_up(model: str | None, base_url: str | None, plugins: Sequence[Path]) -> Setup:
     """Combine the options and the settings.
 
+    From here on, plugins cannot read this process: its environment has the model's key.
+
     Raises:
         Failed: the settings break a rule.
     """
+    forbid_dumps()
     settings = user_settings()
     name, address = model_of(model, base_url, settings)
     return Setup(name, address, choose(plugins, settings), settings)

@@ -1,0 +1,61 @@
+"""A process that has forbidden dumps cannot be read by the user's other processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has this protection")
+PR_GET_DUMPABLE = 3
+
+
+def said_by(program: str) -> list[str]:
+    """What a program says in a process of its own: forbidding cannot be undone."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@LINUX
+def test_it_is_not_dumpable_and_what_it_starts_is() -> None:
+    dumpable = f"import ctypes; print(ctypes.CDLL(None).prctl({PR_GET_DUMPABLE}))"
+    assert said_by(
+        f"""
+        import subprocess, sys
+        from sliphook.dumpable import forbid_dumps
+        {dumpable}
+        print(forbid_dumps())
+        {dumpable}
+        sys.stdout.flush()
+        subprocess.run([sys.executable, "-c", {dumpable!r}])
+        """
+    ) == ["1", "True", "0", "1"]
+
+
+@LINUX
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user is needed")
+def test_a_binary_runs_by_its_path_where_proc_is_closed(tmp_path: Path) -> None:
+    """The plugin's process could not go through `/proc` of this one, as an ordinary user."""
+    assert said_by(
+        """
+        import os
+        from pathlib import Path
+        from sliphook.files.held_file import HeldFile
+        from sliphook.dumpable import forbid_dumps
+        held = HeldFile(Path("/bin/true"))
+        print(held.by_descriptor is not None)
+        os.seteuid(65534)
+        forbid_dumps()
+        print(held.by_descriptor)
+        """
+    ) == ["True", "None"]
