@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +215,36 @@ def test_a_file_that_is_written_to_meanwhile(tmp_path: Path) -> None:
         HeldFile(path, grow)
     with pytest.raises(held_file.Abandoned):
         HeldFile(path, lambda: True)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of moves")
+@pytest.mark.parametrize("moved", ["folder", "link"])
+async def test_a_folder_that_is_moved_away_and_back_while_a_script_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moved: str
+) -> None:
+    """For a moment another file was under the path; no time of the file itself tells of it."""
+    (tmp_path / "folder").mkdir()
+    script(tmp_path / "folder" / "guard")
+    (tmp_path / "link").symlink_to("folder")
+    start = ChildProcess.__init__
+
+    def start_then_move(process: ChildProcess, *args: Any, **kwargs: Any) -> None:
+        start(process, *args, **kwargs)
+        os.rename(tmp_path / moved, tmp_path / "away")
+        os.rename(tmp_path / "away", tmp_path / moved)
+
+    monkeypatch.setattr(ChildProcess, "__init__", start_then_move)
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([approved(tmp_path / "link" / "guard")]) as host:
+            await until(lambda: host.plugins[0].state == "refused")
+            assert "was changed while it was started" in str(host.plugins[0].why)
+
+
+async def test_what_is_moved_beside_the_file_does_not_matter(tmp_path: Path) -> None:
+    spec = approved(script(tmp_path / "guard"))
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([spec]) as host:
+            for name in ("a", "b"):
+                (tmp_path / name).mkdir()
+                (tmp_path / name).rename(tmp_path / f"{name}2")
+            assert (await host.restart("guard")).state == "ready"

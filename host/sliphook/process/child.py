@@ -24,6 +24,7 @@ from typing import Final, Protocol
 import trio
 
 from sliphook.files.held_file import Seal, is_there
+from sliphook.files.path_watch import PathWatch
 from sliphook.quoting import quote
 from sliphook.transport import descriptors
 
@@ -82,7 +83,7 @@ class ChildProcess:
         popen: the process, started with three pipes as the leader of its own session.
         reaper: is told when the group has ended.
         sandboxed: the process is bubblewrap, which reports the plugin's status in its own way.
-        approved: the approved file and its seal, or None.
+        approved: the approved file, its seal and the watch on its path, which is closed here; None.
 
     Attributes:
         returncode: the exit status as `subprocess` gives it, or `UNKNOWN_STATUS`; None until the
@@ -98,7 +99,7 @@ class ChildProcess:
         reaper: OrphanReaper,
         *,
         sandboxed: bool = False,
-        approved: tuple[Path, Seal] | None = None,
+        approved: tuple[Path, Seal, PathWatch] | None = None,
     ) -> None:
         assert popen.stdin is not None
         assert popen.stdout is not None
@@ -109,6 +110,7 @@ class ChildProcess:
         self.why_changed: Callable[[], str | None] | None = (
             partial(_why_changed, *approved) if approved is not None else None
         )
+        self._path_watch = approved[2] if approved is not None else None
         self.pid = popen.pid
         self.returncode: int | None = None
         self._owner = os.getpid()
@@ -208,11 +210,15 @@ class ChildProcess:
             if self._pidfd is not None:
                 descriptors.close(self._pidfd)
                 self._pidfd = None
+            if self._path_watch is not None:
+                self._path_watch.close()
         return self.returncode
 
 
-def _why_changed(path: Path, seal: Seal) -> str | None:
-    return None if is_there(path, seal) else CHANGED_MEANWHILE.format(path=quote(str(path)))
+def _why_changed(path: Path, seal: Seal, watch: PathWatch) -> str | None:
+    unchanged = is_there(path, seal) and not watch.has_moved()
+    watch.close()
+    return None if unchanged else CHANGED_MEANWHILE.format(path=quote(str(path)))
 
 
 def describe_exit(returncode: int) -> str:

@@ -23,6 +23,7 @@ import trio
 from sliphook.errors import SliphookError
 from sliphook.files.held_file import Abandoned, HeldFile, Seal, Unreadable
 from sliphook.files.ownership import why_unsafe
+from sliphook.files.path_watch import PathWatch
 from sliphook.files.private import make_private_folder
 from sliphook.quoting import quote
 
@@ -70,7 +71,8 @@ class _Handover:
     task does not wait for the thread, so either call may come first: the later one kills the child.
 
     Attributes:
-        approved: the approved file and its seal; None if there is nothing to compare.
+        approved: the approved file, its seal and the watch on its path; None if there is nothing to
+            compare.
     """
 
     def __init__(self, reaper: OrphanReaper, sandboxed: bool) -> None:
@@ -79,7 +81,7 @@ class _Handover:
         self._lock = threading.Lock()
         self._popen: subprocess.Popen[bytes] | None = None
         self._abandoned = False
-        self.approved: tuple[Path, Seal] | None = None
+        self.approved: tuple[Path, Seal, PathWatch] | None = None
 
     @property
     def abandoned(self) -> bool:
@@ -102,6 +104,8 @@ class _Handover:
             popen, self._popen = self._popen, None
         if popen is not None:
             _destroy(popen, self._reaper)
+        if self.approved is not None:
+            self.approved[2].close()
 
     def take(self) -> ChildProcess:
         assert self._popen is not None
@@ -205,16 +209,24 @@ def _spawn(
             f"its data folder {quote(str(cwd))} is a symbolic link, which may lead anywhere;"
             " put a folder there"
         )
-    held = _held(path, sha256, handover)
+    watch = PathWatch(path)  # before the hash, as from then on the path must lead there
     try:
-        handover.approved = path, held.seal
+        held = _held(path, sha256, handover)
+    except BaseException:
+        watch.close()
+        raise
+    try:
+        handover.approved = path, held.seal, watch
         # run the very bytes that were hashed, by descriptor; in a sandbox, and by the time that
         # limits are set, that path does not exist
         _popen(path, command, held.by_descriptor if command == plain else None, cwd, env, handover)
-        if not held.is_as_it_was():  # the error makes `spawn` abandon and so kill the child
+        # the error makes `spawn` abandon and so kill the child
+        if watch.has_moved() or not held.is_as_it_was():
             raise Changed(CHANGED_MEANWHILE.format(path=quote(str(path))))
     finally:
         held.close()
+        if handover.abandoned:  # perhaps before it had the watch to close
+            watch.close()
 
 
 def _held(path: Path, sha256: str, handover: _Handover) -> HeldFile:
