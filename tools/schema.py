@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from typing import Any, Final
 
@@ -144,6 +145,10 @@ def build() -> dict[str, Any]:
     Definitions and methods are sorted by name; the properties of each keep the order of the wire.
     """
     _, components = msgspec.json.schema_components(_structs(), ref_template=_REF)
+    for component in components.values():
+        if "description" in component:
+            # Python 3.13 takes the indentation out of docstrings, older ones keep it
+            component["description"] = inspect.cleandoc(component["description"])
     definitions = {**components, **_ENVELOPE}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
