@@ -46,7 +46,6 @@ KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))
 HOLDS_TOO_LONG: Final[frozenset[str]] = frozenset(
     {
         "time/fifty-hang-at-once",
-        *(case.title for case in generated.CASES),
     }
 )
 """Cases that hold the loop for longer than `tests.heartbeat` allows, and are not mended yet."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
@@ -9,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from sliphook.transport.deadlines import Deadlines
+from sliphook.transport.deadlines import PASS_S, Deadlines
 
 
 class Watched:
@@ -193,3 +194,33 @@ async def test_the_watchdog_can_be_cancelled_and_run_again(
     async with watching(deadlines):
         await trio.sleep(10)
     assert item.at == [(5.0, 0.0)]
+
+
+async def test_other_tasks_run_while_many_expire_together(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = itertools.count(0.0, PASS_S / 10)
+    monkeypatch.setattr("sliphook.transport.deadlines.perf_counter", lambda: next(readings))
+    deadlines, expired, looks = Deadlines(), list[int](), list[int]()
+
+    first = trio.Event()
+
+    def one_more() -> None:
+        expired.append(1)
+        first.set()
+
+    items = [Watched(one_more) for _ in range(100)]
+
+    async def look() -> None:
+        await first.wait()
+        while len(expired) < len(items):
+            looks.append(len(expired))
+            await trio.lowlevel.checkpoint()
+
+    async with watching(deadlines), trio.open_nursery() as nursery:
+        for item in items:
+            deadlines.add(item, 1.0)
+        nursery.start_soon(look)
+        await trio.sleep(10)
+    assert len(looks) >= 5, looks
+    assert [len(item.at) for item in items] == [1] * len(items)

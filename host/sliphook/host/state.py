@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
+import trio
 
 from sliphook.dispatch.broadcast import Listeners, listeners_among, tell
 from sliphook.dispatch.hook_recorder import HookRecorder, Spans
@@ -102,7 +103,7 @@ class HostState:
         self._data_home = data_home
         self._by_name: dict[str, Plugin] = {}
         self._parted: list[Plugin] = []
-        self._subscribers: dict[str, Audience] = {}
+        self._subscribers: dict[str, Audience] | None = None  # not found yet
         self._listeners: dict[str, Sequence[Listeners]] = {}
         self.approver = approver
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
@@ -119,6 +120,8 @@ class HostState:
 
     def subscribers(self, name: str) -> Sequence[Subscriber]:
         """The subscribers now; among them closed guards that do not run, whose part then fails."""
+        if self._subscribers is None:
+            self._subscribers = subscribers_by_name(self._by_name.values())
         return self._subscribers.get(name, ())
 
     def listeners(self, name: str) -> Sequence[Listeners]:
@@ -128,12 +131,19 @@ class HostState:
             found = self._listeners[name] = listeners_among(self.subscribers(name), self._by_name)
         return found
 
-    def _find_subscribers(self) -> None:
-        """Find the subscribers anew: a plugin has come, gone or changed its state."""
-        self._subscribers = subscribers_by_name(self._by_name.values())
+    def _forget_subscribers(self) -> None:
+        """A plugin has come, gone or changed its state: find the subscribers anew, but soon.
+
+        Many may change at once, and each has all to be gone through.
+        """
+        self._subscribers = None
         self._listeners.clear()
+        trio.lowlevel.current_trio_token().run_sync_soon(self._find_for_interrupts, idempotent=True)
+
+    def _find_for_interrupts(self) -> None:
+        """Find what an interrupt needs before one comes: it may take 2 ms."""
         for name in _IN_INTERRUPT:
-            self.listeners(name)  # now, and not inside of an interrupt
+            self.listeners(name)
 
     # -- for plugins (see Supervisor)
 
@@ -144,7 +154,7 @@ class HostState:
             if plugin.recorded is not None:
                 # a plugin that has the name keeps it until `admit` decides
                 self._by_name.setdefault(plugin.name, plugin)
-        self._find_subscribers()
+        self._forget_subscribers()
 
     def part_with(self, plugins: Iterable[Plugin]) -> None:
         """Lift the hooks and free the names of plugins that the user has removed."""
@@ -156,7 +166,7 @@ class HostState:
             if self._by_name.get(plugin.name) is plugin:
                 del self._by_name[plugin.name]
             self.plugin_calls.table.remove(plugin.name)
-        self._find_subscribers()
+        self._forget_subscribers()
 
     def initialize_params(self, plugin: Plugin) -> msgspec.Raw:
         """The params of `initialize`."""
@@ -235,16 +245,16 @@ class HostState:
         return None
 
     def state_changed(self, plugin: Plugin) -> None:
-        """Find the subscribers anew; tell a plugin that came back of the open sessions."""
-        self._find_subscribers()
+        """Have the subscribers found anew; tell a plugin that came back of the open sessions."""
+        self._forget_subscribers()
         # while it starts again its tools stay: a call of one waits for it
         if not plugin.ready and not plugin.state.waits:
             self.plugin_calls.table.remove(plugin.name)
         if plugin.state is State.READY:
-            own = listeners_among(
-                [one for one in self.subscribers("session_start") if one.plugin == plugin.name],
-                self._by_name,
-            )
+            # its own alone: all of them would have to be found anew for each plugin
+            routes = plugin.routes().get("session_start", ())
+            hearer = Subscriber(plugin=plugin.name, order=plugin.order, routes=routes)
+            own = listeners_among([hearer] if routes else [], self._by_name)
             for session in self.sessions.values():
                 first = plugin.pending.first_of(session.session_id)
                 # the first request that waits for it may be this very hook

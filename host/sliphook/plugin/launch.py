@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -66,9 +67,15 @@ def introduction(
     """
     params = InitializeParams(
         protocol_versions=list(PROTOCOL_VERSIONS),
-        host=HostInfo(name=host, version=metadata.version("sliphook")),
+        host=HostInfo(name=host, version=own_version()),
         plugin=plugin,
         events=list(CATALOGUE),
         sessions=list(sessions),
     )
     return msgspec.Raw(envelope.encode(params))
+
+
+@cache
+def own_version() -> str:
+    """The host's version, read once: it is 1 ms of parsing, and fifty plugins may start at once."""
+    return metadata.version("sliphook")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from math import inf
+from time import perf_counter
 from typing import Protocol
 
 import trio
@@ -17,6 +18,8 @@ import trio
 _log = logging.getLogger(__name__)
 BLOCKED_LOOP_S = 0.25
 """A watchdog that wakes later than this found the loop blocked by the agent itself."""
+PASS_S = 0.005
+"""What expires together is told for so long, then other tasks run: there may be thousands."""
 
 
 class Expiring(Protocol):
@@ -77,7 +80,7 @@ class Deadlines:
             )
             with trio.CancelScope(deadline=self._wakes_at) as self._sleep:
                 await trio.sleep_forever()
-            now = trio.current_time()
+            now, until = trio.current_time(), perf_counter() + PASS_S
             for timeout_s in list(self._queues):
                 # looked up each time: what expires may remove and add others, and the queue with
                 # them
@@ -93,6 +96,9 @@ class Deadlines:
                         Exception
                     ):  # a fault of the host: it must not end the watchdog, and with it the agent
                         _log.exception("what a timeout should have done failed")
+                    if perf_counter() > until:
+                        await trio.lowlevel.checkpoint()
+                        until = perf_counter() + PASS_S
 
 
 class Timer:
