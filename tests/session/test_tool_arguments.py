@@ -23,13 +23,14 @@ class Payments:
         return "paid"
 
     async def call(self, arguments: dict[str, Any]) -> str:
+        said = ""
         async with (
             PluginHost([self.guard]) as host,
             host.session() as session,
             session.turn("go") as turn,
         ):
-            outcome = await turn.call_tool("pay", arguments, run=self.pay)
-        return outcome.text()
+            said = (await turn.call_tool("pay", arguments, run=self.pay)).text()
+        return said
 
 
 @pytest.mark.parametrize(
