@@ -150,7 +150,7 @@ async def test_a_plugins_tool_for_a_model_behind_http() -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({}, "the arguments do not fit the tool weather: 'city' is a required property"),
+        ({}, 'the arguments do not fit the tool weather: "city" is a required property'),
         (
             {"city": "Atlantis"},
             "there is no station in Atlantis; there is one in Bergen, Lisbon, Reykjavik",

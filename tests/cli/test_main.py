@@ -212,11 +212,15 @@ def test_a_reader_that_has_gone_is_no_error_to_talk_about() -> None:
         (
             "echo one | sliphook chat >/dev/full",
             1,
-            "sliphook: cannot go on: No space left on device\n",
+            "sliphook: cannot go on: the answer could not be written: No space left on device\n",
         ),
         ("sliphook run hello 2>&-", 0, ""),
         ("sliphook events >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
-        ("sliphook run hello >/dev/full", 1, "sliphook: cannot go on: No space left on device\n"),
+        (
+            "sliphook run hello >/dev/full",
+            1,
+            "sliphook: cannot go on: the answer could not be written: No space left on device\n",
+        ),
     ],
 )
 def test_output_that_leads_nowhere_is_no_traceback(command: str, status: int, says: str) -> None:

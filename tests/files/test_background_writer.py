@@ -269,8 +269,8 @@ def test_in_a_forked_child_nothing_waits_for_the_thread_that_is_not_there(held: 
         signal.alarm(10)  # a child that hangs is killed
         began = time.monotonic()
         writer.put(b"2")
-        lost = writer.close(WAIT_S)
-        os._exit(0 if lost == 3 and time.monotonic() - began < WAIT_S / 2 else 1)
+        lost = writer.close(WAIT_S)  # what waits is written in the other process
+        os._exit(0 if lost == 0 and time.monotonic() - began < WAIT_S / 2 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     held.release.set()
     assert writer.close(WAIT_S) == 0

@@ -20,11 +20,12 @@ from .interrupting import conversation, hang_in, interrupted_turn
 
 
 async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> None:
-    """Its own mistake, arguments that are no JSON, comes out where it is told of them."""
+    """Its own mistake, a value that is no JSON, comes out where the plugins are told of it."""
     probe = shop.program(hears=["agent_loop_stopped", "post_tool_call", "turn_end"])
     said: list[str] = []
 
-    async def own_tool(_: dict[str, Any]) -> str:
+    async def own_tool(arguments: dict[str, Any]) -> str:
+        arguments["handle"] = object()
         try:
             session.interrupt()
         except TypeError as error:
@@ -33,7 +34,7 @@ async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> N
 
     async with conversation(probe) as (_, session):
         async with session.turn("one") as turn:
-            await turn.call_tool("mine", {"handle": object()}, run=own_tool)
+            await turn.call_tool("mine", {}, run=own_tool)
         assert turn.interrupted
         async with session.turn("two") as turn:
             await turn.submit()

@@ -68,9 +68,11 @@ class Registry:
                 for path in self.folder.iterdir()
                 if path.suffix == ".toml" and not path.name.startswith(".")
             )
-        except (FileNotFoundError, NotADirectoryError):  # also below HOME=/dev/null
-            return []
         except OSError as error:
+            # also below HOME=/dev/null; a file in place of the folder is not the same as none:
+            # that would take every guard away
+            if not os.path.lexists(self.folder):
+                return []
             raise RegistryError(
                 f"the installed plugins in {quote(str(self.folder))} cannot be read:"
                 f" {error.strerror}"

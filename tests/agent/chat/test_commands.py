@@ -14,7 +14,7 @@ DEPLOYS = FakePlugin(
     commands={
         "deploys": lambda arguments: {"text": f"deployed: {arguments or 'nothing'}"},
         "paint": {"text": "a\x1b[31mred\nline"},
-        "flood": {"text": "\n" * 3_000_000},
+        "flood": {"text": "\n" * 500_000},
         "crash": CRASHES,
     },
 )
@@ -33,7 +33,7 @@ async def typed(text: str) -> str | None:
         ("/deploys web now", "deployed: web now"),
         ("  /deploys  ", "deployed: nothing"),
         ("/paint", "a\\x1b[31mred\nline"),
-        ("/flood", "\n" * 500 + "… and 2,999,500 more lines"),
+        ("/flood", "\n" * 500 + "… and 499,500 more lines"),
         ("/plugins", "deploys  ready"),
         (
             "/help",

@@ -205,7 +205,7 @@ def test_a_conversation_with_new_one_ctrl_c_and_a_question(
     terminal.wait_for("Run paint? [y/N]")
     terminal.type("y\r")
     terminal.wait_for("a\\x1b[2Jb")
-    terminal.wait_for("paint: a[2Jb")
+    terminal.wait_for("paint: a\\x1b[2Jb")
     terminal.type("\x04")
     assert terminal.ends() == 0
     assert heard(plugin) == [

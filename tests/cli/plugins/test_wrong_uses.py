@@ -93,12 +93,12 @@ WRONG: list[tuple[list[str], int, str]] = [
     (
         ["install", "./strict", "--yes", "--config", "colour=red"],
         1,
-        "its settings do not fit: Additional properties are not allowed",
+        "there is no setting colour; it has channel, key, level; give --config KEY=VALUE",
     ),
     (
         ["install", "./strict", "--yes", "--config", "level=high"],
         1,
-        "its settings do not fit: level: 'high' is not of type 'integer'",
+        'its settings do not fit: level: "high" is not of type "integer"',
     ),
     (["install", "./guard", "--nonsense"], 2, "No such option"),
     (["uninstall"], 2, "Missing argument 'NAME'"),
