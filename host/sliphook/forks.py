@@ -65,7 +65,8 @@ def end_fork(error: BaseException | None) -> NoReturn:
 
 def _place_outside() -> str:
     """File and line of the code that has called the host."""
-    frame = sys._getframe()
+    # `inspect` has a public name for it, and takes long to import
+    frame = sys._getframe()  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame = frame.f_back
     return f"{quote(frame.f_code.co_filename, 200)}, line {frame.f_lineno}"

@@ -247,7 +247,7 @@ def test_every_rule_is_in_the_table_and_a_healthy_plugin_has_one_line() -> None:
 
 
 def test_a_tool_that_a_provider_of_models_refuses() -> None:
-    tool = {"name": "price", "input_schema": {"properties": {"größe": {}}}}
+    tool: dict[str, Any] = {"name": "price", "input_schema": {"properties": {"größe": {}}}}
     assert told(rules.refused_tools, installed("shop", declares={"tools": [tool]})) == [
         "note shop: its tool price is left out with models of anthropic: its parameter größe must"
         " be named with 1 to 64 letters of A to Z, digits, _, . and -"

@@ -284,8 +284,15 @@ def test_a_mount_that_runs_no_programs_is_named(
     path.chmod(0o755)
     real = os.statvfs(path)
     noexec = os.statvfs_result((*real[:8], real.f_flag | os.ST_NOEXEC, real.f_namemax))
-    monkeypatch.setattr(os, "statvfs", lambda _: noexec)
-    monkeypatch.setattr(os, "access", lambda *_: False)
+
+    def statvfs(_: object) -> os.statvfs_result:
+        return noexec
+
+    def access(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(os, "statvfs", statvfs)
+    monkeypatch.setattr(os, "access", access)
     why = why_not_startable(path)
     assert why is not None
     assert why.endswith("is mounted noexec; put the file into another folder")

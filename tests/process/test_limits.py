@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import trio
 
-from sliphook import PluginHost
+from sliphook import PluginHost, ToolOutcome
 from sliphook.plugin.spec import PluginSpec
 from sliphook.process.limits import (
     NO_LIMITS,
@@ -141,15 +141,21 @@ async def test_a_plugin_that_needs_more(
     shop: Workshop, limits: Limits, does: str, said: str
 ) -> None:
     probe = shop.program(tools=["go"], on=case_of("tool/call", does))
+    result: ToolOutcome | None = None
     with trio.fail_after(3 * WAIT_S):
         async with (
-            PluginHost([PluginSpec(probe.path, limits=limits)], on_problem=lambda *_: None) as host,
+            PluginHost([PluginSpec(probe.path, limits=limits)], on_problem=_ignore) as host,
             host.session() as session,
             session.turn("hello") as turn,
         ):
             result = await turn.call_tool("go", {})
+    assert result is not None
     assert result.status == "error"
     assert said in result.text()
+
+
+def _ignore(*_: object) -> None:
+    """A problem that is expected."""
 
 
 async def test_an_approved_file_is_compared_all_the_same(shop: Workshop, tmp_path: Path) -> None:

@@ -109,11 +109,10 @@ def owes_a_reply(host: PluginHost, name: str) -> bool:
     return plugin.connection is not None and plugin.connection.is_owed
 
 
-def keeper_pid(host: PluginHost) -> int:
-    """The process that outlives a host that is killed."""
+def keeper_pid(host: PluginHost) -> int | None:
+    """The process that outlives a host that is killed; None while there is none."""
     process = host._state.services.reaper._process
-    assert process is not None
-    return process.pid
+    return process.pid if process is not None else None
 
 
 def log_files_lost(host: PluginHost) -> int:

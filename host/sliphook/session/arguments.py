@@ -70,8 +70,9 @@ def check_each(what: str, given: object, kind: type) -> None:
     Raises:
         TypeError: it is not.
     """
+    its_type = _type_of(given)
     if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
-        raise TypeError(f"{what} must be a list of {kind.__name__}, not {_type_of(given)}")
+        raise TypeError(f"{what} must be a list of {kind.__name__}, not {its_type}")
     for one in cast("Iterable[object]", given):
         if not isinstance(one, kind):
             raise TypeError(f"{what} holds {_type_of(one)}; it must be a list of {kind.__name__}")

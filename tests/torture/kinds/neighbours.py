@@ -72,6 +72,7 @@ def _keeper_is_gone(name: str, number: signal.Signals) -> Case:
         stage = Stage(shop)
         async with stage.open_host(programs) as host, host.session() as stage.session:
             before, pids = keeper_pid(host), [plugin.pid for plugin in host.plugins]
+            assert before is not None
             os.kill(before, number)
             assert await comes(lambda: _another(host, before), 30.0), "no other reaper was started"
             if number == signal.SIGSTOP:
@@ -84,8 +85,7 @@ def _keeper_is_gone(name: str, number: signal.Signals) -> Case:
 
 
 def _another(host: PluginHost, before: int) -> bool:
-    process = host._state.services.reaper._process
-    return process is not None and process.pid != before
+    return keeper_pid(host) not in (None, before)
 
 
 def _outlives(name: str, number: signal.Signals) -> Case:

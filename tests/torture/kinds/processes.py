@@ -104,7 +104,9 @@ def _reaper(name: str, number: signal.Signals) -> Case:
         programs = await trio.to_thread.run_sync(lambda: make_all(shop, _GOOD, HEALTHY))
         stage = Stage(shop)
         async with stage.open_host(programs) as host, host.session() as stage.session:
-            os.kill(keeper_pid(host), number)
+            keeper = keeper_pid(host)
+            assert keeper is not None
+            os.kill(keeper, number)
             assert (await host.restart("bad")).state == "ready", stage.bad
             check_healthy(await stage.ask())
             await stage.interrupt()
