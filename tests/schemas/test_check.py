@@ -130,6 +130,25 @@ def test_a_schema_that_cannot_be_used_is_refused_with_its_place(
     assert why_arguments_do_not_fit({"x": 1}, schema) is not None
 
 
+@pytest.mark.parametrize(
+    ("expression", "taken"),
+    [
+        (r"^[a-z]{{1,20}}{0}$", 80),
+        (r"^https?://[a-z]+\.[a-z]+/{0}$", 35),
+        (r"\p{{L}}+{0}", 14),
+        (r"[^a{0}]" * 20, 8),
+        ("a" * 900 + "{0}", 2),
+    ],
+)
+def test_expressions_of_a_schema_count_by_what_they_take(expression: str, taken: int) -> None:
+    def schema(many: int) -> dict[str, Any]:
+        return {"patternProperties": {expression.format(10 + one): {} for one in range(many)}}
+
+    assert check_schema(schema(taken)) <= 700
+    with pytest.raises(SchemaError, match="more than 700 schemas, expressions counted"):
+        check_schema(schema(2 * taken))
+
+
 def test_an_unknown_draft_is_refused_and_the_known_ones_are_named() -> None:
     with pytest.raises(SchemaError, match=r"2020-12/schema.*draft-07"):
         check_schema({"$schema": "https://json-schema.org/draft/2030-01/schema"})

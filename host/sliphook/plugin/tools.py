@@ -87,8 +87,8 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
         parts += check_declared(schema, what)
         if parts > MAX_SCHEMA_PARTS:
             raise ManifestError(
-                f"the schemas of its tools have more than {MAX_SCHEMA_PARTS:,} schemas in them;"
-                " offer fewer tools, or simpler ones"
+                f"the schemas of its tools have more than {MAX_SCHEMA_PARTS:,} schemas in them, an"
+                " expression counted as several; offer fewer tools, or simpler ones"
             )
     refuse_doubles("tool", (spec.name for spec in specs))
     return tuple(

@@ -61,6 +61,14 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
     return type(value) is list
 
 
+def kind_of(value: object) -> str:
+    """The kind of a JSON value, in words for people."""
+    for kind, words in ((dict, "an object"), (list, "a list"), (str, "text"), (bool, "a boolean")):
+        if isinstance(value, kind):
+            return words
+    return "null" if value is None else "a number"
+
+
 def _type(value: Any) -> bool:
     names: list[Any] = value if is_list(value) else [value]
     return bool(names) and all(type(name) is str and name in TYPES for name in names)

@@ -26,16 +26,16 @@ from .keywords import (
     VALUES,
     is_list,
     is_object,
+    kind_of,
 )
 from .parts import SchemaPart
-from .patterns import read_pattern
+from .patterns import MAX_PATTERN_CHARS, read_pattern, schemas_worth
 
 MAX_PARTS: Final = 700
-"""The most schemas in one schema: to read and compile one takes about 12 us."""
+"""The most schemas in one: each takes 12 us. An expression counts as several: `schemas_worth`."""
 MAX_LOOPS: Final = 200
-"""The most parts for many values, expressions and parts that are referred to: each may ask whether
-there is time (`work.py`), which takes 20 to 40 us to compile.
-"""
+"""Of parts for many values, expressions, and parts referred to: each may ask for time (`work.py`),
+which takes 20 to 40 us to compile."""
 MAX_HEIGHT: Final = 48
 """The most schemas nested for one value: each takes a part of the C stack."""
 MAX_UNEVALUATED_HEIGHT: Final = 12
@@ -49,11 +49,13 @@ class ReadSchema(NamedTuple):
         uri: its `$schema`.
         root: the whole.
         parts: every schema in it, each behind those that are taken for the same value.
+        size: how many schemas it counts as, expressions among them.
     """
 
     uri: str
     root: SchemaPart
     parts: list[SchemaPart]
+    size: int
 
 
 def read_schema(raw: Any) -> ReadSchema:
@@ -69,7 +71,7 @@ def read_schema(raw: Any) -> ReadSchema:
 class _Reader:
     def __init__(self, raw: Any) -> None:
         if not (is_object(raw) or type(raw) is bool):
-            raise SchemaError(f"is {_kind(raw)}; a schema is an object")
+            raise SchemaError(f"is {kind_of(raw)}; a schema is an object")
         uri: object = raw.get("$schema", next(iter(DRAFTS))) if is_object(raw) else ""
         plain = uri.rstrip("#") if type(uri) is str else ""
         if is_object(raw) and plain not in DRAFTS:
@@ -84,6 +86,7 @@ class _Reader:
         self._id = "id" if self._draft == "draft-04" else "$id"
         self._root = SchemaPart(raw, None, (), "")
         self._parts: list[SchemaPart] = []
+        self._size = 0
         self._by_raw: dict[int, SchemaPart] = {}
         self._by_address: dict[str, SchemaPart] = {}
         self._waiting: list[SchemaPart] = [self._root]
@@ -109,23 +112,36 @@ class _Reader:
                 f"has {loops + number:,} lists, patterns, references and the like;"
                 f" at most {MAX_LOOPS} are allowed"
             )
-        return ReadSchema(self._uri, self._root, _in_order(self._parts))
+        return ReadSchema(self._uri, self._root, _in_order(self._parts), self._size)
 
     def _walk(self) -> None:
         while self._waiting:
             part = self._waiting.pop()
             self._parts.append(part)
-            if len(self._parts) > MAX_PARTS:
-                raise SchemaError(f"has more than {MAX_PARTS:,} schemas in it; make it simpler")
+            self._count(1)
             if is_object(part.raw):
                 self._by_raw[id(part.raw)] = part
                 self._read_keywords(part, part.raw)
+
+    def _count(self, more: int) -> None:
+        self._size += more
+        if self._size > MAX_PARTS:
+            raise SchemaError(
+                f"has more than {MAX_PARTS:,} schemas, expressions counted; simplify it"
+            )
+
+    def _pattern(self, part: SchemaPart, keyword: str, text: str) -> Any:
+        self._count(schemas_worth(text[:MAX_PATTERN_CHARS]))  # first: to read it takes time too
+        try:
+            return read_pattern(text)
+        except SchemaError as error:
+            raise part.wrong(keyword, f"{quote(text, 80)} {error.why}") from None
 
     def _read_keywords(self, part: SchemaPart, raw: dict[str, Any]) -> None:
         self._name(part, raw)
         if (refers := raw.get("$ref")) is not None:
             if type(refers) is not str:
-                raise part.wrong("$ref", f"is {_kind(refers)}; it must be text such as #/$defs/x")
+                raise part.wrong("$ref", f"is {kind_of(refers)}; it must be text such as #/$defs/x")
             part.refers = refers
             if self._draft in REF_ALONE:
                 # what lies beside it says nothing, but something may refer to it
@@ -162,7 +178,7 @@ class _Reader:
             elif key in NOT_FOLLOWED:
                 raise part.wrong(key, "is not followed here; refer with $ref to a part under $defs")
         if (pattern := part.values.pop("pattern", None)) is not None:
-            part.pattern = _pattern(part, "pattern", pattern)
+            part.pattern = self._pattern(part, "pattern", pattern)
 
     def _read_map(self, part: SchemaPart, key: str, value: Any) -> None:
         schemas = self._map(part, key, value)
@@ -170,7 +186,7 @@ class _Reader:
             part.named = schemas
         elif key == "patternProperties":
             part.patterns = {
-                text: (_pattern(part, key, text), one) for text, one in schemas.items()
+                text: (self._pattern(part, key, text), one) for text, one in schemas.items()
             }
         else:
             part.in_place = [
@@ -181,7 +197,7 @@ class _Reader:
     def _read_dependencies(self, part: SchemaPart, value: Any) -> None:
         """`dependencies` of older drafts: lists of names, or schemas."""
         if not is_object(value):
-            raise part.wrong("dependencies", f"is {_kind(value)}; it must be an object")
+            raise part.wrong("dependencies", f"is {kind_of(value)}; it must be an object")
         names = {key: one for key, one in value.items() if is_list(one)}
         fits, what = VALUES["dependentRequired"]
         if not fits(names):
@@ -199,7 +215,7 @@ class _Reader:
     def _one(self, above: SchemaPart, raw: Any, *place: str) -> SchemaPart:
         if not (is_object(raw) or type(raw) is bool):
             raise above.wrong(
-                ".".join(place), f"is {_kind(raw)}; it must be a schema, which is an object"
+                ".".join(place), f"is {kind_of(raw)}; it must be a schema, which is an object"
             )
         part = SchemaPart(raw, above, place, above.base)
         self._waiting.append(part)
@@ -211,12 +227,12 @@ class _Reader:
                 key, f"is a list; in draft {self._draft} a list of schemas is prefixItems"
             )
         if not is_list(value):
-            raise above.wrong(key, f"is {_kind(value)}; it must be a list of schemas")
+            raise above.wrong(key, f"is {kind_of(value)}; it must be a list of schemas")
         return [self._one(above, raw, key, str(at)) for at, raw in enumerate(value)]
 
     def _map(self, above: SchemaPart, key: str, value: Any) -> dict[str, SchemaPart]:
         if not is_object(value):
-            raise above.wrong(key, f"is {_kind(value)}; it must be an object of schemas")
+            raise above.wrong(key, f"is {kind_of(value)}; it must be an object of schemas")
         return {name: self._one(above, raw, key, name) for name, raw in value.items()}
 
     def _name(self, part: SchemaPart, raw: dict[str, Any]) -> None:
@@ -281,25 +297,11 @@ def _joined(part: SchemaPart, base: str, address: str) -> str:
         raise part.wrong("$ref", f"is no address: {quote(address, 80)}") from None
 
 
-def _pattern(part: SchemaPart, keyword: str, text: str) -> Any:
-    try:
-        return read_pattern(text)
-    except SchemaError as error:
-        raise part.wrong(keyword, f"{quote(text, 80)} {error.why}") from None
-
-
 def _must(key: str, value: Any, what: str) -> str:
     close = nearest(value, list(TYPES)) if key == "type" and type(value) is str else None
     shown = quote(msgspec.json.encode(value).decode("utf-8", "replace"), 40)
     hint = f"; did you mean {close}?" if close else ""
     return f"is {shown}; it must be {what}{hint}"
-
-
-def _kind(value: object) -> str:
-    for kind, words in ((dict, "an object"), (list, "a list"), (str, "text"), (bool, "a boolean")):
-        if isinstance(value, kind):
-            return words
-    return "null" if value is None else "a number"
 
 
 def _in_order(parts: list[SchemaPart]) -> list[SchemaPart]:

@@ -67,6 +67,16 @@ def _log(fields: str) -> str:
 
 _LINES = "b','.join(b'\"k%d\":\"%s\"' % (i, b'\\\\n' * 50) for i in range(400))"
 
+_EXPRESSIONS = (
+    """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"properties": {"k%%d" %% j:"""
+    """ {"pattern": "\\\\p{L}+%%d" %% (i * 1_000 + j)} for j in range(%d)}}} for i in range(12)])"""
+    """.encode()"""
+)
+_FIVE_HUNDRED = (
+    """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"properties": {"a": {"type":"""
+    """ "string"}, "b": {"items": {"type": "number"}}}}} for i in range(500)]).encode()"""
+)
+
 CASES = (
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
     _sends(
@@ -136,6 +146,9 @@ CASES = (
         "b'\"config_schema\":{\"a\":[' + fill(b'[],') + b'0]}'",
         "20,000 values",
     ),
+    _greets("a manifest of expressions", _EXPRESSIONS % 199, "more than 700 schemas"),
+    _greets("a manifest of many expressions", _EXPRESSIONS % 12, "more than 1,000 schemas"),
+    _greets("a manifest of 500 tools", _FIVE_HUNDRED, "more than 1,000 schemas"),
     Case(
         "heavy",
         "a line of thirty thousand beginnings",
