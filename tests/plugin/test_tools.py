@@ -66,11 +66,30 @@ def test_of_one_name_the_session_s_own_counts_there() -> None:
 def test_a_taken_name_names_who_has_it() -> None:
     table = ToolTable(reserved=["shell"])
     table.replace("a", "s", [tool("x")])
-    assert table.holder("x", besides="b") == "a"
-    assert table.holder("x", besides="a") is None
-    assert table.holder("shell", besides="a") == "the agent"
-    assert table.holder("free", besides="a") is None
+    names = ["free", "x", "shell"]
+    assert table.holders(names, besides="b") == {"x": "a", "shell": "the agent"}
+    assert table.holders(names, besides="a") == {"shell": "the agent"}
     assert (table.is_reserved("shell"), table.is_reserved("x")) == (True, False)
+
+
+def test_to_look_for_many_names_goes_through_all_tools_once() -> None:
+    looks = 0
+
+    class Name(str):
+        def __hash__(self) -> int:
+            nonlocal looks
+            looks += 1
+            return super().__hash__()
+
+        def __eq__(self, other: object) -> bool:
+            nonlocal looks
+            looks += 1
+            return super().__eq__(other)
+
+    table = ToolTable()
+    table.replace("a", None, [tool(Name(f"a{number}")) for number in range(512)])
+    assert table.holders([f"b{number}" for number in range(512)], besides="b") == {}
+    assert looks <= 1_024
 
 
 def test_the_shapes_that_model_apis_take() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import msgspec
 
@@ -66,21 +66,18 @@ def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
     )
 
 
-def holder_by_manifest(tool: str, plugins: Iterable[Plugin], *, besides: Plugin) -> str | None:
-    """The plugin whose manifest declares a tool of that name, running or not; or None."""
-    known = (
-        (other, other.manifest)
-        for other in plugins
-        if other is not besides and other.state is not State.DISABLED
-    )
-    return next(
-        (
-            other.name
-            for other, theirs in known
-            if theirs is not None and any(own.name == tool for own in theirs.tools)
-        ),
-        None,
-    )
+def holders_by_manifest(
+    names: Collection[str], plugins: Iterable[Plugin], *, besides: Plugin
+) -> dict[str, str]:
+    """Which names of tools are declared in a manifest of another plugin, running or not."""
+    wanted = frozenset(names)
+    found: dict[str, str] = {}
+    for other in plugins:
+        if other is not besides and other.state is not State.DISABLED and other.manifest:
+            for tool in other.manifest.tools:
+                if tool.name in wanted:
+                    found.setdefault(tool.name, other.name)
+    return found
 
 
 def _shared(manifest: ReadManifest, theirs: ReadManifest) -> str | None:

@@ -37,7 +37,7 @@ from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 
 from .admission import (
     clash,
-    holder_by_manifest,
+    holders_by_manifest,
     keeps_its_names,
     lacks_in_environment,
     name_of,
@@ -212,10 +212,10 @@ class HostState:
         )
         if own is not None:
             return f"the tool {own} is taken by the agent"
-        for tool in manifest.tools:
-            holder = self.plugin_calls.table.holder(tool.name, besides=plugin.name)
-            if holder is not None and all(holder != other.name for other in rivals):
-                return f"the tool {tool.name} is taken by {holder}"  # offered while it ran
+        names = [tool.name for tool in manifest.tools]
+        for name, holder in self.plugin_calls.table.holders(names, besides=plugin.name).items():
+            if all(holder != other.name for other in rivals):
+                return f"the tool {name} is taken by {holder}"  # offered while it ran
         own = next(
             (
                 command.name
@@ -290,12 +290,12 @@ class HostState:
         """Replace the plugin's tools of one session, or of all (None); or say why it does not."""
         table = self.plugin_calls.table
         # all are checked before any is replaced: all or nothing (protocol.md, host/tools)
-        for tool in tools:
-            # by manifest too: a plugin that does not run now keeps its names
-            holder = table.holder(tool.name, besides=plugin.name) or holder_by_manifest(
-                tool.name, self._by_name.values(), besides=plugin
-            )
-            if holder is not None:
-                return f"the tool {tool.name} is taken by {holder}"
+        names = [tool.name for tool in tools]
+        # by manifest too: a plugin that does not run now keeps its names
+        holders = table.holders(names, besides=plugin.name) or holders_by_manifest(
+            names, self._by_name.values(), besides=plugin
+        )
+        for name, holder in holders.items():
+            return f"the tool {name} is taken by {holder}"
         table.replace(plugin.name, session_id, tools)
         return None

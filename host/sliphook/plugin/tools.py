@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -158,16 +158,17 @@ class ToolTable:
         for scopes in self._tools.values():
             scopes.pop(session_id, None)
 
-    def holder(self, name: str, *, besides: str) -> str | None:
-        """The owner of the name other than `besides`: a plugin, "the agent", or None."""
-        if name in self._reserved:
-            return "the agent"
+    def holders(self, names: Collection[str], *, besides: str) -> dict[str, str]:
+        """Which of the names are taken: by a plugin other than `besides`, or by "the agent"."""
+        found = {name: "the agent" for name in names if name in self._reserved}
+        wanted = frozenset(names)
         for plugin, scopes in self._tools.items():
-            if plugin != besides and any(
-                tool.name == name for tools in scopes.values() for tool in tools
-            ):
-                return plugin
-        return None
+            if plugin != besides:
+                for tools in scopes.values():
+                    for tool in tools:
+                        if tool.name in wanted:
+                            found.setdefault(tool.name, plugin)
+        return found
 
     def offers(self, session_id: str | None) -> list[ToolOffer]:
         """The tools of a session: a session's tool hides a global one of the same name."""

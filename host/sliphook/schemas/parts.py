@@ -113,7 +113,9 @@ class SchemaPart:
 
     def loops(self) -> bool:
         """True if it goes through all items or properties of a value."""
-        return bool(self.every and self.every.keys() & LAZY) or any(True for _ in self.looped())
+        if not (self.every or self.patterns):  # as most do not
+            return False
+        return bool(self.every.keys() & LAZY) or any(True for _ in self.looped())
 
     def raw_object(self) -> dict[str, Any]:
         """As it is written; empty for `true` and `false`."""
