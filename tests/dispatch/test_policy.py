@@ -386,6 +386,8 @@ def test_ten_thousand_characters_of_context_pass_whole() -> None:
             ["x" * 4_000, "y" * 6_000 + " [cut: 1,001 of 11,001 characters]"],
         ),
         (["x" * 10_000, "", "y"], ["x" * 10_000 + " [cut: 1 of 10,001 characters]"]),
+        (["x"] * 19_000, ["x"] * 63 + ["x [cut: 18,936 of 19,000 characters]"]),
+        ([""] * 64 + ["x"], ["[cut: 1 of 1 characters]"]),
         (["語" * 20_000], ["語" * 10_000 + " [cut: 10,000 of 20,000 characters]"]),
     ],
 )

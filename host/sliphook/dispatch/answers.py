@@ -11,7 +11,7 @@ from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import SUBSTITUTES, Answer, Entry, ToolResult, nearest
-from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS
+from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS, MAX_CONTEXT_TEXTS
 
 from .outcome import Context
 
@@ -155,19 +155,21 @@ def _allowed(entry: Entry) -> str:
 
 
 def cut_context(plugin: str, texts: Sequence[str]) -> list[Context]:
-    """Cut the texts of one answer, which together may have `MAX_CONTEXT_CHARS` characters.
+    """Cut the texts of one answer: `MAX_CONTEXT_TEXTS`, of `MAX_CONTEXT_CHARS` characters together.
 
     If something is cut, the last text ends with a note that says how much.
     """
     total = sum(map(len, texts))
     left = MAX_CONTEXT_CHARS
     kept: list[Context] = []
-    for text in texts:
+    for text in texts[:MAX_CONTEXT_TEXTS]:
         if text[:left]:
             kept.append(Context(plugin, text[:left]))
         left = max(0, left - len(text))
-    if total > MAX_CONTEXT_CHARS:
-        kept[-1] = Context(
-            plugin, f"{kept[-1].text} [cut: {total - MAX_CONTEXT_CHARS:,} of {total:,} characters]"
-        )
+    cut = total - sum(len(one.text) for one in kept)
+    if cut:
+        note = f"[cut: {cut:,} of {total:,} characters]"
+        kept[-1:] = [Context(plugin, f"{one.text} {note}") for one in kept[-1:]] or [
+            Context(plugin, note)
+        ]
     return kept

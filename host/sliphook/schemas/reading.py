@@ -34,8 +34,7 @@ from .patterns import MAX_PATTERN_CHARS, read_pattern, schemas_worth
 MAX_PARTS: Final = 700
 """The most schemas in one: each takes 12 us. An expression counts as several: `schemas_worth`."""
 MAX_LOOPS: Final = 200
-"""Of parts for many values, expressions, and parts referred to: each may ask for time (`work.py`),
-which takes 20 to 40 us to compile."""
+"""Of lists, expressions, and parts referred to: each may take 40 us more to compile."""
 MAX_HEIGHT: Final = 48
 """The most schemas nested for one value: each takes a part of the C stack."""
 MAX_UNEVALUATED_HEIGHT: Final = 12
@@ -126,9 +125,8 @@ class _Reader:
     def _count(self, more: int) -> None:
         self._size += more
         if self._size > MAX_PARTS:
-            raise SchemaError(
-                f"has more than {MAX_PARTS:,} schemas, expressions counted; simplify it"
-            )
+            why = f"has more than {MAX_PARTS} schemas, expressions counted; simplify it"
+            raise SchemaError(why)
 
     def _pattern(self, part: SchemaPart, keyword: str, text: str) -> Any:
         self._count(schemas_worth(text[:MAX_PATTERN_CHARS]))  # first: to read it takes time too

@@ -125,6 +125,7 @@ CASES = (
         "b'{' + b','.join(b'\"%x\":0' % i for i in range(9_000)) + b'}'",
         "unknown field",
     ),
+    _answers("an answer of texts", "b'{\"context\":[' + fill(b'\"x\",', 76_000) + b'\"\"]}'"),
     _answers("an answer of integers", "b'{\"_meta\":[' + fill(b'9' * 256 + b',') + b'0]}'"),
     _answers(
         "an answer of 20 MB",

@@ -61,6 +61,7 @@ MAX_SCHEMA_PARTS: Final = 1_000
 """To read one takes 12 us, so these take 12 ms. A regular expression counts as several."""
 
 MAX_CONTEXT_CHARS: Final = 10_000
+MAX_CONTEXT_TEXTS: Final = 64
 MAX_CONTINUES_PER_TURN: Final = 8
 MAX_INJECT_BYTES: Final = 64 * 1024
 MAX_INJECTS_WAITING: Final = 16
@@ -249,7 +250,11 @@ LIMITS: Final = (
         f"{EXIT_GRACE_S:g} s",
         f"SIGTERM to the process group, SIGKILL {TERM_GRACE_S:g} s later",
     ),
-    Limit("`context` of one answer", f"{MAX_CONTEXT_CHARS:,} characters", "cut, and said so"),
+    Limit(
+        "`context` of one answer",
+        f"{MAX_CONTEXT_CHARS:,} characters, {MAX_CONTEXT_TEXTS} texts",
+        "cut, and said so",
+    ),
     Limit("`continue_with` in one turn", f"{MAX_CONTINUES_PER_TURN}", "ignored, and said so"),
     Limit("text of one `host/inject`", _mib(MAX_INJECT_BYTES), "-32602"),
     Limit("injected texts that wait", f"{MAX_INJECTS_WAITING} a session", "-32004"),
