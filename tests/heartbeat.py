@@ -43,8 +43,8 @@ class Held:
         """The longest of the three that hold the loop."""
         return max(self.own_ms, self.shared_ms, self.frozen_ms)
 
-    def beyond(self) -> list[str]:
-        """What took longer than it may."""
+    def beyond(self, slack: float = 1.0) -> list[str]:
+        """What took longer than it may, times `slack`."""
         stretches = {
             "the loop's thread worked": (self.own_ms, LIMIT_MS),
             "the loop's thread worked for nobody's task": (self.shared_ms, LIMIT_MS),
@@ -52,9 +52,9 @@ class Held:
             "interrupt() worked": (self.interrupt_ms, INTERRUPT_MS),
         }
         return [
-            f"{what} for {took:.1f} ms of CPU in one stretch, {limit:g} ms are allowed"
+            f"{what} for {took:.1f} ms of CPU in one stretch, {limit * slack:g} ms are allowed"
             for what, (took, limit) in stretches.items()
-            if took > limit
+            if took > limit * slack
         ]
 
 

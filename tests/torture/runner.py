@@ -29,6 +29,7 @@ def run(
     *,
     limit: int = SIDE_BY_SIDE,
     done: Callable[[Verdict], None] = lambda _: None,
+    slack: float = 1.0,
 ) -> list[Verdict]:
     """Play all of them in a loop of its own; blocks.
 
@@ -40,6 +41,7 @@ def run(
         folder: each case gets a folder in it.
         limit: so many at the same time.
         done: told of each verdict as it comes.
+        slack: a case may hold the loop for so many times the limit.
 
     Returns:
         The verdicts in the order of the cases; what the run left behind is a fault of the last.
@@ -47,9 +49,9 @@ def run(
     verdicts, left = _play_all(cases, folder, limit, done)
     for number, verdict in enumerate(verdicts):
         title = verdict.case.title
-        if verdict.held.beyond() and not verdict.faults and title not in HOLDS_TOO_LONG:
+        if verdict.held.beyond(slack) and not verdict.faults and title not in HOLDS_TOO_LONG:
             again, more = _play_all([verdict.case], folder / f"{number:03}-again", 1, done)
-            again[0].faults += again[0].held.beyond()
+            again[0].faults += again[0].held.beyond(slack)
             verdicts[number] = again[0]
             left += more
     verdicts[-1].faults += left
