@@ -61,6 +61,7 @@ def test_every_case_is_played_once() -> None:
         "handshake",
         "framing",
         "JSON",
+        "heavy",
         "ids",
         "time",
         "pipes",
