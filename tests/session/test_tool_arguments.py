@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+import trio.testing
 
 from sliphook import PluginHost
 from sliphook.testing import FakePlugin
@@ -57,3 +58,22 @@ async def test_the_guard_and_the_tool_get_one_value() -> None:
     assert await payments.call(given) == "paid"
     (asked,) = payments.guard.payloads("pre_tool_call")
     assert asked.arguments == payments.ran[0] == {"amounts": [1, 2.0], "to": "half \ufffd"}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("pay", {"to": b"x"}), ("pay", {"to": 1}), ("unknown", {})]
+)
+async def test_a_call_that_fails_early_lets_other_tasks_run(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    payments = Payments()
+    schema = {"properties": {"to": {"type": "string"}}}
+    async with PluginHost([]) as host, host.session() as session, session.turn("go") as turn:
+        with trio.testing.assert_checkpoints():
+            await turn.call_tool(
+                name,
+                arguments,
+                run=payments.pay if name == "pay" else None,
+                input_schema=schema if name == "pay" else None,
+            )
+    assert payments.ran == []

@@ -485,3 +485,8 @@ def test_mutated_messages_raise_only_ours(body: bytes, edits: list[tuple[int, in
 def test_arbitrary_bytes_raise_only_ours(body: bytes) -> None:
     with pytest.raises((NotJson, InvalidMessage)):
         envelope.decode(body)
+
+
+def test_what_is_no_object_and_too_deep_is_told_the_limit_too() -> None:
+    with pytest.raises(OverLimit, match="nested over 128 levels deep"):
+        envelope.decode(b"[" * 100_000 + b"]" * 100_000)

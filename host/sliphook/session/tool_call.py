@@ -43,7 +43,7 @@ async def call_tool(
     offer = plugins.find(name, session.session_id) if run is None else None
     if run is None and offer is None:
         known = ", ".join(sorted(plugins.names(session.session_id)))
-        return _failed(
+        return await _failed(
             call_id,
             f"there is no tool named {name}; there is {known}"
             if known
@@ -53,13 +53,13 @@ async def call_tool(
         # one value for the guards and the tool: what is asked is what is done
         arguments = plain(arguments)
     except NotPlainJson as error:
-        return _failed(call_id, f"the arguments of {name} are no JSON: {error}")
+        return await _failed(call_id, f"the arguments of {name} are no JSON: {error}")
     schema = offer.input_schema if offer is not None else input_schema
     for _ in compile_in_steps(schema):
         await trio.lowlevel.checkpoint()
     unfit = why_arguments_do_not_fit(arguments, schema) if schema is not None else None
     if unfit is not None:
-        return _failed(call_id, f"the arguments do not fit the tool {name}: {unfit}")
+        return await _failed(call_id, f"the arguments do not fit the tool {name}: {unfit}")
 
     if turn.ended:
         await trio.lowlevel.checkpoint_if_cancelled()
@@ -225,7 +225,9 @@ def _tell_choice(
     )
 
 
-def _failed(call_id: str, why: str) -> ToolOutcome:
+async def _failed(call_id: str, why: str) -> ToolOutcome:
+    # a loop of calls that all fail so early must not hold the agent
+    await trio.lowlevel.checkpoint()
     return ToolOutcome(
         call_id=call_id, status="error", result=ToolResult(content=why, is_error=True)
     )

@@ -42,7 +42,8 @@ def diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | No
         return not_json(malformed)
 
     except RecursionError:
-        return refusal(body[:PEEK_BYTES], body[-PEEK_BYTES:], "it is nested too deep")
+        why = f"it is nested over {limits.MAX_DEPTH} levels deep"
+        return refusal(body[:PEEK_BYTES], body[-PEEK_BYTES:], why)
 
     # `method` of null is absent: some libraries write all fields of a reply
     is_reply = is_absent(fields.method) and (
