@@ -191,7 +191,7 @@ def test_what_cannot_be_hashed(tmp_path: Path) -> None:
         ("none", "No such file"),
         ("pipe", "is no regular file"),
         (".", "is no regular file"),
-        ("a\0", "null byte"),
+        ("a\0", "null (byte|character)"),
     ):
         with pytest.raises(Unreadable, match=why):
             sha256_of(tmp_path / name)
