@@ -179,7 +179,7 @@ async def test_the_manifest_may_say_more_of_a_tool(autojump_clock: MockClock) ->
     schema = {"type": "object", "required": ["city"]}
     strict = FakePlugin("p", tools={"weather": "cold"}, schemas={"weather": schema})
     async with PluginHost([strict]) as host, host.session() as session, session.turn("go") as turn:
-        assert "'city' is a required property" in (await turn.call_tool("weather", {})).text()
+        assert '"city" is a required property' in (await turn.call_tool("weather", {})).text()
 
 
 async def test_it_asks_the_host(autojump_clock: MockClock) -> None:
