@@ -46,7 +46,7 @@ async def test_subscribers_are_found_once_for_all_that_change_together(
             outcome = await session.hooks.ask(
                 "stop", turn, turn_count=1, stop_count=0, last_assistant_message=None
             )
-        assert len(outcome.parts) == MANY
+            assert len(outcome.parts) == MANY
         before = len(searches)
         host.kill()
         assert len(searches) == before
