@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import sliphook
 import sliphook_sdk
 
 FOLDER = Path(sliphook_sdk.__file__).parent
@@ -57,10 +58,11 @@ def test_the_check_itself(text: str, lines: list[int]) -> None:
     assert unions(text) == lines
 
 
+HOST = Path(sliphook.__file__).parent  # installed or in the source tree
 PLUGINS = [
     *sorted((ROOT / "examples").rglob("*.py")),
-    *sorted((ROOT / "host" / "sliphook" / "cli").rglob("plugins/*.py")),
-    *sorted((ROOT / "host" / "sliphook" / "cli").rglob("templates/python*.txt")),
+    *sorted((HOST / "cli").rglob("plugins/*.py")),
+    *sorted((HOST / "cli").rglob("templates/python*.txt")),
 ]
 
 
