@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sliphook.schemas import SchemaError, check_schema, why_arguments_do_not_fit
+from sliphook.schemas import SchemaError, check, check_schema, why_arguments_do_not_fit
 
 CITY = {
     "type": "object",
@@ -210,3 +211,23 @@ def test_a_thousand_anchors_are_found_as_quickly_as_one() -> None:
     parts = {f"p{number}": {"$anchor": f"x{number}"} for number in range(190)}
     schema = {"allOf": [{"$ref": f"#x{number}"} for number in range(190)], "$defs": parts}
     assert why_arguments_do_not_fit({}, schema) is None
+
+
+def test_a_machine_that_stands_still_for_a_while_refuses_no_ordinary_arguments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a virtual machine the thread's clock counts while another machine has the processor."""
+    looks = itertools.count()
+    monkeypatch.setattr(check, "thread_time_ns", lambda: next(looks) * 50_000_000)
+    edit = {
+        "type": "object",
+        "properties": {"path": {"type": "string", "pattern": "^[a-z/]+$"}, "n": {"type": "number"}},
+        "required": ["path"],
+    }
+    schema = {"type": "object", "properties": {"edits": {"type": "array", "items": edit}}}
+    edits = [{"path": "a/b", "n": number} for number in range(20)]
+    assert why_arguments_do_not_fit({"edits": edits}, schema) is None
+    different = {"type": "array", "items": {"uniqueItems": True}}
+    assert why_arguments_do_not_fit([[1, 2, 3]] * 20, different) is None
+    why = why_arguments_do_not_fit([list(range(5_000))], different)
+    assert why == "they take too long to check against this schema; send fewer or shorter values"

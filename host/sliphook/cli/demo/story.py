@@ -207,7 +207,10 @@ async def _interrupted(
         freed_s = time.perf_counter()
         nursery.cancel_scope.cancel()
     if outcome != "interrupted":
-        story.check("sleeper hung, and the agent was free at once after the interrupt", False)
+        results = [m.content for m in agent.conversation.messages if m.role == "tool"]
+        story.check(
+            f"sleeper hung until the interrupt (it is {outcome}; the tools said {results})", False
+        )
         return
     free_ms = (freed_s - interrupted_s) * 1000
     reply = wire.find(
