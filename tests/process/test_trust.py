@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -224,12 +225,17 @@ async def test_a_folder_that_is_moved_away_and_back_while_a_script_starts(
 ) -> None:
     """For a moment another file was under the path; no time of the file itself tells of it."""
     (tmp_path / "folder").mkdir()
-    script(tmp_path / "folder" / "guard")
+    runs = tmp_path / "runs"
+    script(tmp_path / "folder" / "guard", IDLE.replace("\n", f"\n: >{runs}\n", 1))
     (tmp_path / "link").symlink_to("folder")
     start = ChildProcess.__init__
 
     def start_then_move(process: ChildProcess, *args: Any, **kwargs: Any) -> None:
         start(process, *args, **kwargs)
+        # the shell has opened it: without its script it would end, and nobody would have to refuse
+        end_s = time.monotonic() + WAIT_S
+        while not runs.exists() and time.monotonic() < end_s:
+            time.sleep(0.001)
         os.rename(tmp_path / moved, tmp_path / "away")
         os.rename(tmp_path / "away", tmp_path / moved)
 
