@@ -66,14 +66,19 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
     settings = root / "docs" / "settings.md"
     installing = root / "docs" / "installing.md"
     guard = root / "examples" / "guard.sh"
-    parts = {
-        **tables.all_tables(),
-        "file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```",
-    }
+    processes, shell, trace = (
+        root / "docs" / f"{name}.md" for name in ("processes", "sh", "trace")
+    )
+    script = {"file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```"}
     return {
         root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False)
         + "\n",
-        document: rewrite(document.read_text(encoding="utf-8"), parts),
+        document: rewrite(document.read_text(encoding="utf-8"), tables.all_tables()),
+        processes: rewrite(
+            processes.read_text(encoding="utf-8"), tables.process_tables(), "docs/processes.md"
+        ),
+        shell: rewrite(shell.read_text(encoding="utf-8"), script, "docs/sh.md"),
+        trace: rewrite(trace.read_text(encoding="utf-8"), tables.trace_tables(), "docs/trace.md"),
         installing: rewrite(
             installing.read_text(encoding="utf-8"), keys.installing_tables(), "docs/installing.md"
         ),

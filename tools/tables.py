@@ -1,6 +1,7 @@
 """The tables of protocol.md, made from the definition in `sliphook_sdk.protocol`.
 
-The states of a plugin and the trace records come from the host.
+What a manifest is refused for, the states of a plugin (docs/processes.md) and the trace records
+(docs/trace.md) come from the host.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 from types import NoneType
-from typing import Any, Final, get_args, get_origin, get_type_hints
+from typing import Any, Final, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -25,25 +26,42 @@ from sliphook_sdk.protocol import limits, shapes
 from sliphook_sdk.protocol.describe import field_docs
 from sliphook_sdk.protocol.payloads import Payload
 
-_COMMON: Final = tuple(field.encode_name for field in msgspec.structs.fields(Payload))
+from . import manifest_faults
 
-_SHARED_STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
-    shapes.Message,
-    shapes.ToolCallRequest,
-    shapes.ToolResult,
-    shapes.Usage,
-    shapes.ModelTool,
-    shapes.Inflight,
-    protocol.ToolSpec,
+_COMMON: Final = tuple(field.encode_name for field in msgspec.structs.fields(Payload))
+_ONLY_ON_THE_WIRE: Final = ("timeout_s", "truncated")
+"""Fields that the host adds; the document says once what they are."""
+
+_OWN_TABLES: Final[tuple[type[msgspec.Struct], ...]] = (
+    protocol.Manifest,
     protocol.Subscription,
+    protocol.ToolSpec,
     protocol.CommandSpec,
     protocol.EnvWant,
-    protocol.HostInfo,
-    protocol.PluginInfo,
-    protocol.SessionInfo,
     protocol.Answer,
+    shapes.ToolResult,
 )
-"""Structs that are no params and no result, and yet have a table in the document."""
+"""Structs that have a table of their own under a heading with their name."""
+
+_SHAPES: Final[tuple[type[msgspec.Struct], ...]] = (
+    shapes.Message,
+    shapes.ToolCallRequest,
+    shapes.ModelTool,
+    shapes.Usage,
+    shapes.Inflight,
+)
+"""Structs that share the table under Shapes."""
+
+_HOME_OF: Final = {
+    **{struct.__name__: "shapes" for struct in _SHAPES},
+    "HostInfo": "initialize",
+    "PluginInfo": "initialize",
+    "SessionInfo": "initialize",
+    "CommandResult": "commandrun",
+    "InjectResult": "hostinject",
+    "InterruptResult": "hostinterrupt",
+}
+"""The anchor of the table that a struct is in, if it is not the struct's name."""
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -92,7 +110,8 @@ def plain_type(hint: Any) -> str:
         case _ if hint is datetime:
             return "date and time"
         case _ if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-            return f"[{hint.__name__}](#{hint.__name__.lower()})"
+            name = hint.__name__
+            return f"[{name}](#{_HOME_OF.get(name, name.lower())})"
         case _:
             raise TypeError(
                 f"protocol.md has no words for the type {hint!r}; add them in tools/tables.py"
@@ -104,20 +123,57 @@ def _one_of(hint: Any) -> str:
     return f"({words})" if " or " in words or ", " in words else words
 
 
-def _fields(struct: type[msgspec.Struct], without: Iterable[str] = ()) -> str:
-    """Every field of a struct in wire order. A `?` after the name: the field may be absent."""
+_Row: TypeAlias = tuple[str, ...]
+_HEADS: Final = ("field", "type", "what")
+
+
+def _rows(
+    struct: type[msgspec.Struct], without: Iterable[str] = (), before: str = ""
+) -> list[_Row]:
+    """A row for each field of a struct, in wire order. A `?`: the field may be absent."""
     hints, docs = get_type_hints(struct, include_extras=True), field_docs(struct)
-    return table(
-        ("field", "type", "what"),
+    return [
         (
-            (
-                f"`{field.encode_name}`" + ("" if field.required else "?"),
-                plain_type(hints[field.name]),
-                docs[field.encode_name].description or "",
-            )
-            for field in msgspec.structs.fields(struct)
-            if field.encode_name not in without
-        ),
+            f"`{before}{field.encode_name}`" + ("" if field.required else "?"),
+            plain_type(hints[field.name]),
+            docs[field.encode_name].description or "",
+        )
+        for field in msgspec.structs.fields(struct)
+        if field.encode_name not in without
+    ]
+
+
+def _fields(struct: type[msgspec.Struct], without: Iterable[str] = ()) -> str:
+    return table(_HEADS, _rows(struct, without))
+
+
+def _initialize() -> str:
+    """The params with the fields of the objects in them."""
+    inside = {
+        "host": _rows(protocol.HostInfo, before="host."),
+        "plugin": _rows(protocol.PluginInfo, before="plugin."),
+        "sessions": _rows(protocol.SessionInfo, before="sessions[]."),
+    }
+    rows: list[_Row] = []
+    for row in _rows(protocol.InitializeParams):
+        name = row[0].strip("`?")
+        rows += [row] if name == "sessions" else []
+        rows += inside.get(name, [row])
+    return table(_HEADS, rows)
+
+
+def _method(method: protocol.Method) -> str:
+    """The params after the common ones, then the fields of the answer."""
+    common = _COMMON if issubclass(method.params, Payload) else ()
+    rows = _rows(method.params, common)
+    if method.result is not None and method.result not in _OWN_TABLES:
+        rows += [(f"answer: {name}", kind, says) for name, kind, says in _rows(method.result)]
+    return table(_HEADS, rows)
+
+
+def _shapes() -> str:
+    return table(
+        ("shape", *_HEADS), ((struct.__name__, *row) for struct in _SHAPES for row in _rows(struct))
     )
 
 
@@ -187,7 +243,7 @@ def own_fields(entry: protocol.Entry) -> list[str]:
     return [
         field.encode_name
         for field in msgspec.structs.fields(entry.payload)
-        if field.encode_name not in (*_COMMON, "timeout_s", "truncated")
+        if field.encode_name not in (*_COMMON, *_ONLY_ON_THE_WIRE)
     ]
 
 
@@ -200,21 +256,6 @@ def _powers(entry: protocol.Entry) -> str:
     if entry.continues:
         powers.append("`continue_with`")
     return ", ".join(powers)
-
-
-def _heavy() -> str:
-    return table(
-        (
-            "name",
-            "fields that are null unless `include` names them",
-            "a subscription that does not say hears child agents",
-        ),
-        (
-            (f"`{entry.name}`", _codes(entry.heavy), "yes" if entry.subagents else "no")
-            for entry in protocol.CATALOGUE.values()
-            if entry.heavy or entry.subagents
-        ),
-    )
 
 
 def _errors() -> str:
@@ -252,29 +293,39 @@ def _trace_kinds() -> str:
 def all_tables() -> dict[str, Callable[[], str]]:
     """Every table by the name of its marker. protocol.md must have each marker once."""
     tables: dict[str, Callable[[], str]] = {
+        "manifest faults": lambda: table(
+            ("in the manifest", "the host says"), manifest_faults.rows()
+        ),
         "methods host": partial(_methods, "host"),
         "methods plugin": partial(_methods, "plugin"),
         "catalogue": _catalogue,
-        "heavy": _heavy,
         "errors": _errors,
         "limits": _limits,
-        "lifecycle": _lifecycle,
         "names": _names,
         "fields Common": partial(_fields, Payload),
-        "trace kinds": _trace_kinds,
-        "fields TraceRecord": partial(_fields, TraceRecord),
+        "fields initialize": _initialize,
+        "shapes": _shapes,
     }
     for entry in protocol.CATALOGUE.values():
-        tables[f"fields {entry.name}"] = partial(_fields, entry.payload, _COMMON)
-    structs: list[type[msgspec.Struct]] = [
-        *_SHARED_STRUCTS,
-        *(method.params for method in protocol.METHODS),
-    ]
-    structs += [method.result for method in protocol.METHODS if method.result is not None]
-    structs += [bodies.Header, bodies.OutcomeBody, bodies.PartBody, bodies.Lost]
-    for struct in structs:
-        if struct is not protocol.Empty:
-            tables[f"fields {struct.__name__}"] = partial(
-                _fields, struct, _COMMON if issubclass(struct, Payload) else ()
-            )
+        without = (*_COMMON, *_ONLY_ON_THE_WIRE)
+        tables[f"fields {entry.name}"] = partial(_fields, entry.payload, without)
+    for struct in _OWN_TABLES:
+        tables[f"fields {struct.__name__}"] = partial(_fields, struct)
+    for method in protocol.METHODS:
+        if method.params is not protocol.Empty and method.name != "initialize":
+            tables[f"fields {method.name}"] = partial(_method, method)
     return tables
+
+
+def process_tables() -> dict[str, Callable[[], str]]:
+    """The generated parts of docs/processes.md."""
+    return {"lifecycle": _lifecycle}
+
+
+def trace_tables() -> dict[str, Callable[[], str]]:
+    """The generated parts of docs/trace.md."""
+    structs = (TraceRecord, bodies.Header, bodies.OutcomeBody, bodies.PartBody, bodies.Lost)
+    return {
+        "trace kinds": _trace_kinds,
+        **{f"fields {struct.__name__}": partial(_fields, struct) for struct in structs},
+    }

@@ -31,7 +31,10 @@ def test_drift_is_found(
         "protocol.schema.json",
         "examples/guard.sh",
         "docs/installing.md",
+        "docs/processes.md",
         "docs/settings.md",
+        "docs/sh.md",
+        "docs/trace.md",
         *node,
         *vectors,
     ):

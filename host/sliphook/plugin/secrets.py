@@ -1,6 +1,6 @@
 """Pure: which values of a plugin's environment and settings are secret.
 
-protocol.md tells the same to authors of plugins, under Secrets.
+docs/processes.md tells the same to users, protocol.md the short of it to authors of plugins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pure: the keywords of JSON Schema that are checked, and what each of them must hold.
 
 Keywords that are not in these tables say nothing about a value, or are not checked: `format` and
-`content…` are remarks (protocol.md, Schemas).
+`content…` are remarks (protocol.md, ToolSpec).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an interrupt does, in one call that never waits; and how a turn is closed without one.
 
-The order, for each plugin, is the protocol's promise (protocol.md, Interrupts):
+The order, for each plugin, is the protocol's promise (protocol.md, Cancel and interrupt):
 
 1. the turns are marked ended; their requests that are not yet written are taken out of the queue
   and settled;

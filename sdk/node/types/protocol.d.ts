@@ -382,7 +382,7 @@ export interface Stop extends Payload {
 export interface AgentLoopStopped extends Payload {
   /** why */
   reason: "user_stop" | "reset" | "new_message" | "signal" | "plugin" | "shutdown" | "timeout";
-  /** what exactly, free; Sliphook's own are listed under Interrupts */
+  /** what exactly, free; Sliphook's own are listed under Cancel and interrupt */
   invalidation_reason: string;
   /** what was under way */
   inflight: Inflight;

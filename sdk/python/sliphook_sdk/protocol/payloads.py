@@ -228,7 +228,7 @@ class AgentLoopStopped(Payload, frozen=True, kw_only=True):
     invalidation_reason: Annotated[
         str,
         doc(
-            "what exactly, free; Sliphook's own are listed under Interrupts",
+            "what exactly, free; Sliphook's own are listed under Cancel and interrupt",
             "stop_command",
             match=False,
         ),
