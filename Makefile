@@ -10,7 +10,7 @@ PROJECTS := pyproject.toml sdk/python/pyproject.toml
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench torture soak generate clean
+.PHONY: help demo test pythons lint bench torture soak generate clean
 
 help: ## show these targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -20,6 +20,9 @@ demo: $(RUNTIME) ## an agent with four plugins, about ten seconds
 
 test: $(DEV) ## all tests; some of them: make test ARGS="tests/docs -x"
 	@$(BIN)/python -m pytest -n auto $(ARGS)
+
+pythons: $(DEV) ## the SDK on the oldest Python that is found, the host on the newest; on every one: make pythons ARGS=--all
+	@$(BIN)/python -m tests.pythons $(ARGS)
 
 lint: $(DEV) $(BENCH) ## ruff, mypy and pyright, all strict
 	$(BIN)/ruff check .

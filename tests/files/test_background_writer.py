@@ -219,7 +219,7 @@ def test_a_start_that_finds_no_thread_can_be_repeated(monkeypatch: pytest.Monkey
     seen = Seen()
     writer = BackgroundWriter(seen, name="sliphook-test", max_items=2)
     with monkeypatch.context() as patch:
-        patch.setattr(threading, "_start_new_thread", no_thread)
+        patch.setattr(threading.Thread, "start", no_thread)
         with pytest.raises(RuntimeError, match="can't start new thread"):
             writer.start()
     writer.put(b"1")

@@ -178,7 +178,7 @@ def test_lines_wait_until_the_system_has_a_thread_again(
 
     logs = PluginLogs(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(threading, "_start_new_thread", no_thread)
+        patch.setattr(threading.Thread, "start", no_thread)
         logs.write("guard", "info", "one")
     logs.write("guard", "info", "two")
     assert logs.close() == 0

@@ -8,12 +8,15 @@ from tests.sdk.conftest import Start
 from tests.sdk.driver import Child, payload, tool_call
 
 PLUGIN = """
-    import asyncio, threading, time
+    import asyncio, functools, threading, time
     from sliphook_sdk import *
 
     plugin = Plugin("torture", uses=["notify", "inject", "interrupt", "tools"])
-    released = asyncio.Event()
     seen = []
+
+    @functools.lru_cache
+    def released():  # made inside the loop: Python 3.9 binds an Event to the loop that it finds
+        return asyncio.Event()
 
     @plugin.hook("pre_tool_call")
     async def guard(call, *, ctx):
@@ -23,7 +26,7 @@ PLUGIN = """
         if do == "cancel itself":
             raise asyncio.CancelledError
         if do == "release":
-            released.set()
+            released().set()
         if do == "ask":
             await ctx.notify("warning", "look")
             await ctx.inject("a text")
@@ -45,7 +48,7 @@ PLUGIN = """
     @plugin.on("turn_start")
     async def slow(turn):
         seen.append("turn_start")
-        await asyncio.wait_for(released.wait(), 10)
+        await asyncio.wait_for(released().wait(), 10)
         seen.append("turn_start done")
 
     @plugin.on("turn_end")
@@ -67,7 +70,7 @@ PLUGIN = """
         try:
             await asyncio.sleep(10)
         finally:
-            await asyncio.wait_for(released.wait(), 10)
+            await asyncio.wait_for(released().wait(), 10)
             ctx.log("info", "tidy")
 
     @plugin.tool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Optional
 
 import jsonschema
 import msgspec
@@ -21,7 +21,7 @@ class Unit(enum.Enum):
 
 class Place(msgspec.Struct):
     city: str
-    country: str | None = None
+    country: Optional[str] = None
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Window:
 def forecast(
     place: Place,
     unit: Unit = Unit.CELSIUS,
-    window: Window | None = None,
+    window: Optional[Window] = None,
     detail: Literal["low", "high"] = "low",
     limit: Annotated[int, msgspec.Meta(ge=1, le=9)] = 3,
     tags: list[str] = ["a"],  # noqa: B006 - an author may write so, and it must not leak from call to call

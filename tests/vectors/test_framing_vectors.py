@@ -1,4 +1,4 @@
-"""The published streams, read by the host and by the SDKs for Python and Node."""
+"""The published streams, read by the host and by the SDK for Node; tests/sdk has the one for Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import pytest
 
 from sliphook.wire.envelope import InvalidMessage
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
-from sliphook_sdk.framing import FrameSplitter
 
 HERE = Path(__file__).resolve().parent
 VECTORS: dict[str, list[dict[str, Any]]] = json.loads(
@@ -66,19 +65,6 @@ def test_how_many_there_are() -> None:
         "plugin_may_write": 16,
         "ends_the_connection": 10,
     }
-
-
-@named("host_writes")
-@pytest.mark.parametrize("size", [1, 7, 1_000_000])
-def test_what_a_host_writes(case: dict[str, Any], size: int) -> None:
-    splitter = FrameSplitter()
-    bodies = [
-        body for chunk in chunks(case["stream"].encode(), size) for body in splitter.feed(chunk)
-    ]
-    assert [body.decode().rstrip("\n") for body in bodies] == case["messages"]
-    # a reader of lines finds the same
-    lines = case["stream"].encode().split(b"\n")
-    assert [line.decode() for line in lines if line.startswith(b"{")] == case["messages"]
 
 
 @pytest.mark.skipif(NODE is None, reason="node is not installed")

@@ -18,6 +18,7 @@ from sliphook.wire.envelope import (
     Request,
 )
 from sliphook_sdk.protocol import ErrorCode
+from sliphook_sdk.protocol.limits import MAX_ID_CHARS
 
 
 @pytest.mark.parametrize(
@@ -132,7 +133,11 @@ def test_any_json_comes_back_and_is_compact(value: Any) -> None:
         assert set(re.findall(rb"\\u[0-9a-f]{4}|\\.", string)) <= ESCAPES
 
 
-@given(st.integers() | st.text(), st.text(), st.dictionaries(st.text(), JSON, max_size=4))
+@given(
+    st.integers() | st.text(max_size=MAX_ID_CHARS),
+    st.text(),
+    st.dictionaries(st.text(), JSON, max_size=4),
+)
 def test_any_request_comes_back(id: int | str, method: str, params: dict[str, Any]) -> None:
     message = envelope.decode(
         envelope.encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
