@@ -18,7 +18,7 @@ from tests.pythons.found import HOST, Interpreter, find, missing
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SDK_ROOMS: Final = ["tests/sdk"]
-HOST_ROOMS: Final = ["tests/wire", "tests/process", "tests/portal", "tests/files", "tests/node"]
+HOST_ROOMS: Final = ["tests/wire", "tests/process", "tests/portal", "tests/files"]
 """What differs from Python to Python: texts of errors, processes, threads, forks, signals."""
 
 
@@ -32,10 +32,10 @@ def main(arguments: list[str]) -> int:
     news = hosts if "--all" in arguments else hosts[-1:]
     tried, failed = list[str](), list[str]()
 
-    def step(name: str, run: Callable[[], bool]) -> None:
+    def step(name: str, run: Callable[[Path], bool], environment: Path) -> None:
         print(f"\n--- {name}", flush=True)
         begun = time.monotonic()
-        (tried if run() else failed).append(name)
+        (tried if run(environment) else failed).append(name)
         print(f"{time.monotonic() - begun:.0f} s", flush=True)
 
     for one in olds:
@@ -43,16 +43,14 @@ def main(arguments: list[str]) -> int:
             print(f"{one} is the oldest here, and `make test` runs the SDK's tests on it.")
             continue
         environment = _environment(one, ["sdk/python[test]", "examples/greeter"])
-        step(f"the SDK's tests on {one}", lambda at=environment: _sdk_tests(at))
-        step(
-            f"plugins on {one} under the host on {_version()}", lambda at=environment: _plugins(at)
-        )
+        step(f"the SDK's tests on {one}", _sdk_tests, environment)
+        step(f"plugins on {one} under the host on {_version()}", _plugins, environment)
     for one in news:
         if one.minor == mine and "--all" not in arguments:
             print(f"{one} is the newest here, and `make test` runs all tests on it.")
             continue
         environment = _environment(one, ["sdk/python[test]", ".[test]"])
-        step(f"the host's tests on {one}", lambda at=environment: _host_tests(at))
+        step(f"the host's tests on {one}", _host_tests, environment)
 
     print(f"\nTried: {'; '.join(tried) or 'nothing beside `make test`'}.")
     print(f"Promised and not tried, since not found: {', '.join(absent) or 'none'}.")
@@ -71,14 +69,24 @@ def _environment(one: Interpreter, projects: list[str]) -> Path:
     python = home / "bin" / "python"
     if not python.exists():
         subprocess.run([one.path, "-m", "venv", "--clear", home], check=True)
-    command = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    wanted = [part for project in projects for part in ("-e", project)]
-    subprocess.run([*command, *wanted], cwd=ROOT, check=True)
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += [part for project in projects for part in ("-e", project)]
+    subprocess.run(command, cwd=ROOT, check=True)
     return python.parent
 
 
 def _sdk_tests(at: Path) -> bool:
-    options = ["-c", "tests/pythons/sdk_alone.ini", "--rootdir", ".", "-q", "-n", "auto"]
+    options = [
+        "-c",
+        "tests/pythons/sdk_alone.ini",
+        "--rootdir",
+        ".",
+        "--confcutdir",
+        "tests",
+        "-q",
+        "-n",
+        "auto",
+    ]
     return _passes([at / "python", "-m", "pytest", *options, *SDK_ROOMS])
 
 
@@ -94,7 +102,7 @@ def _plugins(at: Path) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         fresh = [*sliphook, "new", "mine", "--lang", "python"]
         passed = _passes(fresh, cwd=folder, path=path)
-        own_test = [at / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        own_test: list[str | Path] = [at / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         passed &= _passes(own_test, cwd=f"{folder}/mine", path=path)
         examples = sorted((ROOT / "examples").glob("*.py"))
         for plugin in (*examples, at / "sliphook-plugin-greeter", Path(folder, "mine/mine.py")):
