@@ -52,7 +52,7 @@ class Bounds:
                 self._note("messages in a queue", len(connection._writer.outbox))
                 self._note("bytes in a queue", connection._writer.outbox.size)
                 self._note("bytes read and not handled", len(connection._reader._frames._buffer))
-                self._note("requests under way at a plugin", len(connection._calls))
+                self._note("requests under way at a plugin", len(connection.under_way))
                 self._note("requests of a plugin in flight", len(connection._rpc._in_flight))
 
     def _note(self, what: str, size: int) -> None:

@@ -27,6 +27,7 @@ from sliphook.transport.outbox import Item
 from sliphook.transport.rate_limit import RateLimit
 from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.transport.writer import DYING_S
+from sliphook.wire.envelope import InvalidMessage, Message
 from sliphook.wire.rpc import Handler
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECOND
 
@@ -101,7 +102,7 @@ class Instance:
         self._recorder = recorder
         self._limits = limits
         self._hang = HangWatchdog(
-            deadlines, lambda: self.connection.is_owed, self._ping, self._hangs
+            deadlines, self.connection, self._ping, lambda why: self.condemn("crashed", why)
         )
         self._over = trio.Event()
         self._hurry = trio.Event()
@@ -284,11 +285,6 @@ class Instance:
         call.start_clock(self._deadlines)
         self.connection.call(call, NO_PARAMS)
 
-    def _hangs(self) -> None:
-        self.condemn(
-            "crashed", f"hangs: it owes an answer and has given no sign of life for {HANG_S:g} s"
-        )
-
     def _say_warning(self, message: str) -> None:
         if self._warnings.allows(trio.current_time()):
             left_out = self._warnings.take_left_out("warnings")
@@ -298,13 +294,13 @@ class Instance:
 
     # -- what the connection reports (see ConnectionOwner)
 
-    def heard(self) -> None:
+    def heard(self, message: Message | InvalidMessage) -> None:
         """A message came: the plugin does not hang."""
-        self._hang.heard()
+        self._hang.heard(message)
 
-    def unanswered(self) -> None:
+    def unanswered(self, call: Call) -> None:
         """A request that had been sent was given up: the plugin may hang."""
-        self._hang.unanswered()
+        self._hang.unanswered(call)
 
     def is_dead(self) -> bool:
         """True if the process has ended; it is reaped then.

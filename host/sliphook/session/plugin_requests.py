@@ -182,7 +182,7 @@ class PluginRequests:
 
     def _progress(self, params: ProgressParams) -> None:
         connection = self._plugin.connection
-        call = connection.call_by_id(params.id) if connection is not None else None
+        call = connection.under_way.get(params.id) if connection is not None else None
         # a call may end while its progress is on the way, so that is no fault
         if call is None or not self._lines.allows(trio.current_time()):
             return

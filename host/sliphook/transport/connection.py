@@ -33,6 +33,10 @@ class Connection:
         deadlines: the host's deadlines.
         owner: the plugin.
         recorder: records the messages, or None.
+
+    Attributes:
+        under_way: the requests that have no reply yet, by id, the oldest first.
+        newest_answered: the highest id among those that were answered, pings left out.
     """
 
     def __init__(
@@ -54,7 +58,9 @@ class Connection:
         self.flush, self.hasten = writer.flush, writer.outbox.hasten
         # the two tasks: they end with the stream, or when the connection is closed
         self.read, self.write = reader.run, writer.run
-        self._calls: dict[int, Call] = {}
+        self.close_stdin = writer.close
+        self.under_way: dict[int, Call] = {}
+        self.newest_answered = 0
         self._unsent_replies = 0
         self.closed = False
 
@@ -85,13 +91,13 @@ class Connection:
             return False
         call.connection = self
         call.id, frame = self._rpc.ask(call.method, params, call, call.traceparent)
-        if self._calls:
+        if self.under_way:
             self._send(call, frame)
             self._reader.attend()
             return False
         count = self._writer.write(frame)
         if count:  # from here on the plugin works too
-            self._calls[call.id] = call
+            self.under_way[call.id] = call
             item = Item(frame, call.method, call=call, session_id=call.session_id)
             self._writer.wrote(item, count)
         else:
@@ -99,8 +105,8 @@ class Connection:
         return True
 
     def _send(self, call: Call, frame: bytes) -> None:
-        self._calls[call.id] = call
-        others = len(self._calls) > 1 and not self._reader.brought_one()
+        self.under_way[call.id] = call
+        others = len(self.under_way) > 1 and not self._reader.brought_one()
         item = Item(frame, call.method, call=call, session_id=call.session_id)
         try:
             self._writer.send(item, join=others)
@@ -134,7 +140,7 @@ class Connection:
 
     def calls_of(self, turn_ids: set[str]) -> list[Call]:
         """The calls under way that belong to these turns, oldest first."""
-        return [call for call in self._calls.values() if call.turn_id in turn_ids]
+        return [call for call in self.under_way.values() if call.turn_id in turn_ids]
 
     def withdraw(self, calls: list[Call]) -> list[Call]:
         """Settle the calls that are not yet written; returns those that were written.
@@ -193,21 +199,18 @@ class Connection:
             # first: `replied` keeps a status that is there
             call.status = status
             call.why = why
-            self._calls.pop(call.id, None)
+            self.under_way.pop(call.id, None)
             self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, why)
-            if call.written and not self.closed:
-                self._owner.unanswered()
+            # an answer that could not be taken was one
+            if call.written and not self.closed and status != "error":
+                self._owner.unanswered(call)
             if self._recorder is not None:
                 self._recorder.settled(call)
-
-    def call_by_id(self, request_id: int) -> Call | None:
-        """The call under way with this id, or None."""
-        return self._calls.get(request_id)
 
     @property
     def is_owed(self) -> bool:
         """Some request has no reply yet."""
-        return bool(self._calls)
+        return bool(self.under_way)
 
     # -- writing (see WriterOwner)
 
@@ -266,11 +269,11 @@ class Connection:
 
     def message(self, body: Body) -> bool:
         """Handle one message; False if the host had not asked for it."""
-        self._owner.heard()
+        self._owner.heard(body.message)
         message = body.message
         try:
             if body.size > UNWEIGHED_BYTES:  # a smaller one keeps every limit
-                message = within_limits(body, self._calls)
+                message = within_limits(body, self.under_way)
             if isinstance(message, envelope.Reply):
                 return self._handle_reply(body.data, message)
             if isinstance(message, envelope.InvalidMessage):
@@ -293,7 +296,9 @@ class Connection:
 
     def _handle_reply(self, data: bytes, reply: envelope.Reply) -> bool:
         # out of the table first: what its maker asks next may then go alone, on the fast path
-        call = self._calls.pop(reply.id, None) if isinstance(reply.id, int) else None
+        call = self.under_way.pop(reply.id, None) if isinstance(reply.id, int) else None
+        if call is not None and call.id > self.newest_answered and call.method != "ping":
+            self.newest_answered = call.id
         if self._recorder is not None:
             if call is None and self._rpc.was_issued(reply.id):
                 self._recorder.late(data, reply)
@@ -304,7 +309,7 @@ class Connection:
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
         too_much = isinstance(error, envelope.OverLimit)
         may_answer = error.is_reply or error.may_be_reply
-        call = self._calls.get(error.id) if may_answer and isinstance(error.id, int) else None
+        call = self.under_way.get(error.id) if may_answer and isinstance(error.id, int) else None
         # a reply is never answered: two peers could refuse each other's refusals for ever
         refused = call is None and not error.is_reply and not (too_much and error.id is None)
         if call is not None:
@@ -332,17 +337,13 @@ class Connection:
             self.close(status, why)
             self._owner.connection_broken(status, why)
 
-    def close_stdin(self) -> None:
-        """Nothing more will be sent."""
-        self._writer.close()
-
     def close(self, status: CallStatus, why: str) -> None:
         """End the conversation: every call is settled with `status`, both pipes are closed."""
         if self.closed:
             return
         # first: a request that the makers of these calls send now must fail at once
         self.closed = True
-        for call in list(self._calls.values()):
+        for call in list(self.under_way.values()):
             self.end(call, status, why)
         self._rpc.close()
         self._writer.close()

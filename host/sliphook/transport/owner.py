@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from sliphook.wire.envelope import InvalidMessage, Message
 from sliphook.wire.framing import Body, FramingError, Stray
 
-from .call import CallStatus
+from .call import Call, CallStatus
 from .outbox import Item
 
 
 class ConnectionOwner(Protocol):
     """Supervises the plugin. None of the methods may raise."""
 
-    def heard(self) -> None:
-        """A message came."""
+    def heard(self, message: Message | InvalidMessage) -> None:
+        """A message came; it is not handled yet."""
         ...
 
-    def unanswered(self) -> None:
+    def unanswered(self, call: Call) -> None:
         """A request that had been sent was given up without a reply."""
         ...
 
