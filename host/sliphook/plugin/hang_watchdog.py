@@ -26,7 +26,7 @@ _MAX_PROGRESS_BYTES: Final = 4096
 """A longer report is no sign that a request is worked on: it is not looked into."""
 
 
-class Conversation(Protocol):
+class RequestsSent(Protocol):
     """What the watchdog looks at."""
 
     @property
@@ -51,7 +51,7 @@ class HangWatchdog:
 
     Args:
         deadlines: the host's deadlines.
-        conversation: the requests to the plugin.
+        requests: those to the plugin.
         ping: sends the request for a sign of life.
         hangs: called with the reason, in words that follow the plugin's name.
     """
@@ -59,12 +59,12 @@ class HangWatchdog:
     def __init__(
         self,
         deadlines: Deadlines,
-        conversation: Conversation,
+        requests: RequestsSent,
         ping: Callable[[], None],
         hangs: Callable[[str], None],
     ) -> None:
         self._deadlines = deadlines
-        self._conversation = conversation
+        self._requests = requests
         self._ping = ping
         self._hangs = hangs
         self._owing = Timer(self._suspect)
@@ -108,7 +108,7 @@ class HangWatchdog:
             if isinstance(message.id, int):
                 self._replied(message.id)
         elif isinstance(message, Notification) and message.method == "$/progress":
-            call = self._conversation.under_way.get(_id_of_progress(message))
+            call = self._requests.under_way.get(_id_of_progress(message))
             if call is not None and call.id > self._first:
                 self._is_open(call)
 
@@ -134,7 +134,7 @@ class HangWatchdog:
             self._deadlines.remove(self._silent, HANG_S)
 
     def _replied(self, id: int) -> None:
-        call = self._conversation.under_way.get(id)
+        call = self._requests.under_way.get(id)
         if call is not None and call.method == "ping":
             return  # a reader says that it lives; that says nothing of its handlers
         if call is not None and id > self._first:
@@ -160,8 +160,8 @@ class HangWatchdog:
         return call.id > self._first and call.method != "ping" and call.method not in self._open
 
     def _is_excused(self) -> bool:
-        newest = self._conversation.newest_answered
-        return any(newest < id < self._first for id in self._conversation.under_way)
+        newest = self._requests.newest_answered
+        return any(newest < id < self._first for id in self._requests.under_way)
 
     def _suspect(self) -> None:
         if self._is_excused():
@@ -186,7 +186,7 @@ class HangWatchdog:
         if self._is_excused():
             self._look_in(SUSPECT_S)
             return
-        behind = [c for c in self._conversation.under_way.values() if self._is_behind(c)]
+        behind = [c for c in self._requests.under_way.values() if self._is_behind(c)]
         if not behind:
             self._waits_since_s = None  # no request is held
             self._look_in(SUSPECT_S)
