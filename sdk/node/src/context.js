@@ -14,6 +14,59 @@ export class Context {
     return this.#call.params.session_id;
   }
 
+  /** The agent's own name for the conversation, or null. */
+  get sessionKey() {
+    return this.#call.params.session_key ?? null;
+  }
+
+  /** Where the user is: `cli`, `api` and so on; or null. */
+  get platform() {
+    return this.#call.params.platform ?? null;
+  }
+
+  /** The user, as the agent names them, or null. */
+  get userId() {
+    return this.#call.params.user_id ?? null;
+  }
+
+  /** The project's folder, absolute, or null. The plugin's process runs in another one. */
+  get cwd() {
+    return this.#call.params.cwd ?? null;
+  }
+
+  /** The agent that acts; a child agent has its own. */
+  get agentId() {
+    return this.#call.params.agent_id;
+  }
+
+  /** The agent whose child this one is; null for the root. */
+  get parentAgentId() {
+    return this.#call.params.parent_agent_id ?? null;
+  }
+
+  /** 0 is the root agent. */
+  get agentDepth() {
+    return this.#call.params.agent_depth;
+  }
+
+  /**
+   * The tool call that this is, or that the hook is about; else null. The same in `pre_tool_call`,
+   * in the tool itself, in `post_tool_call` and in `inflight.tools` of an interrupt.
+   */
+  get callId() {
+    return this.#call.params.call_id ?? null;
+  }
+
+  /** The number of the fire in its session; a tool and a command have that of the last one. */
+  get seq() {
+    return this.#call.params.seq;
+  }
+
+  /** An object of the agent's own, opaque to Sliphook, or null. */
+  get meta() {
+    return this.#call.params.meta ?? null;
+  }
+
   /** The turn; null outside a turn. */
   get turnId() {
     return this.#call.params.turn_id;

@@ -162,3 +162,18 @@ test("a file is loaded anew, and its run() serves nobody", async () => {
   );
   fs.rmSync(folder, { recursive: true });
 });
+
+test("ctx says whose call it is, and where", async () => {
+  const plugin = new Plugin("where", {});
+  const seen = (_, ctx) => [ctx.cwd, ctx.callId, ctx.sessionKey, ctx.platform, ctx.userId];
+  plugin.tool("look", (args, ctx) => [...seen(args, ctx), ctx.agentId, ctx.agentDepth]);
+  plugin.command("look", (text, ctx) => JSON.stringify([...seen(text, ctx), ctx.parentAgentId]));
+  const played = await harness(plugin);
+  assert.deepEqual((await played.callTool("look")).data, [
+    "/home/ada/project", "c-1", "main", "cli", null, "a-1", 0,
+  ]);
+  assert.equal(
+    await played.runCommand("look"),
+    '["/home/ada/project",null,"main","cli",null,null]',
+  );
+});

@@ -91,6 +91,26 @@ export interface Sessions<State> extends Iterable<[string, State]> {
 export interface Context<State = unknown, Config = Record<string, any>> {
   /** the session that the call belongs to */
   readonly sessionId: string;
+  /** the agent's own name for the conversation: chat, thread, terminal */
+  readonly sessionKey: string | null;
+  /** where the user is: `cli`, `api` and so on */
+  readonly platform: string | null;
+  /** the user, as the agent names them */
+  readonly userId: string | null;
+  /** the project's folder, absolute; the plugin's process runs in another one */
+  readonly cwd: string | null;
+  /** the agent that acts; a child agent has its own */
+  readonly agentId: string;
+  /** the agent whose child this one is; null for the root */
+  readonly parentAgentId: string | null;
+  /** 0 is the root agent */
+  readonly agentDepth: number;
+  /** the tool call that this is, or that the hook is about, as in `inflight.tools`; else null */
+  readonly callId: string | null;
+  /** the number of the fire in its session; a tool and a command have that of the last one */
+  readonly seq: number;
+  /** an object of the agent's own, opaque to Sliphook */
+  readonly meta: Record<string, any> | null;
   /** the turn; null outside a turn */
   readonly turnId: string | null;
   /** the agent's span that the call is part of, in the form of W3C Trace Context, or null */

@@ -302,18 +302,11 @@ class Service:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         call: Call,
-        common: Payload,
+        payload: Payload,
     ) -> Invocation:
         if handler.wants_ctx:
             kind: type[BaseContext[Any]] = AsyncContext if handler.is_async else Context
-            timeout_s = getattr(common, "timeout_s", None)
-            kwargs["ctx"] = kind(
-                self.runtime,
-                call,
-                common.session_id,
-                common.turn_id,
-                timeout_s if isinstance(timeout_s, float) else None,
-            )
+            kwargs["ctx"] = kind(self.runtime, call, payload)
         return Invocation(handler, args, kwargs, call)
 
 

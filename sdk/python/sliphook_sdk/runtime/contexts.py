@@ -24,6 +24,7 @@ from sliphook_sdk.protocol import (
     Uses,
 )
 
+from .call_fields import CallFields
 from .state import require
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeVar
 
+    from sliphook_sdk.protocol import Payload
     from sliphook_sdk.registration.tools import Tool, ToolFunction
     from sliphook_sdk.wire.call import Call
 
@@ -44,31 +46,21 @@ else:
     ConfigT = TypeVar("ConfigT")
 
 
-class BaseContext(Generic[ConfigT]):
-    """What both kinds of handler have.
+class BaseContext(CallFields, Generic[ConfigT]):
+    """What both kinds of handler have."""
 
-    Attributes:
-        session_id: the session that the call belongs to.
-        turn_id: the turn; None outside a turn.
-        deadline: when the host stops waiting for the answer, on `time.monotonic()`; None for
-            events.
-    """
+    __slots__ = ("_call", "_runtime")
 
-    __slots__ = ("_call", "_runtime", "deadline", "session_id", "turn_id")
-
-    def __init__(
-        self,
-        runtime: Runtime,
-        call: Call,
-        session_id: str,
-        turn_id: str | None,
-        timeout_s: float | None,
-    ) -> None:
+    def __init__(self, runtime: Runtime, call: Call, payload: Payload) -> None:
+        super().__init__(payload)
         self._runtime = runtime
         self._call = call
-        self.session_id = session_id
-        self.turn_id = turn_id
-        self.deadline = None if timeout_s is None else call.arrived + timeout_s
+
+    @property
+    def deadline(self) -> float | None:
+        """When the host stops waiting for the answer, on `time.monotonic()`; None for events."""
+        timeout_s = getattr(self._payload, "timeout_s", None)
+        return self._call.arrived + timeout_s if isinstance(timeout_s, float) else None
 
     @property
     def config(self) -> ConfigT:
