@@ -45,6 +45,32 @@ FAULTS = {
         "refused_answer",
         "did you mean decision",
     ),
+    "decides twice": (
+        'raw(b\'{"jsonrpc":"2.0","id":%d,"result":{"decision":"deny","decision":"allow"}}\\n\' % id)\n'
+        "return NOTHING",
+        "refused_answer",
+        "it has the name 'decision' twice",
+    ),
+    "decides twice, once in escapes": (
+        r"""raw(b'{"jsonrpc":"2.0","id":%d,"result":' % id)"""
+        "\n"
+        r"""raw(rb'{"decision":"deny","\u0064ecision":"allow"}}' + b'\n')"""
+        "\nreturn NOTHING",
+        "refused_answer",
+        "it has the name 'decision' twice",
+    ),
+    "has a name twice deep inside": (
+        'raw(b\'{"jsonrpc":"2.0","id":%d,"result":{"_meta":[{"a":1,"a":1}]}}\\n\' % id)\n'
+        "return NOTHING",
+        "refused_answer",
+        "it has the name 'a' twice",
+    ),
+    "answers with two results": (
+        'raw(b\'{"jsonrpc":"2.0","id":%d,"result":null,"result":{"decision":"allow"}}\\n\' % id)\n'
+        "return NOTHING",
+        "refused_answer",
+        "it has the name 'result' twice",
+    ),
     "decides what there is not": ('return {"decision": "block"}', "refused_answer", "block"),
     "uses a field that is not allowed there": (
         'return {"continue_with": "more"}',

@@ -68,14 +68,12 @@ def test_the_kinds_of_message(body: bytes, message: tuple[Any, ...]) -> None:
     [
         b' \r\n{ "params" : { "a" : 1 } , "method" : "m" , "id" : 1 , "jsonrpc" : "2.0" } \n',
         b'{"jsonrpc":"2.0","id":1,"method":"m","params":{ "a" : 1 },"more":[{}],"_meta":0}',
-        b'{"jsonrpc":"2.0","id":0,"id":1,"method":"m","params":{ "a" : 1 }}',
         b'{"\\u006asonrpc":"2.\\u0030","id":1,"method":"\\u006d","params":{ "a" : 1 }}',
         b'{"jsonrpc":"2.0","id":1,"method":"m","params":{ "a" : 1 },"result":null,"error":null}',
     ],
     ids=[
         "space and order",
         "unknown fields are ignored",
-        "a doubled key: the last",
         "escapes",
         "null means absent",
     ],

@@ -307,19 +307,20 @@ class Connection:
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
-        too_much = isinstance(error, envelope.OverLimit)
+        # the envelope is sound, what is in it cannot be taken
+        content = isinstance(error, (envelope.OverLimit, envelope.NameTwice))
         may_answer = error.is_reply or error.may_be_reply
         call = self.under_way.get(error.id) if may_answer and isinstance(error.id, int) else None
         # a reply is never answered: two peers could refuse each other's refusals for ever
-        refused = call is None and not error.is_reply and not (too_much and error.id is None)
+        refused = call is None and not error.is_reply and not (content and error.id is None)
         if call is not None:
-            wrong = "cannot be taken" if too_much else "is not valid"
+            wrong = "cannot be taken" if content else "is not valid"
             self.end(call, "error", f"its reply {wrong}: {error.why}")
         elif refused:
             self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
-        why = f"a message was refused: {error.why}" if too_much else error.why
-        # too much is no violation if the plugin or the host's call is told of it
-        self._violation(data, why, counts=not too_much or not (refused or call))
+        why = f"a message was refused: {error.why}" if content else error.why
+        # that is no violation if the plugin or the host's call is told of it
+        self._violation(data, why, counts=not content or not (refused or call))
 
     def _violation(
         self, data: bytes, why: str, *, fatal: bool = False, counts: bool = True

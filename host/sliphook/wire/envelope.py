@@ -13,15 +13,17 @@ import msgspec
 
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import ErrorCode, limits
+from sliphook_sdk.protocol.names import doubled_in
 from sliphook_sdk.protocol.weight import Weight, weigh
 
 from .diagnosis import diagnose, is_absent, not_json
-from .faults import PEEK_BYTES, InvalidMessage, NotJson, OverLimit, refusal
+from .faults import PEEK_BYTES, InvalidMessage, NameTwice, NotJson, OverLimit, refusal
 
 __all__ = [
     "ErrorObject",
     "InvalidMessage",
     "Message",
+    "NameTwice",
     "NotJson",
     "Notification",
     "OverLimit",
@@ -102,8 +104,7 @@ def decode(body: bytes, weight: Weight | None = None) -> Message:
 
     The whole body is checked to be JSON in UTF-8 without lone surrogates. The `Raw` parts refer to
     `body` and keep it alive. Beside an error object a `result` of null counts as absent, and so do
-    `result` and `error` of null beside a method: some libraries always write all fields. Of a
-    doubled key the last counts.
+    `result` and `error` of null beside a method: some libraries always write all fields.
 
     Args:
         body: One JSON text; white space around it is fine.
@@ -112,7 +113,7 @@ def decode(body: bytes, weight: Weight | None = None) -> Message:
     Raises:
         NotJson: It is none.
         OverLimit: It has more in it than any message may. The message itself is the first level.
-        InvalidMessage: It is JSON, but no message.
+        InvalidMessage: It is JSON, but no message, or an object in it has a name twice.
     """
     # msgspec does not look at the text in `Raw` parts and in fields that it skips
     if not body.isascii():
@@ -129,7 +130,11 @@ def decode(body: bytes, weight: Weight | None = None) -> Message:
     except RecursionError:
         raise refusal(body[:PEEK_BYTES], body[-PEEK_BYTES:], weight.excess or "") from None
     if weight.excess is not None:
-        raise _too_much(envelope, weight.excess)
+        raise OverLimit(weight.excess, _usable_id(envelope), is_reply=envelope.method is None)
+    small = len(body) <= limits.UNWEIGHED_BYTES
+    doubled = doubled_in(body) if small else weight.doubled_name()
+    if doubled is not None:
+        raise NameTwice(doubled, _usable_id(envelope), is_reply=envelope.method is None)
 
     id, method, result, error_object = envelope.id, envelope.method, envelope.result, envelope.error
     if method is None:
@@ -219,11 +224,10 @@ def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None =
     )
 
 
-def _too_much(envelope: _Envelope, why: str) -> OverLimit:
-    id = None if envelope.id is msgspec.UNSET else envelope.id
-    if isinstance(id, str) and len(id) > limits.MAX_ID_CHARS:
-        id = None
-    return OverLimit(why, id, is_reply=envelope.method is None)
+def _usable_id(envelope: _Envelope) -> int | str | None:
+    id = envelope.id
+    too_long = isinstance(id, str) and len(id) > limits.MAX_ID_CHARS
+    return None if id is msgspec.UNSET or too_long else id
 
 
 def _invalid(why: str, id: int | str | None, *, is_reply: bool = False) -> InvalidMessage:

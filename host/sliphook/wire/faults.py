@@ -8,7 +8,9 @@ from typing import Final
 import msgspec
 
 from sliphook.errors import SliphookError
+from sliphook.quoting import quote
 from sliphook_sdk.protocol import ErrorCode, limits
+from sliphook_sdk.protocol.names import DoubledName
 
 
 class NotJson(SliphookError):
@@ -58,6 +60,22 @@ class OverLimit(InvalidMessage):
 
     def __init__(self, why: str, id: int | str | None, *, is_reply: bool = False) -> None:
         super().__init__(ErrorCode.INVALID_PARAMS, why, id, is_reply=is_reply)
+
+
+class NameTwice(InvalidMessage):
+    """A message in which an object has a name twice. The plugin's fault.
+
+    Which of the two values is meant cannot be known, and decoders take the last without a word.
+    """
+
+    def __init__(self, doubled: DoubledName, id: int | str | None, *, is_reply: bool) -> None:
+        in_envelope = doubled.level == 1
+        super().__init__(
+            ErrorCode.INVALID_REQUEST if in_envelope else ErrorCode.INVALID_PARAMS,
+            f"it has the name '{quote(doubled.name, 60)}' twice in one object",
+            None if in_envelope and doubled.name == "id" else id,
+            is_reply=is_reply,
+        )
 
 
 PEEK_BYTES: Final = 512

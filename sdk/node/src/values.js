@@ -44,6 +44,11 @@ function copyObject(value, path, around) {
   if (types.isMap(value)) {
     const odd = [...value.keys()].find((key) => !["string", "number"].includes(typeof key));
     if (odd !== undefined) throw new AnswerError(`${path} has a key of type ${typeof odd}`);
+    const names = [...value.keys()].map(String);
+    if (new Set(names).size !== names.length) {
+      const twice = names.find((name, index) => names.indexOf(name) !== index);
+      throw new AnswerError(`${path} has the key ${JSON.stringify(twice)} twice`);
+    }
     return fields([...value], item);
   }
   if (ArrayBuffer.isView(value))

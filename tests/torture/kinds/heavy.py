@@ -48,7 +48,8 @@ def _answers(name: str, result: str, says: str | None = None) -> Case:
 
 def _greets(name: str, fields: str, says: str) -> Case:
     body = f'{_MANY}\nraw(frame(b\'{{"jsonrpc":"2.0","id":%d,"result":\' % initialize()'
-    body += f" + dump(**MANIFEST)[:-1] + b',' + {fields} + b'}}}}'))\nserve()"
+    body += " + dump(protocol_version=1, name='bad')[:-1]"
+    body += f" + b',' + {fields} + b'}}}}'))\nserve()"
     return Case(
         "heavy",
         name,
@@ -124,6 +125,13 @@ CASES = (
         "an answer of names",
         "b'{' + b','.join(b'\"%x\":0' % i for i in range(9_000)) + b'}'",
         "unknown field",
+    ),
+    _answers(
+        "an answer of names in escapes",
+        "b'{\"_meta\":{' + b','.join(b'\"%b%d\":0' % (b'\\\\n' * 45, i) for i in range(9_900)) + b'}}'",
+    ),
+    _answers(
+        "an answer of small objects", "b'{\"_meta\":[' + fill(b'{\"\":{}},', 52_000) + b'0]}'"
     ),
     _answers("an answer of texts", "b'{\"context\":[' + fill(b'\"x\",', 76_000) + b'\"\"]}'"),
     _answers("an answer of integers", "b'{\"_meta\":[' + fill(b'9' * 256 + b',') + b'0]}'"),

@@ -130,7 +130,16 @@ CASES = (
     _answers("answer of another type", "{'context': 'x'}"),
     _answers("answer that may not replace", "{'replace': {'text': 'x'}}"),
     _answers("answer with a huge number", "{'decision': 10 ** 400}"),
-    _reads("doubled keys", 'raw(b\'{"jsonrpc":"2.0","id":99,"id":%d,"result":{}}\\n\' % id)'),
+    _refused(
+        "a name twice", ',"result":{"decision":"allow","decision":"deny"}', "'decision' twice"
+    ),
+    _refused("result twice", ',"result":{},"result":{}', "'result' twice"),
+    _refused(
+        "a name twice, one with escapes", r',"result":{"decision":"allow","\\u0064ecision":"deny"}'
+    ),
+    _reads(
+        "two ids", 'raw(b\'{"jsonrpc":"2.0","id":99,"id":%d,"result":{}}\\n\' % id)', "'id' twice"
+    ),
     _refused(
         "answer with numbers out of range", ',"result":{"_meta":[1e999,1' + "0" * 5_000 + "]}"
     ),

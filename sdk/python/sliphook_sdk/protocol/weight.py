@@ -1,4 +1,4 @@
-"""What a JSON text holds, counted before it is decoded: values, levels, numbers that are slow.
+"""What a JSON text holds, found before it is decoded: values, levels, slow numbers, doubled names.
 
 No loop in Python runs over what a plugin wrote: each step is one pass in C over a slice, and after
 the slice in which a limit is passed nothing more is looked at. So a hostile text costs no more than
@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Final, Optional
 
 from . import limits
+from .names import DoubledName, doubled_name, split_at_quotes
 
 _SLICE: Final = 16 * 1024
 _BLANK: Final = b" \t\r\n"
@@ -39,7 +40,9 @@ class Weight:
         "_exponents",
         "_in_string",
         "_last",
+        "_outside",
         "_run",
+        "_string",
         "_strings",
         "excess",
         "values",
@@ -52,9 +55,15 @@ class Weight:
         self._escape = b""  # half of an escape at the end of the last slice
         self._last = b""  # the last byte outside of strings
         self._run = b""  # the number at the end of the last slice, which may go on
-        self._strings = 0
+        self._outside: list[bytes] = []  # with a quote for each string, the unfinished one too
+        self._strings: list[bytes] = []
+        self._string: list[bytes] = []  # pieces of the unfinished one
         self._depth = 0
         self._exponents = 0
+
+    def doubled_name(self) -> Optional[DoubledName]:
+        """The first name that stands twice in one object of what came, or None."""
+        return doubled_name(b"".join(self._outside), self._strings)
 
     def add(self, text: bytes) -> None:
         """Count the next piece of the text."""
@@ -67,13 +76,14 @@ class Weight:
         outside = self._without_strings(text).translate(None, _BLANK)
         if not outside:
             return
+        self._outside.append(outside)
         joined = self._last + outside
         self._last = outside[-1:]
         # each comma begins a value, each colon one more, each bracket too unless it is empty
         self.values += len(outside.translate(None, _NOT_SEPARATORS))
         self.values -= joined.count(b"[]") + joined.count(b"{}")
         # a text with more strings than values is no JSON
-        if max(self.values, self._strings) > limits.MAX_MESSAGE_VALUES:
+        if max(self.values, len(self._strings)) > limits.MAX_MESSAGE_VALUES:
             self.excess = f"it has more than {limits.MAX_MESSAGE_VALUES:,} values"
             return
         steps = outside.translate(_STEPS, _NOT_BRACKETS)
@@ -86,20 +96,25 @@ class Weight:
         self._add_numbers(outside)
 
     def _without_strings(self, text: bytes) -> bytes:
-        """The rest of a slice; a quote stands for each string in it."""
+        """The rest of a slice; a quote stands for each string that begins in it."""
         text = self._escape + text
         escape = (len(text) - len(text.rstrip(b"\\"))) % 2
         if escape:
             text = text[:-1]
         self._escape = b"\\" * escape
-        # pairs of backslashes first: the quote in `\\"` ends a string, the one in `\"` does not
-        parts = text.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
-        self._strings += len(parts) // 2
-        began_inside = self._in_string
+        parts = split_at_quotes(text)
+        inside, outside = (parts[::2], parts[1::2])[:: 1 if self._in_string else -1]
+        if self._in_string:
+            self._string.append(inside.pop(0))
+            if len(parts) == 1:
+                return b""
+            self._strings.append(b"".join(self._string))
         self._in_string ^= len(parts) % 2 == 0
-        if began_inside:
-            return b'"' + b'"'.join(parts[1::2])
-        return b'"'.join(parts[::2]) + (b'"' if self._in_string else b"")
+        if self._in_string:
+            self._string = [inside.pop()]
+            outside.append(b"")
+        self._strings += inside
+        return b'"'.join(outside)
 
     def _add_numbers(self, outside: bytes) -> None:
         text = self._run + outside.translate(_NUMBERS_ALONE)

@@ -14,6 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from sliphook_sdk.protocol import limits
+from sliphook_sdk.protocol.names import doubled_in
 
 from .encoding import to_json
 
@@ -29,7 +30,7 @@ def strict_json(value: Any) -> bytes:
     except Exception as exc:  # a value's own conversion may raise anything
         raise ValueError(fault_in(value) or f"$ cannot be encoded: {exc}") from None
     # a number that JSON does not have is a null in the body, so most values need no second look
-    fault = fault_in(value) if b"null" in body else None
+    fault = fault_in(value) if b"null" in body or doubled_in(body) is not None else None
     if fault is not None:
         raise ValueError(fault)
     return body
@@ -51,9 +52,9 @@ def _fault(value: Any, path: str, around: tuple[int, ...]) -> str | None:
     if len(around) > limits.MAX_DEPTH:
         return f"{path} is nested too deep"
     if isinstance(value, dict):
-        for key in cast("Iterable[object]", value):
-            if not isinstance(key, str) and not _encodes({key: None}):
-                return f"{path} has a key of type {type(key).__name__}"
+        fault = _fault_of_keys(list(cast("Iterable[object]", value)), path)
+        if fault is not None:
+            return fault
     try:
         parts = _parts(known)
         if parts is None:
@@ -64,6 +65,20 @@ def _fault(value: Any, path: str, around: tuple[int, ...]) -> str | None:
                 return fault
     except Exception as exc:  # a property of the author's object may raise anything
         return f"{path} cannot be read: {type(exc).__name__}: {exc}"
+    return None
+
+
+def _fault_of_keys(keys: list[object], path: str) -> str | None:
+    if all(isinstance(key, str) for key in keys):
+        return None
+    names: set[bytes] = set()
+    for key in keys:
+        if not _encodes({key: None}):
+            return f"{path} has a key of type {type(key).__name__}"
+        name = to_json({key: None})
+        if name in names:  # 1 and "1"
+            return f"{path} has the key {json.dumps(str(key))} twice"
+        names.add(name)
     return None
 
 
