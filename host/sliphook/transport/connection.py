@@ -307,8 +307,7 @@ class Connection:
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
-        # the envelope is sound, what is in it cannot be taken
-        content = isinstance(error, (envelope.OverLimit, envelope.NameTwice))
+        content = error.in_content
         may_answer = error.is_reply or error.may_be_reply
         call = self.under_way.get(error.id) if may_answer and isinstance(error.id, int) else None
         # a reply is never answered: two peers could refuse each other's refusals for ever

@@ -36,7 +36,10 @@ class InvalidMessage(SliphookError):
             nothing is to be answered.
         may_be_reply: It has nothing but an id. Where that is under way it was a reply: some
             libraries leave out a result of nothing.
+        in_content: The envelope is sound, and what is in it cannot be taken.
     """
+
+    in_content = False
 
     def __init__(
         self,
@@ -58,6 +61,8 @@ class InvalidMessage(SliphookError):
 class OverLimit(InvalidMessage):
     """A message over a limit, refused before it is decoded. The plugin's fault."""
 
+    in_content = True
+
     def __init__(self, why: str, id: int | str | None, *, is_reply: bool = False) -> None:
         super().__init__(ErrorCode.INVALID_PARAMS, why, id, is_reply=is_reply)
 
@@ -67,6 +72,8 @@ class NameTwice(InvalidMessage):
 
     Which of the two values is meant cannot be known, and decoders take the last without a word.
     """
+
+    in_content = True
 
     def __init__(self, doubled: DoubledName, id: int | str | None, *, is_reply: bool) -> None:
         in_envelope = doubled.level == 1
