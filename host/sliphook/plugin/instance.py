@@ -249,6 +249,7 @@ class Instance:
         returncode = await reap(
             self._process, self._owner.name, grace_s=DYING_S if by_itself else 0.0
         )
+        await self._process.end_session()
         await self.connection.read_rest()
         await drain(self._process.stderr, self._read_stderr)
         # also if another process holds the pipe: half a line is not the next process's

@@ -29,6 +29,7 @@ from sliphook.quoting import quote
 from sliphook.transport import descriptors
 
 from .reaper import OrphanReaper
+from .reaper_main import kill_sessions
 from .sandbox import status_of
 
 POLL_S = 0.05
@@ -73,6 +74,10 @@ class Process(Protocol):
 
     def reap(self) -> int | None:
         """Reap a process that has ended and kill the rest of its group; None if it still lives."""
+        ...
+
+    async def end_session(self) -> None:
+        """Kill what is left of its session, in groups of their own. Called after `reap`."""
         ...
 
 
@@ -181,6 +186,9 @@ class ChildProcess:
         if self._look() != UNKNOWN_STATUS:
             return True
         # the system gives the id of a group that has members to no new process
+        return self._pid_is_free()
+
+    def _pid_is_free(self) -> bool:
         try:
             os.kill(self.pid, 0)  # signal 0 only checks
         except ProcessLookupError:
@@ -213,6 +221,21 @@ class ChildProcess:
             if self._path_watch is not None:
                 self._path_watch.close()
         return self.returncode
+
+    async def end_session(self) -> None:
+        """Kill what is left of its session, in groups of their own. Called after `reap`.
+
+        In a thread, since all processes of the machine are looked through.
+        """
+        if self.returncode is None or os.getpid() != self._owner:
+            return
+        with suppress(RuntimeError):  # no room for a thread: at the agent's end the reaper looks
+            await trio.to_thread.run_sync(self._kill_session, limiter=_waits)
+
+    def _kill_session(self) -> None:
+        # the system gives the id of a session that has members to no new process
+        if self._pid_is_free():
+            kill_sessions({self.pid})
 
 
 def _why_changed(path: Path, seal: Seal, watch: PathWatch) -> str | None:

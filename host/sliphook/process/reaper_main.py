@@ -3,7 +3,8 @@
 It is run as a script and uses the standard library alone. It reads lines from its standard input:
 each holds the ids of all process groups that live, and the last one counts. If the stream ends, or
 the parent process is another one, the host is dead. Then the groups get a moment to end by
-themselves, because their own pipes have broken too. The groups that are left are killed.
+themselves, because their own pipes have broken too. The groups that are left are killed, and on
+Linux what else belongs to their sessions.
 """
 
 from __future__ import annotations
@@ -14,11 +15,14 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Collection, Iterator
 
 LOOK_S = 0.5
 """The interval of looking at the parent: a forked child of the agent may keep the stream open."""
 GRACE_S = 1.0
 """Together with `LOOK_S` less than the two seconds that are promised."""
+MAX_SWEEPS = 20
+"""How often the processes are looked through: members that are found may have forked meanwhile."""
 _PR_SET_DUMPABLE = 4
 
 
@@ -37,6 +41,49 @@ def main() -> None:
         if _lives(group):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
+    kill_sessions(groups)
+
+
+def kill_sessions(sessions: Collection[int]) -> None:
+    """Kill the processes of these sessions, whatever their groups; on Linux, else nothing is done.
+
+    A plugin leads a session, whose id its children keep if they get a group of their own: the jobs
+    of a shell, what `timeout` starts. A daemon that has called `setsid` is in another session.
+    """
+    for _ in range(MAX_SWEEPS):
+        found = 0
+        for process, session in _members_of(sessions):
+            # what has ended since it was read, or is another user's
+            with contextlib.suppress(OSError):
+                _kill_member(process, session)
+                found += 1
+        if not found:
+            return
+
+
+def _members_of(sessions: Collection[int]) -> Iterator[tuple[int, int]]:
+    """Each living process of the sessions, and which of them it is in."""
+    try:
+        entries = os.listdir("/proc")
+    except OSError:  # another system
+        return
+    for entry in filter(str.isdigit, entries):
+        with contextlib.suppress(OSError, IndexError, ValueError):
+            with open(f"/proc/{entry}/stat", "rb") as file:
+                # the name before it may hold anything, brackets too
+                state, _, _, session = file.read().rpartition(b")")[2].split()[:4]
+            if state not in (b"Z", b"X") and int(session) in sessions:
+                yield int(entry), int(session)
+
+
+def _kill_member(process: int, session: int) -> None:
+    descriptor = os.pidfd_open(process)
+    try:
+        # asked again, of the very process that the descriptor is for
+        if os.getsid(process) == session:
+            signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+    finally:
+        os.close(descriptor)
 
 
 def _shut_out_others() -> None:

@@ -46,6 +46,9 @@ class FakeProcess:
         """The exit status; None while the process lives."""
         return self.returncode
 
+    async def end_session(self) -> None:
+        """Nothing is left of it."""
+
     def end(self, returncode: int = -signal.SIGKILL) -> None:
         """End now, as a process does: written bytes stay readable, all else stops."""
         if self.returncode is None:
