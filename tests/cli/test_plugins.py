@@ -12,7 +12,7 @@ import pytest
 from sliphook import PluginHost
 from sliphook.cli.chosen_plugins import Chosen, choose, look_who_is_there, model_of, user_settings
 from sliphook.cli.common import Failed
-from sliphook.plugin.spec import Override, PluginStatus
+from sliphook.plugin.spec import Override, PluginSpec, PluginStatus
 from sliphook.registry import Registry
 from sliphook.settings import Settings
 from tests.registry.installed import installed
@@ -33,7 +33,7 @@ def test_installed_plugins_come_first_in_their_order(home: Path) -> None:
     for name in ("second", "first", "off"):
         install(home / name, enabled=name != "off")
     (home / "link").symlink_to(home / "first")
-    chosen = choose([home / "link", home / "mine", home / "off"], Settings())
+    chosen = choose([PluginSpec(home / name) for name in ("link", "mine", "off")], Settings())
     assert [(spec.name, spec.path.name) for spec in chosen.specs] == [
         ("second", "second"),
         ("first", "first"),
@@ -96,6 +96,7 @@ class _Host:
 
 
 READY = PluginStatus("guard", Path("/guard"), "ready", None, 1, 0, 0.0, (), None)
+SPECS = (PluginSpec(Path("/guard"), "guard"), PluginSpec(Path("/other"), "other"))
 REFUSED = dataclasses.replace(READY, name="other", state="refused", why="its file\nhas changed")
 
 
@@ -105,13 +106,13 @@ def test_an_installed_plugin_that_is_not_there_is_told_and_one_of_the_command_li
     told: list[str] = []
     look_who_is_there(
         cast(PluginHost, _Host(REFUSED, READY)),
-        Chosen((), (), 1, ("plugin torn is left out",)),
+        Chosen((), SPECS, 1, ("plugin torn is left out",)),
         told.append,
     )
     assert told == ["plugin torn is left out", "plugin other did not start: its file\\nhas changed"]
     with pytest.raises(Failed, match="plugin other did not start: its file"):
         look_who_is_there(
-            cast(PluginHost, _Host(READY, REFUSED)), Chosen((), (), 1, ()), told.append
+            cast(PluginHost, _Host(READY, REFUSED)), Chosen((), SPECS, 1, ()), told.append
         )
     assert len(told) == 2
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import trio
 
 from sliphook.errors import HostError
 from sliphook.files.toml import TomlError
+from sliphook.host.admission import lacks_in_environment
 from sliphook.plugin.spec import PluginSpec
 from sliphook.registry import Registry, RegistryError
 from sliphook.settings import Settings, for_nobody, read_settings, with_settings
@@ -30,7 +30,7 @@ class Chosen:
     """The plugins to start.
 
     Attributes:
-        tried: the executables of `--plugin`.
+        tried: the plugins of `--plugin`.
         specs: all plugins, for the host.
         installed: how many of `specs` are installed; they come first.
         problems: a line for the user about each plugin that cannot be started, and about each
@@ -38,7 +38,7 @@ class Chosen:
         broken: the names of the plugins whose files cannot be read.
     """
 
-    tried: tuple[Path, ...]
+    tried: tuple[PluginSpec, ...]
     specs: tuple[PluginSpec, ...]
     installed: int
     problems: tuple[str, ...]
@@ -80,11 +80,11 @@ def model_of(
     return settings.model, settings.base_url
 
 
-def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
+def choose(tried: Sequence[PluginSpec], settings: Settings) -> Chosen:
     """Read the installed plugins. A broken file costs only its own plugin, and is a problem.
 
     Args:
-        tried: the executables of `--plugin`. One that is installed and enabled is not started a
+        tried: the plugins of `--plugin`. One that is installed and enabled is not started a
             second time.
         settings: the user's settings.
     """
@@ -94,7 +94,7 @@ def choose(tried: Sequence[Path], settings: Settings) -> Chosen:
         return _with_tried(tried, settings, [], (str(error),))
 
 
-def _what_is_installed(tried: Sequence[Path], settings: Settings) -> Chosen:
+def _what_is_installed(tried: Sequence[PluginSpec], settings: Settings) -> Chosen:
     registry = Registry()
     installed, broken = registry.specs(os.environ)
     problems = [f"plugin {says(one.name)} is left out: {one.why}" for one in broken]
@@ -108,7 +108,7 @@ def _what_is_installed(tried: Sequence[Path], settings: Settings) -> Chosen:
 
 
 def _with_tried(
-    tried: Sequence[Path],
+    tried: Sequence[PluginSpec],
     settings: Settings,
     installed: Sequence[PluginSpec],
     problems: tuple[str, ...],
@@ -116,9 +116,7 @@ def _with_tried(
     there = {os.path.realpath(spec.path) for spec in installed}
     specs = [with_settings(spec, settings) for spec in installed]
     specs += [
-        with_settings(PluginSpec(path), settings)
-        for path in tried
-        if os.path.realpath(path) not in there
+        with_settings(spec, settings) for spec in tried if os.path.realpath(spec.path) not in there
     ]
     return Chosen(tuple(tried), tuple(specs), len(installed), problems)
 
@@ -163,7 +161,7 @@ async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None])
 
 
 def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], None]) -> None:
-    """Tell the user about plugins that did not start.
+    """Tell the user about plugins that did not start, or lack what they need.
 
     The agent goes on without an installed one; if it is a guard, the host denies in its place.
 
@@ -178,7 +176,10 @@ def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], No
     for line in chosen.problems:
         tell(line)
     not_there: list[str] = []
-    for index, plugin in enumerate(host.plugins):
+    for index, (plugin, spec) in enumerate(zip(host.plugins, chosen.specs, strict=True)):
+        lacks = lacks_in_environment(plugin.manifest, spec, plugin.name)
+        if lacks is not None:
+            tell(f"plugin {says(plugin.name)} {lacks}")
         why = why_not_started(plugin)
         if why is not None and index < chosen.installed:
             tell(f"plugin {says(plugin.name)} did not start: {says(why)}")

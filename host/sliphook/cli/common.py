@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
+import os
 import signal
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -14,6 +16,7 @@ import click
 from sliphook.quoting import quote, visible_json
 
 if TYPE_CHECKING:
+    from sliphook.plugin.spec import PluginSpec
     from sliphook_sdk.protocol import Entry
 
 __all__ = [
@@ -29,7 +32,7 @@ __all__ = [
     "find_entry",
     "json_option",
     "model_options",
-    "plugin_option",
+    "plugin_options",
     "print_json",
     "read_object",
     "read_seconds",
@@ -125,15 +128,49 @@ def _refuse_some(
     return paths
 
 
-plugin_option = click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    metavar="PATH",
-    type=click.Path(path_type=Path),
-    callback=_refuse_some,
-    help="Start the plugin with this executable. May be given several times.",
-)
+def plugin_options(command: _F) -> _F:
+    """Add `--plugin` and `--env`; the command gets `plugins`, a tuple of `PluginSpec`."""
+
+    @functools.wraps(command)
+    def with_specs(plugins: tuple[Path, ...], env: tuple[str, ...], **others: Any) -> Any:
+        return command(plugins=_specs(plugins, env), **others)
+
+    plugin = click.option(
+        "--plugin",
+        "plugins",
+        multiple=True,
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        callback=_refuse_some,
+        help="Start the plugin with this executable. May be given several times.",
+    )
+    env = click.option(
+        "--env",
+        multiple=True,
+        metavar="VARIABLE",
+        help="Give the plugins of --plugin this environment variable. May be given several times.",
+    )
+    return cast("_F", plugin(env(with_specs)))
+
+
+def _specs(plugins: tuple[Path, ...], env: tuple[str, ...]) -> tuple[PluginSpec, ...]:
+    from sliphook.plugin.spec import PluginSpec
+    from sliphook.process.environment import why_not_granted
+
+    if env and not plugins:
+        raise click.UsageError(
+            "--env is for the plugins of --plugin; give an installed one a variable by:"
+            " sliphook config NAME --env VARIABLE"
+        )
+    for name in env:
+        why = why_not_granted(name)
+        if why is None and name not in os.environ:
+            why = f"the variable {name} is not set here"
+        if why is not None:
+            raise Failed(f"--env: {why}")
+    return tuple(PluginSpec(path, env={name: os.environ[name] for name in env}) for path in plugins)
+
+
 timeout_option = click.option(
     "--timeout",
     "timeout_s",

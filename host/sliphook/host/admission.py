@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 
 from sliphook.dispatch.policy import Audience, Subscriber
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import ReadManifest
+from sliphook.plugin.spec import PluginSpec
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.process.environment import is_given_to_all
+from sliphook.process.log_files import safe_name
 from sliphook.quoting import quote
+from sliphook_sdk.protocol import Manifest
 
 
 def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
@@ -49,17 +55,47 @@ def keeps_its_names(other: Plugin, plugin: Plugin, manifest: ReadManifest) -> bo
     return other_approved if other_approved != approved else other.order < plugin.order
 
 
-def lacks_in_environment(manifest: ReadManifest, plugin: Plugin) -> str | None:
-    """The required environment variables the plugin lacks, as words after its name; or None."""
+def name_of_files(spec: PluginSpec, taken: Mapping[str, Path]) -> str:
+    """The name of a plugin's data folder and of its log.
+
+    It is the name that the plugin is installed under. One that is only tried is known by its file;
+    if another plugin has that name, a part of the path's hash tells the two apart, the same one
+    each time.
+
+    Args:
+        spec: the plugin.
+        taken: the names of the other plugins, with their executables.
+    """
+    name = safe_name(spec.name or spec.path.stem)
+    other = taken.get(name)
+    if spec.name is not None or other is None:
+        return name
+    path = os.path.realpath(spec.path)
+    if path == os.path.realpath(other):
+        return name
+    return f"{name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
+
+
+def lacks_in_environment(manifest: Manifest | None, spec: PluginSpec, name: str) -> str | None:
+    """The required environment variables the plugin lacks, as words after its name; or None.
+
+    Args:
+        manifest: what the plugin declares; None if that is not known.
+        spec: the plugin, with the granted environment.
+        name: the plugin's name.
+    """
+    wants = (manifest.env or []) if manifest is not None else []
     lacks = [
         want.name
-        for want in manifest.env
-        if want.required and want.name not in plugin.spec.env and not is_given_to_all(want.name)
+        for want in wants
+        if want.required and want.name not in spec.env and not is_given_to_all(want.name)
     ]
     if not lacks:
         return None
-    shown = [quote(name, 80) for name in lacks]
-    how = f"sliphook config {plugin.name} {' '.join(f'--env {name}' for name in shown)}"
+    shown = [quote(lack, 80) for lack in lacks]
+    how = " ".join(f"--env {lack}" for lack in shown)
+    if spec.name is not None:
+        how = f"sliphook config {name} {how}"
     return (
         f"lacks {', '.join(shown)} in its environment; "
         f"set it where the agent is started, and give it by: {how}"

@@ -22,7 +22,7 @@ from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.secrets import own_keys
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, ToolTable
-from sliphook.process.log_files import PluginLogs, default_folder, safe_name
+from sliphook.process.log_files import PluginLogs, default_folder
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.host import Approver
 from sliphook.session.plugin_calls import PluginCalls
@@ -41,6 +41,7 @@ from .admission import (
     keeps_its_names,
     lacks_in_environment,
     name_of,
+    name_of_files,
     subscribers_by_name,
 )
 
@@ -92,7 +93,10 @@ class HostState:
         self.deadlines = self.services.deadlines
         self.home = Home()
         self.reports = Reports(
-            callbacks, self.services.redactor, PluginLogs(log_dir or default_folder())
+            callbacks,
+            self.services.redactor,
+            PluginLogs(log_dir or default_folder()),
+            self._file_name,
         )
         self.problem = self.reports.problem
         self.log_line = self.reports.log_line
@@ -103,6 +107,7 @@ class HostState:
         self._data_home = data_home
         self._by_name: dict[str, Plugin] = {}
         self._parted: list[Plugin] = []
+        self._file_names: dict[Plugin, str] = {}
         self._subscribers: dict[str, Audience] | None = None  # not found yet
         self._listeners: dict[str, Sequence[Listeners]] = {}
         self.approver = approver
@@ -148,8 +153,10 @@ class HostState:
     # -- for plugins (see Supervisor)
 
     def expect(self, plugins: Iterable[Plugin]) -> None:
-        """Let the recorded manifests of plugins count that will start."""
+        """Let the recorded manifests of plugins count that will start, and name their files."""
         for plugin in plugins:
+            taken = {name: one.spec.path for one, name in self._file_names.items()}
+            self._file_names[plugin] = name_of_files(plugin.spec, taken)
             # a guard that is absent still guards: its closed hooks count before it runs
             if plugin.recorded is not None:
                 # a plugin that has the name keeps it until `admit` decides
@@ -160,6 +167,9 @@ class HostState:
         """Lift the hooks and free the names of plugins that the user has removed."""
         # without those that are gone: the list must not grow with each update
         self._parted = [plugin for plugin in self._parted if not plugin.gone.is_set()]
+        self._file_names = {
+            one: name for one, name in self._file_names.items() if not one.gone.is_set()
+        }
         for plugin in plugins:
             self._parted.append(plugin)
             # another one may have taken the name meanwhile
@@ -185,9 +195,11 @@ class HostState:
 
     def data_dir(self, plugin: Plugin) -> Path:
         """The folder in which the plugin runs."""
-        home = self._data_home or plugin_data()
+        return (self._data_home or plugin_data()) / self._file_name(plugin)
+
+    def _file_name(self, plugin: Plugin) -> str:
         # not `plugin.name`, which changes if a plugin that is only tried declares another one
-        return home / safe_name(plugin.spec.name or plugin.spec.path.stem)
+        return self._file_names[plugin]
 
     def admit(self, plugin: Plugin, manifest: ReadManifest) -> str | None:
         """Take in the plugin's hooks, tools and commands, or say which name another one holds.
@@ -234,7 +246,7 @@ class HostState:
             if other.recorded is None or other.name == plugin.name:
                 del self._by_name[other.name]
             other.refuse(why)
-        lacks = lacks_in_environment(manifest, plugin)
+        lacks = lacks_in_environment(manifest.wire, plugin.spec, plugin.name)
         # said once, not after each restart
         if lacks is not None and not plugin.has_worked:
             self.problem(plugin, f"{plugin.name} {lacks}")

@@ -70,10 +70,18 @@ class Reports:
         callbacks: the agent's.
         redactor: knows the secrets.
         logs: the plugins' log files.
+        file_name: gives the name of a plugin's log file, without `.log`.
     """
 
-    def __init__(self, callbacks: Callbacks, redactor: Redactor, logs: PluginLogs) -> None:
+    def __init__(
+        self,
+        callbacks: Callbacks,
+        redactor: Redactor,
+        logs: PluginLogs,
+        file_name: Callable[[Plugin], str],
+    ) -> None:
         self.logs = logs
+        self._file_name = file_name
         self._callbacks = callbacks
         self._redactor = redactor
 
@@ -120,4 +128,4 @@ class Reports:
         self, plugin: Plugin, level: str, message: str, *, by_host: bool = False
     ) -> None:
         if plugin.spec.start is None:  # a plugin in memory leaves nothing on the disk
-            self.logs.write(plugin.name, level, message, by_host=by_host)
+            self.logs.write(self._file_name(plugin), level, message, by_host=by_host)

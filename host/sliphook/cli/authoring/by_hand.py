@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,6 +17,7 @@ from sliphook_sdk.protocol.describe import example_of, example_to_send
 if TYPE_CHECKING:
     from sliphook.cli.running import Interruptible
     from sliphook.host.host import PluginHost
+    from sliphook.plugin.spec import PluginSpec
 
 __all__ = ["named_plugins", "payload_with"]
 
@@ -54,16 +54,20 @@ def payload_with(given: Mapping[str, Any], struct: type[_P], *, of: str, option:
 
 @asynccontextmanager
 async def named_plugins(
-    plugins: Sequence[Path], tracing: Tracing, running: Interruptible
+    plugins: Sequence[PluginSpec], tracing: Tracing, running: Interruptible
 ) -> AsyncGenerator[PluginHost]:
     """An open host that runs these plugins alone, and shows their log on stderr."""
     from sliphook import PluginHost
+    from sliphook.host.admission import lacks_in_environment
 
     with tracing.open() as sink:
         running.host = host = PluginHost(
             plugins, on_log=_show, on_problem=_in_the_report, trace=sink
         )
         async with host:
+            for plugin, spec in zip(host.plugins, plugins, strict=True):
+                if (lacks := lacks_in_environment(plugin.manifest, spec, plugin.name)) is not None:
+                    comment(f"plugin {says(plugin.name)} {lacks}")
             yield host
 
 

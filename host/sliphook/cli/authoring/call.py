@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +15,7 @@ from sliphook.cli.common import (
     complain,
     did_you_mean,
     json_option,
-    plugin_option,
+    plugin_options,
     print_json,
     read_object,
     timeout_option,
@@ -29,7 +28,7 @@ from .by_hand import named_plugins, payload_with
 
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
-    from sliphook.plugin.spec import PluginStatus
+    from sliphook.plugin.spec import PluginSpec, PluginStatus
 
 NO_SUCH_TOOL = "no_such_tool"
 
@@ -55,14 +54,14 @@ class CallReport(msgspec.Struct, frozen=True, kw_only=True):
     metavar="JSON|@FILE",
     help="The tool's arguments, an object.  [default: {}]",
 )
-@plugin_option
+@plugin_options
 @timeout_option
 @json_option
 @trace_options
 def command(
     tool: str,
     arguments: str | None,
-    plugins: tuple[Path, ...],
+    plugins: tuple[PluginSpec, ...],
     timeout_s: float | None,
     as_json: bool,
     tracing: Tracing,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +13,7 @@ from sliphook.cli.common import (
     EXIT_PLUGIN,
     find_entry,
     json_option,
-    plugin_option,
+    plugin_options,
     print_json,
     read_object,
     timeout_option,
@@ -28,7 +27,7 @@ from .by_hand import named_plugins, payload_with
 
 if TYPE_CHECKING:
     from sliphook.dispatch.outcome import Outcome, Part
-    from sliphook.plugin.spec import PluginStatus
+    from sliphook.plugin.spec import PluginSpec, PluginStatus
 
 
 class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,14 +50,14 @@ class PluginReport(msgspec.Struct, frozen=True, kw_only=True):
     metavar="JSON|@FILE",
     help="Some fields of the payload; the other fields get sample values.",
 )
-@plugin_option
+@plugin_options
 @timeout_option
 @json_option
 @trace_options
 def command(
     event: str,
     payload: str | None,
-    plugins: tuple[Path, ...],
+    plugins: tuple[PluginSpec, ...],
     timeout_s: float | None,
     as_json: bool,
     tracing: Tracing,

@@ -6,22 +6,23 @@ import sys
 import termios
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sliphook.cli.common import Failed, model_options, plugin_option
+from sliphook.cli.common import Failed, model_options, plugin_options
 from sliphook.cli.completion import session_ids
 from sliphook.cli.tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
+    from sliphook.plugin.spec import PluginSpec
+
     from .frontend import ChatFrontend
 
 
 @click.command("chat")
 @model_options
-@plugin_option
+@plugin_options
 @click.option(
     "--resume",
     is_flag=False,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 def command(
     model: str | None,
     base_url: str | None,
-    plugins: tuple[Path, ...],
+    plugins: tuple[PluginSpec, ...],
     resume: str | None,
     tracing: Tracing,
 ) -> int:

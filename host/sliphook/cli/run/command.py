@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from sliphook.cli.common import Failed, model_options, plugin_option
+from sliphook.cli.common import Failed, model_options, plugin_options
 from sliphook.cli.tracing import Tracing, trace_options
+
+if TYPE_CHECKING:
+    from sliphook.plugin.spec import PluginSpec
 
 
 @click.command("run")
 @click.argument("prompt")
 @model_options
-@plugin_option
+@plugin_options
 @trace_options
 def command(
     prompt: str,
     model: str | None,
     base_url: str | None,
-    plugins: tuple[Path, ...],
+    plugins: tuple[PluginSpec, ...],
     tracing: Tracing,
 ) -> int:
     """Give PROMPT to an agent and print what the model says.

@@ -18,6 +18,7 @@ from sliphook.dumpable import forbid_dumps
 if TYPE_CHECKING:
     from sliphook import Progress
     from sliphook.agent.ui.display import LineDisplay
+    from sliphook.plugin.spec import PluginSpec
     from sliphook.session.host import Approver
     from sliphook.settings import Settings
     from sliphook.trace.record import TraceSink
@@ -132,7 +133,7 @@ class Setup:
         )
 
 
-def set_up(model: str | None, base_url: str | None, plugins: Sequence[Path]) -> Setup:
+def set_up(model: str | None, base_url: str | None, plugins: Sequence[PluginSpec]) -> Setup:
     """Combine the options and the settings.
 
     From here on, plugins cannot read this process: its environment has the model's key.
