@@ -12,6 +12,13 @@ static void answer(long long id, const char *field, const char *value) {
     fflush(stdout);
 }
 
+static int speaks_1(const char *body) {
+    const char *at = strstr(body, "\"protocol_versions\":[");
+    for (at = at ? strchr(at, '[') : NULL; at && *at != ']'; at = strpbrk(at + 1, ",]"))
+        if (at[1] == '1' && (at[2] == ',' || at[2] == ']')) return 1;
+    return 0;
+}
+
 int main(void) {
     char header[128], method[64];
     long long id;
@@ -25,7 +32,8 @@ int main(void) {
         /* the envelope comes first and in this order, and what others write comes last: see protocol.md, Framing */
         if (sscanf(body, "{\"jsonrpc\":\"2.0\",\"id\":%lld,\"method\":\"%63[^\"]", &id, method) == 2) {
             const char *arguments = strstr(body, ",\"arguments\":");
-            if (!strcmp(method, "initialize")) answer(id, "result", manifest);
+            if (!strcmp(method, "initialize") && speaks_1(body)) answer(id, "result", manifest);
+            else if (!strcmp(method, "initialize")) answer(id, "error", "{\"code\":-32602,\"message\":\"no common version: this plugin speaks 1\"}");
             else if (!strcmp(method, "ping") || !strcmp(method, "shutdown")) answer(id, "result", "null");
             else if (strcmp(method, "hook/pre_tool_call")) answer(id, "error", "{\"code\":-32601,\"message\":\"unknown method\"}");
             else if (arguments && strstr(arguments, "rm -rf"))

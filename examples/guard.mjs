@@ -22,6 +22,8 @@ function take({ id, method, params }) {
   if (method === "exit") process.exit(0);
   if (id === undefined) return; // a notification: an event, a cancel
   const handler = requests[method];
+  if (method === "initialize" && !params.protocol_versions.includes(1))
+    return send({ id, error: { code: -32602, message: "no common version: this plugin speaks 1" } });
   if (handler === undefined) return send({ id, error: { code: -32601, message: `unknown method ${method}` } });
   try {
     send({ id, result: handler(params) });

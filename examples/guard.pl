@@ -13,7 +13,7 @@ my $manifest = {
     subscriptions    => [ { event => "pre_tool_call", on_failure => "closed" } ],
 };
 my %answers = (
-    "initialize"         => sub { $manifest },
+    "initialize"         => sub { (grep { $_ == 1 } @{ $_[0]{protocol_versions} }) ? $manifest : die { code => -32602, message => "no common version: this plugin speaks 1" } },
     "ping"               => sub { undef },
     "shutdown"           => sub { undef },
     "hook/pre_tool_call" => sub {
@@ -31,7 +31,7 @@ while (defined(my $header = <STDIN>)) {
     defined(my $id = $message->{id}) or next;    # an event, a cancel
     my $answer = $answers{ $message->{method} };
     my %reply  = $answer ? (result => eval { $answer->($message->{params}) }) : (error => { code => -32601, message => "unknown method" });
-    %reply = (error => { code => -32603, message => "$@" }) if $@;
+    %reply = (error => ref $@ ? $@ : { code => -32603, message => "$@" }) if $@;
     my $text = $json->encode({ jsonrpc => "2.0", id => $id, %reply });
     print "Content-Length: " . (length($text) + 1) . "\r\n\r\n$text\n";
 }

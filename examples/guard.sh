@@ -8,6 +8,10 @@ answer() { # answer JSON: one message, one line, one write
   printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"
 }
 
+refuse() { # refuse CODE MESSAGE
+  printf '{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":"%s"}}\n' "$id" "$1" "$2"
+}
+
 while IFS= read -r line; do
   case $line in
     '{"jsonrpc":"2.0","id":'*) ;; # a request: goes on below
@@ -19,7 +23,13 @@ while IFS= read -r line; do
   method=${rest#*,'"method":"'}
   method=${method%%'"'*}
   case $method in
-    initialize) answer "$manifest" ;;
+    initialize)
+      versions=${line#*'"protocol_versions":['}
+      case ,${versions%%]*}, in
+        *,1,*) answer "$manifest" ;;
+        *) refuse -32602 'no common version: this plugin speaks 1' ;;
+      esac
+      ;;
     hook/pre_tool_call)
       case ${line#*,'"arguments":'} in
         *'rm -rf'*) answer '{"decision":"deny","reason":"deleting whole trees is not for agents"}' ;;
@@ -27,6 +37,6 @@ while IFS= read -r line; do
       esac
       ;;
     ping | shutdown) answer null ;;
-    *) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown method"}}\n' "$id" ;;
+    *) refuse -32601 'unknown method' ;;
   esac
 done

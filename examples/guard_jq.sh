@@ -10,7 +10,9 @@ exec jq --null-input --unbuffered --raw-input --compact-output '
   def judge: (.arguments.command // "" | tostring) as $command
     | if $command | test("rm +-rf") then {decision: "deny", reason: "not for agents: \($command)"} else null end;
   def answer:
-    if .method == "initialize" then {result: manifest}
+    if .method == "initialize" then
+      if .params.protocol_versions | index(1) then {result: manifest}
+      else {error: {code: -32602, message: "no common version: this plugin speaks 1"}} end
     elif .method == "hook/pre_tool_call" then {result: (.params | judge)}
     elif .method == "ping" or .method == "shutdown" then {result: null}
     else {error: {code: -32601, message: "unknown method \(.method)"}} end;

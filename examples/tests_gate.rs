@@ -28,6 +28,8 @@ fn main() -> io::Result<()> {
         if !line.starts_with(r#"{"jsonrpc":"2.0","id":"#) { continue; } // a header, an event, a cancel
         let (Some(id), Some(method)) = (between(&line, r#","id":"#, ','), between(&line, r#","method":""#, '"')) else { continue };
         let answer = match method {
+            "initialize" if !between(&line, r#""protocol_versions":["#, ']').is_some_and(|all| all.split(',').any(|one| one == "1")) =>
+                r#""error":{"code":-32602,"message":"no common version: this plugin speaks 1"}"#.to_string(),
             "initialize" => format!(r#""result":{}"#, MANIFEST.replace('\n', "")),
             "hook/stop" => format!(r#""result":{}"#, stop(&line)),
             "ping" | "shutdown" => r#""result":null"#.to_string(),

@@ -105,7 +105,10 @@ def serve() -> None:
         message = receive()
         method = message.get("method")
         if method == "initialize":
-            reply(message["id"], MANIFEST)
+            if 1 in message["params"].get("protocol_versions", [1]):
+                reply(message["id"], MANIFEST)
+            else:
+                send(id=message["id"], error={"code": -32602, "message": "I speak version 1"})
         elif method == "exit":
             sys.exit(0)
         elif method is not None and "id" in message:

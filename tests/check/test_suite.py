@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -9,7 +10,16 @@ from xml.etree import ElementTree
 import pytest
 import trio
 
-from sliphook.check import Report, check_plugin, child, end_rules, wire_rules
+from sliphook.check import (
+    Report,
+    call_rules,
+    check_plugin,
+    child,
+    end_rules,
+    running_rules,
+    suite,
+    wire_rules,
+)
 from sliphook.check.session import Bench
 from sliphook.check.suite import Check
 
@@ -34,15 +44,22 @@ ALL = [
     "tool add",
     "tool add, wrong arguments",
     "cancel tool add",
-    "hooks during add",
+    "cancel-while-running",
+    "ping-while-running",
+    "request-while-running",
+    "hook-while-running",
     "tools-for-models",
     "unknown-tool",
     "command hello",
+    "utf-8",
+    "shutdown-after-events",
     "shutdown",
     "exit",
     "end-of-input",
+    "half-a-message",
     "sigterm",
     "stdout-clean",
+    "valid-messages",
     "one-reply-each",
     "unasked-messages",
     "no-process-left",
@@ -106,7 +123,8 @@ BROKEN = {
         _take = take
         def take(message):
             if message["method"] == "initialize":
-                MANIFEST["protocol_version"] = message["params"]["protocol_versions"][0]
+                version = message["params"]["protocol_versions"][0]
+                return {"result": {**MANIFEST, "protocol_version": version}}
             return _take(message)
         """,
         {"versions"},
@@ -160,7 +178,7 @@ BROKEN = {
         "def call(params): return {'result': str(params['arguments']['a'] + 1)}",
         {"tool add, wrong arguments"},
     ),
-    "a slow tool": (BUSY.format(method="tool/call"), {"cancel tool add", "hooks during add"}),
+    "a slow tool": (BUSY.format(method="tool/call"), {"cancel tool add"}),
     "has every tool": (answering("tool/call", "{'result': 'done'}"), {"unknown-tool"}),
     "a command that answers a number": (
         answering("command/run", "{'result': 1}"),
@@ -174,7 +192,7 @@ BROKEN = {
     ),
     "ignores SIGTERM": ("signal.signal(signal.SIGTERM, signal.SIG_IGN)", {"sigterm"}),
     "prints": ("print('hello', flush=True)", {"stdout-clean"}),
-    "no valid message": ("print('{\"id\":1}', flush=True)", {"stdout-clean"}),
+    "no valid message": ("print('{\"id\":1}', flush=True)", {"valid-messages"}),
     "answers twice": (
         answering("ping", "say(id=message['id'], result=1) or {'result': None}"),
         {"one-reply-each"},
@@ -200,12 +218,162 @@ BROKEN = {
 }
 
 
+AT_A_COMMAND = """
+    _take = take
+    def take(message):
+        if message["method"] == "command/run":
+            {do}
+        return _take(message)
+"""
+WAITING = """
+    _take = take
+    def take(message):
+        while RUNNING and message["method"] == "{method}":
+            time.sleep(0.01)
+        return _take(message)
+"""
+EXAMPLES = "MANIFEST['tools'][0]['input_schema']['properties']['seconds']['examples'] = {}"
+DEAF = "def cancel(id): pass\n"
+
+ALONE = {
+    "goes on after a cancel": (DEAF, "cancel-while-running", "no reply within 1 s"),
+    "answers ping when the tool is done": (
+        EXAMPLES.format([0, 0.8]) + textwrap.dedent(WAITING.format(method="ping")),
+        "ping-while-running",
+        "a ping was answered only after the tool call",
+    ),
+    "answers ping long after": (
+        WAITING.format(method="ping"),
+        "ping-while-running",
+        "no reply within 1 s",
+    ),
+    "answers others when the tool is done": (
+        WAITING.format(method="of_tomorrow/do"),
+        "request-while-running",
+        "no reply within 1 s",
+    ),
+    "answers hooks when the tool is done": (
+        WAITING.format(method="hook/pre_tool_call"),
+        "hook-while-running",
+        "no reply within 1 s",
+    ),
+    "answers shutdown before its handlers are done": (
+        """
+        def late():
+            time.sleep(0.3)
+            say(method="host/log", params={"level": "info", "message": "the turn is over"})
+        _told = told
+        def told(message):
+            if message["method"] == "event/turn_end":
+                threading.Thread(target=late, daemon=True).start()
+            _told(message)
+        """,
+        "shutdown-after-events",
+        "the turn is over",
+    ),
+    "reads Latin-1": (
+        """
+        def messages():
+            for line in sys.stdin.buffer:
+                if line.startswith(b"{"):
+                    yield json.loads(line.decode("latin-1"))
+        """,
+        "utf-8",
+        "UTF-8 was read as Latin-1: k7Ã¼",
+    ),
+    "reads ASCII": (
+        """
+        def messages():
+            for line in sys.stdin.buffer:
+                if line.startswith(b"{"):
+                    yield json.loads(line.decode("ascii", "replace"))
+        """,
+        "utf-8",
+        "each byte outside ASCII became U+FFFD",
+    ),
+    "takes any version": (
+        "_take = take\ndef take(message):\n"
+        "    return {'result': MANIFEST} if message['method'] == 'initialize' else _take(message)",
+        "versions",
+        '"protocol_version": 1',
+    ),
+    "refuses an unknown version with another code": (
+        "_fail = fail\ndef fail(code, *more): return _fail(-32600 if code == -32602 else code, *more)",
+        "versions",
+        "the error -32600",
+    ),
+    "answers notifications": (
+        """
+        _told = told
+        def told(message):
+            _told(message)
+            if "of_tomorrow" in message["method"]:
+                say(id=None, **fail(-32601))
+        """,
+        "unknown-notification",
+        "null",
+    ),
+    "both a result and an error": (
+        AT_A_COMMAND.format(do="say(id=999_999, result=1, **fail(-32603))"),
+        "valid-messages",
+        "both a result and an error",
+    ),
+    "an id of 129 characters": (
+        AT_A_COMMAND.format(do="say(id='x' * 129, method='host/notify', params={})"),
+        "valid-messages",
+        "129 characters",
+    ),
+    "an id that was never sent": (
+        AT_A_COMMAND.format(do="say(id=999_999, result=1)"),
+        "one-reply-each",
+        "999999, which was never sent",
+    ),
+    "an id as a text": (
+        AT_A_COMMAND.format(do="say(id=str(message['id']), result=1)"),
+        "one-reply-each",
+        "came back as the string",
+    ),
+    "a last word on stdout": (
+        "def told(message): message['method'] == 'exit' and (print('bye'), sys.exit(0))",
+        "stdout-clean",
+        "bye",
+    ),
+    "decodes each read by itself": (
+        """
+        def messages():
+            rest = ""
+            while data := os.read(0, 65536):
+                *lines, rest = (rest + data.decode()).split("\\n")
+                yield from (json.loads(line) for line in lines if line.startswith("{"))
+        """,
+        "large-message",
+        "exited with status 1",
+    ),
+    "waits for the rest of a message": (
+        """
+        def messages():
+            for line in sys.stdin.buffer:
+                if not line.endswith(b"\\n"):
+                    time.sleep(100)
+                elif line.startswith(b"{"):
+                    yield json.loads(line)
+        """,
+        "half-a-message",
+        "it lives on",
+    ),
+}
+"""Faults that one check alone sees: the code, the check, and what is said that the plugin did."""
+
+
 @pytest.fixture(autouse=True)
 def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "ANSWER_S", 1.0)
     monkeypatch.setattr(wire_rules, "INITIALIZE_TIMEOUT_S", 3.0)
     monkeypatch.setattr(end_rules, "EXIT_GRACE_S", 0.8)
     monkeypatch.setattr(end_rules, "TERM_GRACE_S", 0.8)
+    monkeypatch.setattr(call_rules, "LONGEST_S", 2.0)
+    monkeypatch.setattr(end_rules, "AFTER_S", 0.6)
+    monkeypatch.setattr(running_rules, "AFTER_S", 0.2)
 
 
 async def checked(path: Path) -> Report:
@@ -237,8 +405,120 @@ async def test_a_broken_plugin_is_found_out(tmp_path: Path, how: str) -> None:
             assert finding.advice
 
 
+@pytest.mark.parametrize("how", ALONE)
+async def test_a_fault_is_found_by_its_own_check(tmp_path: Path, how: str) -> None:
+    broken, expected, came = ALONE[how]
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed") == {expected}, report
+    assert named(report, "passed") == set(ALL) - {expected}
+    (finding,) = (finding for finding in report.findings if finding.verdict == "failed")
+    assert came in finding.came
+    assert finding.sent
+    assert finding.advice
+
+
+async def test_a_tool_that_ends_as_late_as_without_its_cancel_is_a_warning(tmp_path: Path) -> None:
+    report = await checked(write(tmp_path, DEAF + EXAMPLES.format([0, 1.0])))
+    assert named(report, "warned") == {"cancel-while-running"}
+    assert named(report, "failed") == set()
+    (finding,) = (finding for finding in report.findings if finding.verdict == "warned")
+    assert "as late as without a cancel" in finding.came
+
+
+async def test_where_every_tool_is_too_quick_it_is_said_how_to_name_a_slow_sample(
+    tmp_path: Path,
+) -> None:
+    report = await checked(write(tmp_path, EXAMPLES.format([0])))
+    assert named(report, "failed") == set()
+    notes = [finding.note for finding in report.findings if finding.verdict == "skipped"]
+    assert len(notes) == 4
+    assert all(note.startswith("too quick: no tool call ran for 0.3 s") for note in notes)
+    assert '"examples": [{"seconds": 3}]' in notes[0]
+
+
+async def test_half_a_message_is_shown(tmp_path: Path) -> None:
+    write_half = "print('{\"jsonrpc\":\"2.0\"', end='', flush=True), time.sleep(99)"
+    report = await checked(write(tmp_path, AT_A_COMMAND.format(do=write_half)))
+    (finding,) = (finding for finding in report.findings if finding.name == "command hello")
+    assert finding.verdict == "failed"
+    assert 'half a message came, and no end of it: {"jsonrpc":"2.0"' in finding.came
+
+
+@pytest.mark.parametrize(
+    "flood",
+    [
+        "say(id=1, method='host/notify', params={'level': 'info', 'message': 'x'})",
+        "print('x' * 200, flush=True)",
+        "print(n := n + 1, 'x' * 200, flush=True)",
+        "say(id=(n := n + 1), result=n)",
+        "print('x' * 200, file=sys.stderr, flush=True)",
+    ],
+)
+async def test_a_plugin_that_floods_holds_no_check(tmp_path: Path, flood: str) -> None:
+    broken = f"""
+    _take = take
+    def take(message):
+        n = 0
+        while message["method"] == "ping":
+            {flood}
+        return _take(message)
+    """
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed")
+    assert not named(report, "broken"), report
+    assert [finding.name for finding in report.findings] == ALL
+    assert max(len(finding.came) for finding in report.findings) <= 500
+
+
+async def test_all_checks_together_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite, "ALL_S", -1.0)
+    report = await checked(write(tmp_path))
+    notes = {finding.note for finding in report.findings if finding.verdict == "skipped"}
+    assert notes == {"all checks together may take -1 s, which are over"}
+    assert "handshake" in named(report, "passed")
+
+
+async def test_a_check_that_takes_too_long_is_the_plugins_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(suite, "CHECK_S", 1.0)
+    broken = answering("command/run", "time.sleep(99)")
+    report = await checked(write(tmp_path, broken))
+    (finding,) = (finding for finding in report.findings if finding.name == "command hello")
+    assert (finding.verdict, finding.came) == ("failed", "it was not over after 1 s")
+
+
+@pytest.mark.parametrize(
+    ("schema", "verdict"),
+    [
+        ({"properties": []}, "handshake"),
+        ({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "warned"),
+    ],
+)
+async def test_a_schema_that_is_none_breaks_no_check(
+    tmp_path: Path, schema: dict[str, Any], verdict: str
+) -> None:
+    broken = f"MANIFEST['tools'][0]['input_schema'] = {schema!r}"
+    report = await checked(write(tmp_path, broken))
+    assert not named(report, "broken"), report
+    if verdict == "handshake":
+        assert named(report, "failed") == {"handshake"}
+    else:
+        assert "tools-for-models" in named(report, verdict)
+
+
+async def test_a_guard_that_no_tool_can_reach_is_refused(tmp_path: Path) -> None:
+    broken = "MANIFEST['subscriptions'][0]['match'] = {'tool_name': 'say|weather'}"
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed") == {"handshake"}
+    assert "can fit no name of a tool" in report.findings[0].advice
+
+
 def test_every_check_is_seen_to_fail() -> None:
     seen = set[str]().union(*(expected for _, expected in BROKEN.values()))
+    seen |= {expected for _, expected, _ in ALONE.values()}
     # the events are alike; the last two warn, see below
     assert set(ALL) - seen == {
         "event turn_end",
@@ -279,7 +559,7 @@ async def test_to_die_of_an_error_when_told_to_end_is_a_warning(tmp_path: Path) 
 
 async def test_a_plugin_that_leaves_itself_out_is_asked_for_nothing(tmp_path: Path) -> None:
     report = await checked(write(tmp_path, "MANIFEST['disabled'] = 'git is not installed'"))
-    assert named(report, "passed") == set(ALL[:10]) | set(ALL[-8:])
+    assert named(report, "passed") == {*ALL[:10], "utf-8", *ALL[ALL.index("shutdown") :]}
 
 
 async def test_without_ping_the_checks_that_need_it_are_skipped(tmp_path: Path) -> None:
@@ -295,6 +575,14 @@ async def test_the_sample_fits_the_match(tmp_path: Path, match: dict[str, Any]) 
     report = await checked(write(tmp_path, f"MANIFEST['subscriptions'][2]['match'] = {match!r}"))
     assert named(report, "skipped") == set()
     assert named(report, "failed") == set()
+
+
+async def test_a_plugin_without_its_sdk_is_told_what_to_do(tmp_path: Path) -> None:
+    report = await checked(write(tmp_path, "import sliphook_sdk"))
+    finding = report.findings[0]
+    assert (finding.name, finding.verdict) == ("handshake", "failed")
+    assert finding.came.endswith("ModuleNotFoundError: No module named 'sliphook_sdk'")
+    assert finding.advice.startswith("the Python that its #! line finds has no sliphook-sdk")
 
 
 async def test_what_cannot_be_started(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import trio
 from sliphook.check import check_plugin
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-MOST_LINES = 40
+MOST_LINES = 46
 
 
 class Example(NamedTuple):
@@ -91,7 +91,15 @@ def answer_of(path: Path, *args: str) -> dict[str, Any]:
 async def passes(path: Path) -> None:
     with trio.fail_after(120):
         report = await check_plugin(path)
-    assert [finding for finding in report.findings if finding.verdict != "passed"] == []
+    others = [finding for finding in report.findings if finding.verdict != "passed"]
+    assert [finding for finding in others if finding.verdict != "skipped"] == []
+    # an example gives back no text, and its tool is quick: see `test_sdks.py` for the SDKs
+    assert {finding.name for finding in others} <= {
+        "utf-8",
+        "cancel-while-running",
+        "ping-while-running",
+        "request-while-running",
+    }
 
 
 @pytest.mark.parametrize("language", WITHOUT_SDK)

@@ -34,8 +34,6 @@ CANCEL_S: Final = 1.0
 LONGEST_S: Final = 30.0
 """The longest wait for an answer, even if a subscription or a tool asks for more time."""
 
-_BUSY_S: Final = 1.0
-
 
 class HookRule:
     """A subscription in hook mode: its answer is read as the host reads it."""
@@ -72,6 +70,17 @@ class HookRule:
     def message(self, id: int) -> bytes:
         """The request, which the check of a cancel sends."""
         return message(f"hook/{self.route.entry.name}", self._params(), id)
+
+    def message_with(self, text: str) -> Callable[[int], bytes]:
+        """The request with a text where users and models write; by its id."""
+        params = self._params()
+        for field in ("arguments", "text", "last_assistant_message", "goal"):
+            if isinstance(params.get(field), str):
+                params[field] = text
+            elif field == "arguments" and "arguments" in params:
+                # for guards, which may quote in their reason what they deny
+                params[field] = {"command": f"rm -rf {text}", "path": text}
+        return lambda id: message(f"hook/{self.route.entry.name}", params, id)
 
     def _params(self) -> dict[str, object]:
         payload = msgspec.to_builtins(sample_for(self.route))
@@ -131,22 +140,6 @@ class ToolRule:
             lambda id: self.message(id, arguments_for(self.tool.input_schema)),
             f"tool/call {self.tool.name}",
         )
-
-    async def overlapped(self, bench: Bench) -> str:
-        """Send a ping while it runs: the plugin answers."""
-        child = await bench.pinged()
-        call, other = child.next_id(), child.next_id()
-        sent = f"tool/call {self.tool.name}, and a ping behind it"
-        await child.write(
-            self.message(call, arguments_for(self.tool.input_schema)) + message("ping", {}, other)
-        )
-        await _answer(child, other, self.tool.timeout_s, sent, "answer pings while a tool runs")
-        if child.took_s(other) > _BUSY_S:
-            came = f"the ping was answered after {child.took_s(other):.1f} s"
-            advice = "read and answer while a tool runs: else your hooks delay the agent"
-            raise CheckFailed(sent, came, advice)
-        await _answer(child, call, self.tool.timeout_s, sent, "answer in time")
-        return f"ping after {1000 * child.took_s(other):.1f} ms"
 
     async def _call(self, child: Child, arguments: object, advice: str) -> tuple[str, float]:
         """Call it; returns a note on the answer and the seconds that it took."""
@@ -264,13 +257,19 @@ def _tool_note(reply: envelope.Reply, sent: str) -> str:
 
 async def models_take(bench: Bench, *, tools: Sequence[PluginTool]) -> str:
     """No provider of models refuses a request for one of the tools."""
-    for tool in tools:
-        for provider in PROVIDERS:
-            why = why_tool_is_refused(provider, tool.name, tool.input_schema)
-            if why is not None:
-                raise Lapse(
-                    f"the tool {tool.name} to a model of {provider}",
-                    f"{provider} would refuse the whole request, so the agent leaves it out: {why}",
-                    "declare the tool in a form that every provider takes",
-                )
+    refused = [
+        (tool.name, provider, why)
+        for tool in tools
+        for provider in PROVIDERS
+        if (why := why_tool_is_refused(provider, tool.name, tool.input_schema)) is not None
+    ]
+    if refused:
+        name, provider, why = refused[0]
+        others = list(dict.fromkeys(tool for tool, _, _ in refused if tool != name))
+        more = f"; likewise {quote(', '.join(others), 200)}" if others else ""
+        raise Lapse(
+            f"the tool {name} to a model of {provider}",
+            f"{provider} would refuse the whole request, so the agent leaves it out: {why}{more}",
+            "declare the tool in a form that every provider takes",
+        )
     return f"{' and '.join(PROVIDERS)} take the tools"

@@ -10,44 +10,47 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
 import trio
 
 from sliphook.process.child import describe_exit
+from sliphook.process.diagnosis import advice_for, last_words
 from sliphook.process.environment import plugin_environment
 from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
 from sliphook.wire import envelope
-from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.framing import FrameReader, FramingError, Stray
 from sliphook_sdk.framing import frame
-from sliphook_sdk.protocol import METHOD_BY_NAME, ErrorCode
+from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
 from .finding import CheckFailed
 from .samples import message
 from .traced import Watched
+from .unasked import RESULTS, why_not_taken
 
 ANSWER_S: Final = 5.0
 """How long a plugin may take for an answer that needs no work."""
 
 _DYING_S: Final = 0.5
 _LEFT_LOOKS: Final = 20
+_LAST_WORDS: Final = 20
 _READ_BYTES: Final = 65536
 _ANSWER_ALL: Final = (
     "answer every request, with its id as it came; end every message with LF and flush it"
 )
-_GRANTED: Final[dict[str, Any]] = {
-    "host/inject": {"queued": True},
-    "host/interrupt": {"interrupted": False},
-}
 
 Breach = Callable[[str, str], None]
-"""Gets the broken rule (`stdout`, `replies`, `unasked` or `left`) and what the plugin did."""
+"""Gets the broken rule (a key of `suite._CONDUCT`) and what the plugin did."""
 
 
 class Child:
-    """A running plugin. The caller of `start` must call `end`."""
+    """A running plugin. The caller of `start` must call `end`.
+
+    Attributes:
+        spoke: when it sent what is no reply, or wrote to stderr, and an excerpt; the last ones.
+        ready: its manifest has been read.
+        uses: the grants that its manifest lists.
+    """
 
     def __init__(self, process: trio.Process, breach: Breach, watched: Watched | None) -> None:
         assert process.stdin is not None
@@ -60,10 +63,13 @@ class Child:
         self._watched = watched
         self._news = trio.lowlevel.ParkingLot()
         self._replies: dict[int, tuple[envelope.Reply, float]] = {}
+        self._bad: dict[int, str] = {}
         self._sent: dict[int, float] = {}
         self._last_id = 0
         self._tail = StderrTail()
         self._closed = False
+        self._reader = FrameReader()
+        self.spoke: list[tuple[float, str]] = []
         self.ready = False
         self.uses: frozenset[str] = frozenset()
 
@@ -148,19 +154,36 @@ class Child:
         """
         patience_s = ANSWER_S if within_s is None else within_s
         with trio.move_on_after(patience_s):
-            while id not in self._replies and not self._closed:
+            while id not in self._replies and id not in self._bad and not self._closed:
                 await self._news.park()
         if id not in self._replies:
+            if id in self._bad:
+                raise CheckFailed(f"{sent} (id {id})", self._bad[id], _ANSWER_ALL)
             if not self._closed:
+                half = (
+                    f"; half a message came, and no end of it: {self._reader.unfinished}"
+                    if self._reader.mid_message
+                    else ""
+                )
                 raise CheckFailed(
-                    f"{sent} (id {id})", f"no reply within {patience_s:g} s", advice or _ANSWER_ALL
+                    f"{sent} (id {id})",
+                    f"no reply within {patience_s:g} s{half}",
+                    advice or _ANSWER_ALL,
                 )
             raise CheckFailed(
                 f"{sent} (id {id})",
                 self.how_it_ended(await self.ended(_DYING_S)),
-                advice or "live until you are told to end",
+                self._advice_for_the_end() or advice or "live until you are told to end",
             )
         return self._replies[id][0]
+
+    def replied(self, id: int) -> bool:
+        """Whether the reply has come."""
+        return id in self._replies
+
+    def first_of(self, *ids: int) -> int:
+        """The one of these requests, one of which has its reply, whose reply came first."""
+        return next(id for id in self._replies if id in ids)
 
     def took_s(self, id: int) -> float:
         """Seconds from a request to its reply, which must have come."""
@@ -171,6 +194,11 @@ class Child:
         with trio.move_on_after(within_s):
             await self._process.wait()
         status = self._process.returncode
+        if status is not None:
+            # its last words may still be in the pipe; a child of it may hold the pipe open
+            with trio.move_on_after(_DYING_S):
+                while not self._closed:
+                    await self._news.park()
         if status is not None and await self._group_lives():
             self._breach(
                 "left", f"after it {describe_exit(status)}, processes that it had started lived on"
@@ -223,9 +251,12 @@ class Child:
             if status is None
             else f"the process {describe_exit(status)}"
         )
-        return (
-            f"{how}; its last words on stderr: {self._tail.lines[-1]}" if self._tail.lines else how
-        )
+        if not self._tail.lines:
+            return how
+        return f"{how}; its last words on stderr: {last_words(self._tail.lines)}"
+
+    def _advice_for_the_end(self) -> str | None:
+        return advice_for(last_words(self._tail.lines)) if self._tail.lines else None
 
     async def _drain(self) -> None:
         with suppress(trio.ClosedResourceError, trio.BrokenResourceError):
@@ -234,6 +265,8 @@ class Child:
         self._say(self._tail.close(trio.current_time()))
 
     def _say(self, lines: Sequence[tuple[str, str]]) -> None:
+        for _, line in lines:
+            self._note_words(line)
         if self._watched is None:
             return
         for level, line in lines:
@@ -241,7 +274,7 @@ class Child:
                 self._watched.recorder.life("stderr", body=line.encode())
 
     async def _read(self) -> None:
-        reader = FrameReader()
+        reader = self._reader
         try:
             while data := await self._stdout.receive_some(_READ_BYTES):
                 reader.feed(bytes(data))
@@ -264,16 +297,24 @@ class Child:
                 continue
             match piece.message:
                 case envelope.InvalidMessage() as invalid:
-                    self._breach("stdout", f"no valid message: {invalid.why}")
+                    self._breach("invalid", f"{invalid.why}: {quote(piece.data)}")
+                    if isinstance(invalid.id, int):
+                        self._bad[invalid.id] = invalid.why
                 case envelope.Reply() as reply:
                     self._settle(reply)
                 case envelope.Request() | envelope.Notification() as asked:
+                    self._note_words(quote(piece.data))
                     await self._unasked(asked, piece.data)
         self._news.unpark_all()
 
+    def _note_words(self, text: str) -> None:
+        self.spoke = [*self.spoke[-_LAST_WORDS:], (trio.current_time(), text)]
+
     def _settle(self, reply: envelope.Reply) -> None:
         id = reply.id
-        if not isinstance(id, int) or id not in self._sent:
+        if isinstance(id, str) and id.isdigit() and len(id) < 20 and int(id) in self._sent:
+            self._breach("replies", f'the id {int(id)} came back as the string "{int(id)}"')
+        elif not isinstance(id, int) or id not in self._sent:
             self._breach("replies", f"a reply to the id {quote(str(id), 40)}, which was never sent")
         # Replies are kept to the end of the process, since a second one may come at any time.
         elif id in self._replies:
@@ -282,28 +323,12 @@ class Child:
             self._replies[id] = (reply, trio.current_time())
 
     async def _unasked(self, asked: envelope.Request | envelope.Notification, data: bytes) -> None:
-        why = self._why_not(asked)
+        why = why_not_taken(asked, ready=self.ready, uses=self.uses)
         if why is not None:
             self._breach("unasked", f"{why}: {quote(data)}")
         # Answered even if it is a breach: a plugin that waits for it would fail other checks.
         if isinstance(asked, envelope.Request):
-            body: dict[str, Any] = {"result": _GRANTED.get(asked.method, {})}
+            body: dict[str, Any] = {"result": RESULTS.get(asked.method, {})}
             if why is not None:
                 body = {"error": {"code": int(ErrorCode.INVALID_REQUEST), "message": why}}
             await self.write(frame(envelope.encode({"jsonrpc": "2.0", "id": asked.id, **body})))
-
-    def _why_not(self, asked: envelope.Request | envelope.Notification) -> str | None:
-        method = METHOD_BY_NAME.get(asked.method)
-        if method is None or method.by != "plugin":
-            return "a method that the host does not know"
-        if not self.ready and method.name != "host/log":
-            return "sent before the manifest, where only host/log counts"
-        if isinstance(asked, envelope.Request) != (method.kind == "request"):
-            return f"{method.name} is a {method.kind}"
-        if method.grant is not None and method.grant not in self.uses:
-            return f"{method.name} needs {method.grant} in the manifest's uses"
-        try:
-            msgspec.json.decode(asked.params, type=method.params)
-        except DECODE_ERRORS as error:
-            return f"the params of {method.name} do not fit ({quote(str(error))})"
-        return None

@@ -5,6 +5,7 @@ Payloads come from the protocol's examples, arguments from a tool's schema.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -42,6 +43,10 @@ _RIGHT: dict[str, Any] = {
 }
 # A schema may refer to itself; this ends the descent.
 _DEEPEST = 8
+_LONGEST = 10_000
+_MOST_VALUES = 20_000
+MOST_EXAMPLES = 4
+"""So many of the `examples` of a schema are tried."""
 
 
 def message(method: str, params: Any, id: int | None = None) -> bytes:
@@ -86,55 +91,121 @@ def sample_for(route: Route) -> Payload:
     return sample(route.entry.payload, **fields)
 
 
-def arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
-    """Arguments that fit usual schemas: each required property, by its example, default or type."""
-    value = _value(schema, schema, _DEEPEST)
+def arguments_for(schema: dict[str, Any], example: int = 0) -> dict[str, Any]:
+    """Arguments that fit usual schemas: each property that is required or has `examples`.
+
+    A value is its const, example, default, first of its enum, or a plain one of its type. So the
+    author of a tool names its samples by `examples`, of the whole schema or of a property.
+
+    Args:
+        schema: the tool's `input_schema`.
+        example: which one to take of `examples`; the last, if there are fewer.
+    """
+    value = _Sampler(schema, example).value(schema, _DEEPEST)
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def all_arguments_for(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """The arguments of `arguments_for` for each example, without doubles."""
+    samples: list[dict[str, Any]] = []
+    for example in range(MOST_EXAMPLES):
+        arguments = arguments_for(schema, example)
+        if arguments not in samples:
+            samples.append(arguments)
+    return samples
 
 
 def wrong_arguments_for(schema: dict[str, Any]) -> dict[str, Any]:
     """Arguments that all have a wrong type, and an unknown one."""
-    properties: dict[str, Any] = schema.get("properties", {})
-    wrong = {name: _WRONG.get(_kind(part)) for name, part in properties.items()}
+    wrong = {name: _WRONG.get(_kind(part)) for name, part in _properties(schema).items()}
     return {**wrong, "of_no_meaning": [None]}
+
+
+def with_text(value: Any, text: str) -> Any:
+    """The same arguments, with this text in place of each plain one of `arguments_for`."""
+    if value == _RIGHT["string"]:
+        return text
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return {name: with_text(part, text) for name, part in members.items()}
+    if isinstance(value, list):
+        return [with_text(part, text) for part in cast("Sequence[Any]", value)]
+    return value
+
+
+def _part(schema: Any) -> dict[str, Any]:
+    """A schema that is an object, or an empty one: any JSON may stand in the place of one."""
+    return cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
+
+
+def _properties(schema: dict[str, Any]) -> dict[str, Any]:
+    return _part(schema.get("properties"))
+
+
+def _items(schema: dict[str, Any], key: str) -> Sequence[Any]:
+    """The list under a key; empty for anything else."""
+    found = schema.get(key)
+    return cast("Sequence[Any]", found) if isinstance(found, list) else ()
 
 
 def _kind(schema: Any) -> str:
     """The JSON type of a schema; the first of several."""
-    part = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-    kind: str | list[str] = part.get("type", "object" if "properties" in part else "string")
-    return str(kind[0] if isinstance(kind, list) else kind)
+    part = _part(schema)
+    kinds = _items(part, "type") or (part.get("type"),)
+    return str(kinds[0] or ("object" if "properties" in part else "string"))
 
 
-def _value(schema: Any, root: dict[str, Any], depth: int) -> Any:
-    if not isinstance(schema, dict) or depth == 0:
-        return None
-    part = cast("dict[str, Any]", schema)
-    for known in ("const", "default"):
-        if known in part:
-            return part[known]
-    for several in ("examples", "enum"):
-        if part.get(several):
-            return part[several][0]
-    reference = part.get("$ref")
-    if isinstance(reference, str) and reference.startswith("#/$defs/"):
-        return _value(
-            root.get("$defs", {}).get(reference.removeprefix("#/$defs/")), root, depth - 1
-        )
-    for either in ("anyOf", "oneOf", "allOf"):
-        if part.get(either):
-            return _value(part[either][0], root, depth - 1)
-    kind = _kind(part)
-    if kind == "object":
-        properties: dict[str, Any] = part.get("properties", {})
+class _Sampler:
+    """Sample values for the parts of one schema; arguments as for `arguments_for`."""
+
+    def __init__(self, root: dict[str, Any], example: int) -> None:
+        self._definitions = _part(root.get("$defs"))
+        self._example = example
+        self._left = _MOST_VALUES
+
+    def value(self, schema: Any, depth: int) -> Any:
+        """A value for a part of the schema."""
+        self._left -= 1
+        if not isinstance(schema, dict) or depth == 0 or self._left < 0:
+            return None
+        part = cast("dict[str, Any]", schema)
+        if "const" in part:
+            return part["const"]
+        if examples := _items(part, "examples"):
+            return examples[min(self._example, len(examples) - 1)]
+        if "default" in part:
+            return part["default"]
+        if known := _items(part, "enum"):
+            return known[0]
+        reference = part.get("$ref")
+        if isinstance(reference, str) and reference.startswith("#/$defs/"):
+            return self.value(self._definitions.get(reference.removeprefix("#/$defs/")), depth - 1)
+        for either in ("anyOf", "oneOf", "allOf"):
+            if several := _items(part, either):
+                return self.value(several[0], depth - 1)
+        kind = _kind(part)
+        if kind == "object":
+            return self._object(part, depth)
+        if kind in ("integer", "number"):
+            return part.get("minimum", _RIGHT[kind])
+        if kind == "array":
+            least = _number(part, "minItems")
+            return [self.value(part.get("items", {}), depth - 1) for _ in range(least)]
+        if kind == "string" and _number(part, "minLength") > len(_RIGHT["string"]):
+            return "x" * _number(part, "minLength")
+        return _RIGHT.get(kind)
+
+    def _object(self, part: dict[str, Any], depth: int) -> dict[str, Any]:
+        properties = _properties(part)
+        wanted = [name for name in _items(part, "required") if isinstance(name, str)]
+        shown = [name for name in properties if _items(_part(properties[name]), "examples")]
         return {
-            name: _value(properties.get(name, {}), root, depth - 1)
-            for name in part.get("required", [])
+            name: self.value(properties.get(name, {}), depth - 1)
+            for name in dict.fromkeys((*wanted, *shown))
         }
-    if kind in ("integer", "number"):
-        return part.get("minimum", _RIGHT[kind])
-    if kind == "array" and part.get("minItems"):
-        return [_value(part.get("items", {}), root, depth - 1)] * part["minItems"]
-    if kind == "string" and part.get("minLength", 0) > len(_RIGHT["string"]):
-        return "x" * part["minLength"]
-    return _RIGHT.get(kind)
+
+
+def _number(part: dict[str, Any], key: str) -> int:
+    """A least length, as far as a sample may be long."""
+    found = part.get(key)
+    return min(found, _LONGEST) if isinstance(found, int) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import trio
 
@@ -21,6 +21,9 @@ from .finding import CheckFailed, Skip
 from .samples import initialize_params
 from .traced import Watched
 
+MOST_BREACHES: Final = 100
+"""So many different breaches of one rule are kept: a plugin may flood."""
+
 
 class Bench:
     """One executable under check.
@@ -28,7 +31,8 @@ class Bench:
     Attributes:
         path: the executable.
         manifest: the manifest of the first start; the check of the handshake sets it.
-        breaches: rules that the plugin broke without being asked, and how, in order.
+        breaches: how the plugin broke rules without being asked, in order, by the rule; of each
+            rule the first ones that differ.
         answers_ping: false after it did not. Most checks use a ping to see that the plugin still
             lives and reads.
     """
@@ -39,7 +43,7 @@ class Bench:
         self.path = path.absolute()  # the process runs in another folder
         self.data_dir = data_dir
         self.manifest: ReadManifest | None = None
-        self.breaches: list[tuple[str, str]] = []
+        self.breaches: dict[str, list[str]] = {}
         self.answers_ping = True
         self._nursery = nursery
         self._trace = trace
@@ -125,6 +129,18 @@ class Bench:
             raise Skip("it does not answer ping")
         return await self.ready()
 
+    def count_breaches(self) -> dict[str, int]:
+        """How many are kept of each rule, for `blame`."""
+        return {rule: len(kept) for rule, kept in self.breaches.items()}
+
+    def blame(self, before: dict[str, int]) -> str | None:
+        """The first breach since `before`; those since then are taken away, as a check has them."""
+        found: list[str] = []
+        for rule, kept in self.breaches.items():
+            found += kept[before.get(rule, 0) :]
+            del kept[before.get(rule, 0) :]
+        return found[0] if found else None
+
     async def drop(self) -> None:
         """End the process of `ready`; the next check gets a new one."""
         spare, self._spare = self._spare, None
@@ -144,4 +160,6 @@ class Bench:
             ) from None
 
     def _breach(self, rule: str, what: str) -> None:
-        self.breaches.append((rule, what))
+        kept = self.breaches.setdefault(rule, [])
+        if what not in kept and len(kept) < MOST_BREACHES:
+            kept.append(what)

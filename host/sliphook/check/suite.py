@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -13,15 +14,23 @@ import trio
 from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.route import Route
 from sliphook.process.diagnosis import why_not_startable
+from sliphook.quoting import quote
 from sliphook.trace.record import TraceSink
 
-from . import call_rules, end_rules, wire_rules
+from . import call_rules, end_rules, text_rules, wire_rules
 from .call_rules import CommandRule, EventRule, HookRule, ToolRule
 from .finding import CheckFailed, CheckFinding, Lapse, Report, Skip, Verdict
+from .running_rules import WhileRunning
 from .session import Bench
 
 CHECK_S: Final = 60.0
-"""The limit for one check. All its waits are shorter, so reaching it is a bug of the suite."""
+"""The limit for one check."""
+
+ALL_S: Final = 900.0
+"""The limit for all checks: what is left then is skipped."""
+
+_MOST_EVENTS: Final = 16
+_TEXT_CHARS: Final = 500
 
 
 class Check(NamedTuple):
@@ -48,6 +57,7 @@ _END: Final = (
     Check("shutdown", "End", end_rules.shutdown),
     Check("exit", "End", end_rules.exit_alone),
     Check("end-of-input", "End", end_rules.end_of_input),
+    Check("half-a-message", "End", end_rules.half_a_message),
     Check("sigterm", "End", end_rules.sigterm),
 )
 _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
@@ -56,6 +66,13 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
         "Framing",
         "failed",
         "write only messages to standard output; send prints and children's output elsewhere",
+    ),
+    "invalid": (
+        "valid-messages",
+        "Envelope",
+        "failed",
+        "write whole messages one by one: a request, a notification, or a reply with its id and"
+        " either a result or an error",
     ),
     "replies": (
         "one-reply-each",
@@ -118,12 +135,13 @@ async def check_plugin(
     ) as folder:
         async with trio.open_nursery() as nursery:
             bench = Bench(path, Path(folder), nursery, trace)
-            found(await _run(_START, bench))
+            found(await _run(_START, bench, math.inf))
             manifest = bench.manifest
             if manifest is not None:
+                ends_s = trio.current_time() + ALL_S
                 try:
                     for check in (*_checks(manifest), *_END):
-                        found(await _run(check, bench))
+                        found(await _run(check, bench, ends_s))
                 finally:
                     await bench.drop()
             # Last: any check may have seen such a breach.
@@ -138,8 +156,9 @@ async def check_plugin(
 def _checks(manifest: ReadManifest) -> Iterator[Check]:
     """The checks between the start and the end."""
     yield from _WIRE
-    if manifest.wire.disabled is not None:
-        return  # a disabled plugin gets nothing
+    if manifest.wire.disabled is not None:  # a disabled plugin gets nothing
+        yield Check("utf-8", "Framing", partial(text_rules.utf8, hooks=[]))
+        return
     routes: list[Route] = sorted(
         (route for found in manifest.routes.values() for route in found),
         key=lambda route: route.index,
@@ -168,14 +187,23 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
         yield Check(f"tool {name}", "tool/call", tool)
         yield Check(f"tool {name}, wrong arguments", "tool/call", tool.wrong)
         yield Check(f"cancel tool {name}", "Cancel and interrupt", tool.cancelled)
-        if asked:
-            yield Check(f"hooks during {name}", "Envelope", tool.overlapped)
     if manifest.tools:
+        running = WhileRunning(manifest.tools)
+        yield Check("cancel-while-running", "Cancel and interrupt", running.cancelled)
+        yield Check("ping-while-running", "ping", running.pinged)
+        yield Check("request-while-running", "Envelope", running.asked)
+        for rule in asked[:1]:
+            hooked = partial(running.hooked, rule=rule)
+            yield Check("hook-while-running", "Envelope", hooked)
         models_take = partial(call_rules.models_take, tools=manifest.tools)
         yield Check("tools-for-models", "ToolSpec", models_take)
         yield Check("unknown-tool", "tool/call", call_rules.unknown_tool)
     for command in manifest.commands:
         yield Check(f"command {command.name}", "command/run", CommandRule(command))
+    yield Check("utf-8", "Framing", partial(text_rules.utf8, hooks=asked))
+    if routes:
+        waits = partial(end_rules.shutdown_after_events, events=routes[:_MOST_EVENTS])
+        yield Check("shutdown-after-events", "shutdown", waits)
 
 
 def _which(route: Route, routes: list[Route]) -> str:
@@ -183,7 +211,7 @@ def _which(route: Route, routes: list[Route]) -> str:
     return f" #{route.index + 1}" if sum(other.entry is route.entry for other in routes) > 1 else ""
 
 
-async def _run(check: Check, bench: Bench) -> CheckFinding:
+async def _run(check: Check, bench: Bench, ends_s: float) -> CheckFinding:
     began = trio.current_time()
 
     def finding(
@@ -194,13 +222,15 @@ async def _run(check: Check, bench: Bench) -> CheckFinding:
             name=check.name,
             section=check.section,
             verdict=verdict,
-            note=note,
-            sent=sent,
-            came=came,
-            advice=advice,
+            note=quote(note, _TEXT_CHARS),
+            sent=quote(sent, _TEXT_CHARS),
+            came=quote(came, _TEXT_CHARS),
+            advice=quote(advice, _TEXT_CHARS),
             elapsed_ms=took_ms,
         )
 
+    if began > ends_s:
+        return finding("skipped", f"all checks together may take {ALL_S:g} s, which are over")
     try:
         with trio.fail_after(CHECK_S):
             return finding("passed", await check.run(bench))
@@ -212,6 +242,10 @@ async def _run(check: Check, bench: Bench) -> CheckFinding:
     except CheckFailed as fault:
         await bench.drop()  # the next check needs a process without failures
         return finding("failed", sent=fault.sent, came=fault.came, advice=fault.advice)
+    except trio.TooSlowError:
+        await bench.drop()
+        came = f"it was not over after {CHECK_S:g} s"
+        return finding("failed", sent="this check", came=came, advice="answer in time")
     except Exception as error:  # a bug of the suite, not of the plugin
         await bench.drop()
         return finding(
@@ -223,7 +257,7 @@ async def _run(check: Check, bench: Bench) -> CheckFinding:
 
 def _conduct(bench: Bench) -> Iterator[CheckFinding]:
     for rule, (name, section, verdict, advice) in _CONDUCT.items():
-        seen = list(dict.fromkeys(what for broken, what in bench.breaches if broken == rule))
+        seen = bench.breaches.get(rule, [])
         if not seen:
             yield CheckFinding(
                 name=name, section=section, verdict="passed", note="through all checks"

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
-from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, PROTOCOL_VERSIONS
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .finding import CheckFailed
 from .samples import MISLEADING, initialize_params, message
 from .session import Bench
 
 _MANY = 200
-_LARGE_BYTES = 256 * 1024
+_PADDING = "of_tomorrow" * 60
+"""With it the messages of `at_once` are more than one read takes, so some are cut by its end."""
+_LARGE_TEXT = "x\u00e9\u20ac\U0001f600" * 26_000
+"""256 KiB of characters of 1 to 4 bytes: whatever the size of a read, some are cut by its end."""
 _LARGEST_ID = 2**53 - 1
 _OF_TOMORROW = 1_000
-
-
-class _SpokenVersion(msgspec.Struct):
-    protocol_version: int
 
 
 async def handshake(bench: Bench) -> str:
@@ -36,28 +33,19 @@ async def handshake(bench: Bench) -> str:
 
 
 async def versions(bench: Bench) -> str:
-    """The plugin refuses a host that speaks only an unknown version, or names its own version."""
+    """The plugin refuses a host that speaks only a version that it does not know."""
     async with bench.started() as child:
         params = initialize_params(None, str(bench.data_dir), protocol_versions=[_OF_TOMORROW])
         reply = await child.ask("initialize", params, INITIALIZE_TIMEOUT_S)
-    if reply.error is not None:
-        return f"refused: {quote(reply.error.message)}"
-    assert reply.result is not None
-    try:
-        said = msgspec.json.decode(reply.result, type=_SpokenVersion).protocol_version
-    except msgspec.DecodeError:
-        said = None
-    if said not in PROTOCOL_VERSIONS:
-        advice = (
-            "answer an error that names the versions you speak,"
-            " or the manifest with your own version"
-        )
+    code = int(ErrorCode.INVALID_PARAMS)
+    if reply.error is None or reply.error.code != code:
         raise CheckFailed(
-            f"initialize with protocol_versions [{_OF_TOMORROW}]",
-            f"a manifest of the version {said}",
-            advice,
+            f"initialize with protocol_versions [{_OF_TOMORROW}], which nobody speaks",
+            _shown(reply),
+            f"look for a version of yours in protocol_versions; if there is none, answer {code}"
+            " with a message that names the versions you speak",
         )
-    return f"says its own version, {said}"
+    return f"refused: {quote(reply.error.message)}"
 
 
 async def byte_by_byte(bench: Bench) -> str:
@@ -90,24 +78,28 @@ async def at_once(bench: Bench) -> str:
     """The plugin answers each of many requests in one write."""
     child = await bench.pinged()
     ids = [child.next_id() for _ in range(_MANY)]
-    await child.write(b"".join(message("ping", {}, id) for id in ids))
+    await child.write(b"".join(message("ping", {"of_tomorrow": _PADDING}, id) for id in ids))
     for id in ids:
         await child.reply(
             id,
             sent=f"{_MANY} pings in one write",
-            advice="read on at the end of each message: one read may bring many",
+            advice="read on at the end of each message: one read may bring many, and a part of one",
         )
     return f"{_MANY} requests"
 
 
 async def large(bench: Bench) -> str:
-    """The plugin reads a message that is longer than a pipe's buffer."""
+    """The plugin reads a message that is longer than a pipe's buffer, with long characters."""
     child = await bench.pinged()
-    advice = "one message may come in many pieces; read until it is whole"
+    advice = (
+        "one message may come in many pieces, and a piece may end inside of a character;"
+        " read until the message is whole, then decode it"
+    )
     id = child.next_id()
-    await child.write(message("ping", {"of_tomorrow": "x" * _LARGE_BYTES}, id))
-    await child.reply(id, sent=f"a ping with a field of {_LARGE_BYTES:,} bytes", advice=advice)
-    return f"{_LARGE_BYTES:,} bytes"
+    data = message("ping", {"of_tomorrow": _LARGE_TEXT}, id)
+    await child.write(data)
+    await child.reply(id, sent=f"a ping of {len(data):,} bytes", advice=advice)
+    return f"{len(data):,} bytes"
 
 
 async def misleading_text(bench: Bench) -> str:
@@ -167,12 +159,22 @@ async def unknown_request(bench: Bench) -> str:
 async def unknown_notification(bench: Bench) -> str:
     """The plugin ignores unknown notifications, and cancels of requests that are over."""
     child = await bench.pinged()
+    await child.ask("ping", {})
+    before = bench.count_breaches()
     await child.tell("event/of_tomorrow", {"seq": 1})
     await child.tell("of_tomorrow/happened", {})
     # A cancel may cross the reply, so the host can send one for a request that is over.
     await child.tell("$/cancelRequest", {"id": 1})
     await child.tell("$/cancelRequest", {"id": _LARGEST_ID - 1})
     await child.ask("ping", {})
+    came = bench.blame(before)
+    if came is not None:
+        raise CheckFailed(
+            "event/of_tomorrow, of_tomorrow/happened, and cancels of requests that are over",
+            came,
+            "a message without an id gets no reply, not even an error; ignore those that you do"
+            " not know",
+        )
     return "ignored"
 
 

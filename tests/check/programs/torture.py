@@ -10,6 +10,7 @@ import os as os
 import signal as signal
 import subprocess as subprocess
 import sys
+import threading
 import time
 
 TYPE_CHECKING = False  # `typing` is not imported, as it costs time at each start
@@ -31,7 +32,10 @@ MANIFEST: dict[str, Any] = {
             "name": "add",
             "input_schema": {
                 "type": "object",
-                "properties": {"a": {"type": "integer"}},
+                "properties": {
+                    "a": {"type": "integer"},
+                    "seconds": {"type": "number", "examples": [0, 30]},
+                },
                 "required": ["a"],
             },
         }
@@ -39,11 +43,15 @@ MANIFEST: dict[str, Any] = {
     "commands": [{"name": "hello"}],
 }
 ENDS_WITH_INPUT = True
+RUNNING: dict[int, threading.Event] = {}
+"""Tool calls that take time, by id; what is set cancels one."""
+_writing = threading.Lock()
 
 
 def say(**message: Any) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    sys.stdout.flush()
+    with _writing:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
 
 
 def messages() -> Iterator[dict[str, Any]]:
@@ -52,8 +60,8 @@ def messages() -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def fail(code: int) -> dict[str, Any]:
-    return {"error": {"code": code, "message": "no"}}
+def fail(code: int, message: str = "no") -> dict[str, Any]:
+    return {"error": {"code": code, "message": message}}
 
 
 def call(params: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +81,8 @@ def take(message: dict[str, Any]) -> dict[str, Any] | None:
     method = message["method"]
     params: Any = message.get("params")
     if method == "initialize":
-        return {"result": MANIFEST}
+        speaks = 1 in params["protocol_versions"]
+        return {"result": MANIFEST} if speaks else fail(-32602, "no common version: I speak 1")
     if method in ("ping", "shutdown"):
         return {"result": None}
     if method == "hook/pre_tool_call":
@@ -82,7 +91,32 @@ def take(message: dict[str, Any]) -> dict[str, Any] | None:
         return call(params)
     if method == "command/run":
         return {"result": {"text": "hello"}}
-    return fail(-32601)
+    return fail(-32601, f"unknown method {method}")
+
+
+def seconds_of(message: dict[str, Any]) -> float:
+    seconds: Any = 0
+    if message["method"] == "tool/call":
+        seconds = message["params"]["arguments"].get("seconds", 0)
+    return seconds if isinstance(seconds, (int, float)) else 0
+
+
+def run(message: dict[str, Any]) -> None:
+    """A tool call that takes time, in a thread."""
+    id = message["id"]
+    answer = fail(-32800) if RUNNING[id].wait(seconds_of(message)) else take(message)
+    del RUNNING[id]
+    say(id=id, **(answer or {}))
+
+
+def begin(message: dict[str, Any]) -> None:
+    RUNNING[message["id"]] = threading.Event()
+    threading.Thread(target=run, args=(message,), daemon=True).start()
+
+
+def cancel(id: int) -> None:
+    if id in RUNNING:
+        RUNNING[id].set()
 
 
 def told(message: dict[str, Any]) -> None:
@@ -95,7 +129,11 @@ def serve() -> None:
         if "method" not in message:
             continue  # a reply
         if "id" not in message:
+            if message["method"] == "$/cancelRequest":
+                cancel(message["params"]["id"])
             told(message)
+        elif seconds_of(message):
+            begin(message)
         elif (answer := take(message)) is not None:
             say(id=message["id"], **answer)
     while not ENDS_WITH_INPUT:

@@ -1,0 +1,198 @@
+"""Checks of what the plugin does while one of its tools runs; the tool must surely run.
+
+A tool call counts as under way if it has no reply `RUNS_S` after it was sent. If every tool is
+quicker, the checks are skipped, and say how the author names arguments that take longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import trio
+
+from sliphook.plugin.tools import PluginTool
+from sliphook.quoting import quote
+from sliphook.wire import envelope
+from sliphook_sdk.protocol import ErrorCode
+
+from . import child as children
+from .call_rules import HookRule, ToolRule
+from .child import Child
+from .finding import CheckFailed, Lapse, Skip
+from .samples import MOST_EXAMPLES, all_arguments_for, message
+from .session import Bench
+
+RUNS_S: Final = 0.3
+"""A tool call without a reply for so long is under way."""
+
+CANCEL_S: Final = 1.0
+"""How soon a cancelled request must be answered."""
+
+STOPS_S: Final = 0.25
+"""What answers later than this after its cancel, and as late as without one, did not stop."""
+
+AFTER_S: Final = 1.0
+"""How long a second reply is waited for."""
+
+_MOST_TRIED: Final = 32
+_SEARCH_S: Final = 20.0
+_LONGEST_S: Final = 3.0
+_TOO_QUICK: Final = f"too quick: no tool call ran for {RUNS_S:g} s"
+_HOW: Final = (
+    "to have it checked, give a tool arguments that take 3 s, as examples in its input_schema:"
+    ' "examples": [{"seconds": 3}], or likewise in a property;'
+    f" the first {MOST_EXAMPLES} are tried"
+)
+
+
+class WhileRunning:
+    """The checks, with a tool that is looked for once.
+
+    Args:
+        tools: the plugin's tools, one or more.
+    """
+
+    def __init__(self, tools: Sequence[PluginTool]) -> None:
+        self._rules = [ToolRule(tool) for tool in tools]
+        self._found: tuple[ToolRule, dict[str, Any]] | None = None
+        self._looked = False
+
+    async def cancelled(self, bench: Bench) -> str:
+        """Cancel the call while it runs: the plugin answers it at once, and not a second time."""
+        async with self._running(bench) as (child, call, sent):
+            sent = f"{sent}, and {RUNS_S:g} s later its $/cancelRequest"
+            code = int(ErrorCode.REQUEST_CANCELLED)
+            advice = f"read while tools run; at a cancel stop the work and answer {code} at once"
+            await child.tell("$/cancelRequest", {"id": call})
+            reply = await child.reply(call, CANCEL_S, sent=sent, advice=advice)
+            after_s = child.took_s(call) - RUNS_S
+            await child.ask("ping", {})
+            if reply.error is not None and reply.error.code == code:
+                await child.ended(AFTER_S)  # a second reply until then is another finding
+                return f"{code} after {1000 * after_s:.1f} ms"
+        if after_s > STOPS_S and await self._takes_s(bench) <= after_s + RUNS_S + STOPS_S:
+            came = f"{_shown(reply)} {after_s:.1f} s after the cancel, as late as without a cancel"
+            raise Lapse(sent, came, advice)
+        return f"settled {after_s:.1f} s after the cancel, with {_shown(reply)}"
+
+    async def pinged(self, bench: Bench) -> str:
+        """Send a ping while the tool runs: it is answered before the tool is done."""
+        return await self._meanwhile(
+            bench,
+            "a ping",
+            lambda id: message("ping", {}, id),
+            "read while tools run, and answer ping from the reader: a plugin that does not answer"
+            " it is taken for hung",
+        )
+
+    async def asked(self, bench: Bench) -> str:
+        """Send another request while the tool runs: it is answered before the tool is done."""
+        return await self._meanwhile(
+            bench,
+            "the unknown request of_tomorrow/do",
+            lambda id: message("of_tomorrow/do", {}, id),
+            "requests overlap; answer each when it is done, in any order",
+        )
+
+    async def hooked(self, bench: Bench, *, rule: HookRule) -> str:
+        """Fire a hook while the tool runs: it is answered before the tool is done."""
+        return await self._meanwhile(
+            bench,
+            f"a hook/{rule.route.entry.name}",
+            rule.message,
+            "answer hooks while a tool runs: until then the agent waits for your hook",
+        )
+
+    async def _meanwhile(
+        self, bench: Bench, what: str, request: Callable[[int], bytes], advice: str
+    ) -> str:
+        # Twice: the tool may have ended by itself just before the answer.
+        for again in (False, True):
+            async with self._running(bench) as (child, call, sent):
+                sent = f"{sent}, and {RUNS_S:g} s later {what}"
+                other = child.next_id()
+                await child.write(request(other))
+                await child.reply(other, children.ANSWER_S, sent=sent, advice=advice)
+                if child.first_of(call, other) == other:
+                    return f"answered after {1000 * child.took_s(other):.1f} ms"
+                if again:
+                    came = (
+                        f"{what} was answered only after the tool call,"
+                        f" {child.took_s(other):.1f} s after it was sent"
+                    )
+                    raise CheckFailed(sent, came, advice)
+        raise AssertionError
+
+    @asynccontextmanager
+    async def _running(self, bench: Bench) -> AsyncGenerator[tuple[Child, int, str]]:
+        """A process in which a tool call is under way, the call's id, and the call in words.
+
+        Raises:
+            Skip: no tool runs for long enough.
+        """
+        if not bench.answers_ping:
+            raise Skip("it does not answer ping")
+        if not self._looked:
+            self._looked = True
+            with trio.move_on_after(_SEARCH_S):
+                self._found = await self._search(bench)
+            if self._found is None:
+                raise Skip(f"{_TOO_QUICK}; {_HOW}")
+        if self._found is None:
+            raise Skip(f"{_TOO_QUICK}, as said above")
+        rule, arguments = self._found
+        async with bench.initialized() as child:
+            call = await self._begin(child, rule, arguments)
+            if call is None:
+                raise Skip(_TOO_QUICK)  # it does not take the same time each time
+            yield child, call, f"tool/call {rule.tool.name} {_arguments(arguments)}"
+
+    async def _search(self, bench: Bench) -> tuple[ToolRule, dict[str, Any]] | None:
+        samples = [(rule, all_arguments_for(rule.tool.input_schema)) for rule in self._rules]
+        tries = [
+            (rule, arguments[number])
+            for number in range(MOST_EXAMPLES)
+            for rule, arguments in samples
+            if number < len(arguments)
+        ]
+        for rule, arguments in tries[:_MOST_TRIED]:
+            try:
+                runs = await self._begin(await bench.ready(), rule, arguments) is not None
+            except CheckFailed:
+                return None  # it does not start any more, which is another finding
+            if runs or await (await bench.ready()).ended(0) is not None:
+                await bench.drop()
+            if runs:
+                return rule, arguments
+        return None
+
+    async def _begin(self, child: Child, rule: ToolRule, arguments: dict[str, Any]) -> int | None:
+        """Call the tool; the call's id if it is under way after `RUNS_S`."""
+        call = child.next_id()
+        await child.write(rule.message(call, arguments))
+        try:
+            await child.reply(call, RUNS_S, sent="")
+        except CheckFailed:
+            return None if await child.ended(0) is not None else call
+        return None
+
+    async def _takes_s(self, bench: Bench) -> float:
+        """How long the call takes without a cancel; `inf` if longer than `_LONGEST_S`."""
+        async with self._running(bench) as (child, call, sent):
+            try:
+                await child.reply(call, _LONGEST_S, sent=sent)
+            except CheckFailed:
+                return float("inf")
+            return child.took_s(call)
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    return quote(envelope.encode(arguments), 60)
+
+
+def _shown(reply: envelope.Reply) -> str:
+    if reply.error is not None:
+        return f"the error {reply.error.code}"
+    return f"the result {quote(bytes(reply.result or b'null'), 60)}"

@@ -1,0 +1,128 @@
+"""Check of texts: what the plugin gives back of a text is what the host sent.
+
+Nothing in the protocol makes a plugin give a text back, but most do somewhere: in the message for
+an unknown method or tool, in the result of a tool, in the reason of a guard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final, cast
+
+import msgspec
+
+from sliphook.plugin.tools import PluginTool
+from sliphook.quoting import quote
+from sliphook.wire import envelope
+from sliphook_sdk.protocol import CommandRunParams, ToolCallParams
+from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
+
+from .call_rules import HookRule, ToolRule
+from .finding import CheckFailed, Skip
+from .samples import arguments_for, message, sample, with_text
+from .session import Bench
+
+_INSIDE: Final = "\u00fc\u20ac\U0001f600"
+MARK: Final = f"k7{_INSIDE}7k"
+"""A text with characters of 2, 3 and 4 bytes, between others that no reading changes."""
+
+_MANGLED: Final = {
+    "UTF-8 was read as Latin-1": _INSIDE.encode().decode("latin-1"),
+    "UTF-8 was read as Windows-1252": _INSIDE.encode().decode("cp1252", "replace"),
+    "each character outside ASCII became a question mark": "???",
+    "each byte outside ASCII became a question mark": "?" * 9,
+    "each character outside ASCII became U+FFFD": "\ufffd" * 3,
+    "each byte outside ASCII became U+FFFD": "\ufffd" * 9,
+    "characters of 4 bytes were cut to 16 bits": "\u00fc\u20ac\uf600",
+    "characters of 4 bytes became a question mark": "\u00fc\u20ac?",
+    "characters of 4 bytes became two question marks": "\u00fc\u20ac??",
+    "characters of 4 bytes became U+FFFD": "\u00fc\u20ac\ufffd",
+    "characters of 4 bytes became U+FFFD twice": "\u00fc\u20ac\ufffd\ufffd",
+}
+_MOST: Final = 8
+"""So many tools, commands and hooks of each kind are asked."""
+_WAIT_S: Final = 1.0
+Request = Callable[[int], bytes]
+"""A request by its id."""
+
+_METHOD: Final = f"of_tomorrow/{MARK}"
+
+
+async def utf8(bench: Bench, hooks: list[HookRule]) -> str:
+    """What comes back of a text has the characters that were sent."""
+    child = await bench.ready()
+    intact: str | None = None
+    for what, request in _requests(bench, hooks):
+        id = child.next_id()
+        await child.write(request(id))
+        try:
+            reply = await child.reply(id, _WAIT_S, sent=what)
+        except CheckFailed:
+            # it is slow or has ended, which other checks see
+            await bench.drop()
+            child = await bench.ready()
+            continue
+        text = _text(reply)
+        for how, inside in _MANGLED.items():
+            at = text.find(f"k7{inside}7k")
+            if at >= 0:
+                came = f"{how}: {quote(text[at:], 80)}"
+                raise CheckFailed(f"{what} with the text {MARK}", came, _ADVICE)
+        if MARK in text:
+            intact = intact or what
+    if intact is None:
+        raise Skip(
+            "no answer gives back a text; to have it checked, let the error for an unknown method"
+            " name the method"
+        )
+    return f"the text came back intact in the answer to {intact}"
+
+
+_ADVICE: Final = (
+    "decode what you read as UTF-8 and write UTF-8, whatever the locale is, or JSON in ASCII with"
+    " escapes in pairs"
+)
+
+
+def _requests(bench: Bench, hooks: list[HookRule]) -> Iterator[tuple[str, Request]]:
+    """What is sent, in words, and the request."""
+    yield "an unknown request", partial(message, _METHOD, {})
+    manifest = bench.declared
+    if manifest.wire.disabled is not None:
+        return
+    for hook in hooks[:_MOST]:
+        yield f"hook/{hook.route.entry.name}", hook.message_with(MARK)
+    for tool in manifest.tools[:_MOST]:
+        yield f"tool/call {tool.name}", _call(tool)
+    if manifest.tools:
+        unknown = sample(ToolCallParams, name=MARK)
+        yield "a call of an unknown tool", partial(message, "tool/call", unknown)
+    for command in manifest.commands[:_MOST]:
+        params = sample(
+            CommandRunParams, name=command.name, timeout_s=COMMAND_TIMEOUT_S, arguments=MARK
+        )
+        yield f"command/run {command.name}", partial(message, "command/run", params)
+
+
+def _call(tool: PluginTool) -> Request:
+    rule = ToolRule(tool)
+    return partial(rule.message, arguments=with_text(arguments_for(tool.input_schema), MARK))
+
+
+def _text(reply: envelope.Reply) -> str:
+    """All texts of a reply, its escapes read."""
+    if reply.error is not None:
+        return reply.error.message
+    return "\n".join(_texts(msgspec.json.decode(reply.result or b"null")))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in cast("dict[str, Any]", value).values():
+            yield from _texts(part)
+    elif isinstance(value, list):
+        for part in cast("Sequence[Any]", value):
+            yield from _texts(part)
