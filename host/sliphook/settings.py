@@ -18,6 +18,7 @@ from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.process.limits import Limits, over, why_out_of_range
 from sliphook.registry.keys import check_timeout_cap
+from sliphook.wire.decoding import read_types
 from sliphook_sdk.protocol import nearest
 from sliphook_sdk.protocol.describe import doc
 
@@ -86,6 +87,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     plugins: Annotated[dict[str, PluginSettings], doc("by the name of an installed plugin", {})] = (
         msgspec.field(default_factory=dict[str, PluginSettings])
     )
+
+
+read_types(Settings)
 
 
 def settings_file() -> Path:

@@ -37,8 +37,11 @@ def subscriptions(draw: st.DrawFn, event: str) -> dict[str, Any]:
 def no_guard_is_hidden(subs: list[dict[str, Any]]) -> bool:
     """A manifest with a closed subscription that is never asked is refused."""
     asked = [sub for sub in subs if sub["mode"] == "hook"]
-    texts = {None if "match" not in sub else sub["match"]["model"] for sub in asked}
-    return all(sub.get("on_failure") != "closed" or not {None, "*"} & texts for sub in asked[1:])
+    texts = [None if "match" not in sub else sub["match"]["model"] for sub in asked]
+    return all(
+        sub.get("on_failure") != "closed" or not {None, "*", texts[at]} & {*texts[:at]}
+        for at, sub in enumerate(asked)
+    )
 
 
 @st.composite

@@ -20,14 +20,31 @@ FROM_PLUGINS: list[type[msgspec.Struct]] = [
 ]
 PROGRAM = """
 import asyncio, sys, threading
-from sliphook.aio import PluginHost
+import trio
+from sliphook import PluginHost, aio, blocking
 
-async def once():
-    async with PluginHost([sys.argv[1]]) as host, host.session() as session:
+at_once = threading.Barrier(8)
+
+async def turn_of(host_type):
+    async with host_type([sys.argv[2]]) as host, host.session() as session:
         async with session.turn("x") as turn:
             print((await turn.call_tool("ping", {})).status)
 
-threads = [threading.Thread(target=lambda: asyncio.run(once())) for _ in range(4)]
+def blocking_turn():
+    with blocking.PluginHost([sys.argv[2]]) as host, host.session() as session:
+        with session.turn("x") as turn:
+            print(turn.call_tool("ping", {}).status)
+
+def run():
+    at_once.wait()
+    if sys.argv[1] == "aio":
+        asyncio.run(turn_of(aio.PluginHost))
+    elif sys.argv[1] == "trio":
+        trio.run(turn_of, PluginHost)
+    else:
+        blocking_turn()
+
+threads = [threading.Thread(target=run) for _ in range(8)]
 for thread in threads:
     thread.start()
 for thread in threads:
@@ -46,13 +63,14 @@ def test_the_types_that_plugins_send_are_read_at_import(shape: type[msgspec.Stru
     subprocess.run([sys.executable, "-c", program], check=True, timeout=3 * WAIT_S)
 
 
-def test_hosts_in_threads_under_the_development_mode(shop: Workshop) -> None:
+@pytest.mark.parametrize("face", ["aio", "blocking", "trio"])
+def test_eight_hosts_at_once_under_the_development_mode(shop: Workshop, face: str) -> None:
     plugin = shop.program(tools=["ping"])
     said = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", PROGRAM, str(plugin.path)],
+        [sys.executable, "-X", "dev", "-c", PROGRAM, face, str(plugin.path)],
         capture_output=True,
         text=True,
         timeout=6 * WAIT_S,
         check=False,
     )
-    assert (said.stdout.split(), said.returncode) == (["ok"] * 4, 0), said.stderr
+    assert (said.stdout.split(), said.returncode) == (["ok"] * 8, 0), said.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import gc
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Optional
 
@@ -108,6 +109,19 @@ def test_the_schema_is_an_object_with_all_that_it_refers_to() -> None:
     }
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate({"place": {"city": "Oslo"}, "limit": 9}, schema)
+
+
+def test_the_types_of_a_tool_are_read_when_it_is_registered() -> None:
+    """At a type's first use msgspec reads it, and two calls at once would crash the process."""
+
+    class Corner(msgspec.Struct):
+        x: int
+
+    def draw(corners: list[Corner]) -> str: ...  # type: ignore[empty-body]
+
+    draw.__annotations__["corners"] = list[Corner]
+    Tool(draw)
+    assert "StructInfo" in [type(one).__name__ for one in gc.get_referents(Corner)]
 
 
 def test_arguments_arrive_typed_and_defaults_are_fresh() -> None:

@@ -12,14 +12,13 @@ from sliphook.plugin.route import Route
 from sliphook.plugin.tools import PluginTool
 from sliphook.quoting import quote
 from sliphook.schemas import PROVIDERS, why_tool_is_refused
+from sliphook.session.plugin_calls import COMMAND_RESULT, TOOL_RESULT
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import (
-    CommandResult,
     CommandRunParams,
     CommandSpec,
     ErrorCode,
     ToolCallParams,
-    ToolResult,
 )
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
@@ -175,7 +174,7 @@ class CommandRule:
             return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
         assert reply.result is not None
         try:
-            result = msgspec.json.decode(reply.result, type=CommandResult)
+            result = COMMAND_RESULT.decode(reply.result)
         except msgspec.DecodeError as error:
             raise CheckFailed(
                 sent, quote(bytes(reply.result)), f'answer {{"text": "..."}}: {error}'
@@ -243,7 +242,7 @@ def _tool_note(reply: envelope.Reply, sent: str) -> str:
         return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
     assert reply.result is not None
     try:
-        result = msgspec.json.decode(reply.result, type=ToolResult | str)
+        result = TOOL_RESULT.decode(reply.result)
     except msgspec.DecodeError as error:
         raise CheckFailed(
             sent,

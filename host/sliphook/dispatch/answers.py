@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
-from sliphook.wire.decoding import DECODE_ERRORS
-from sliphook_sdk.protocol import SUBSTITUTES, Answer, Entry, ToolResult, nearest
+from sliphook.wire.decoding import DECODE_ERRORS, read_types
+from sliphook_sdk.protocol import CATALOGUE, SUBSTITUTES, Answer, Entry, ToolResult, nearest
 from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS, MAX_CONTEXT_TEXTS
 
 from .outcome import Context
@@ -24,6 +24,14 @@ class AnswerError(SliphookError):
 
 
 _ANSWER = msgspec.json.Decoder(Answer | None)
+_REPLACED: Final = {
+    (entry.name, field.name): field.type
+    for entry in CATALOGUE.values()
+    for field in msgspec.structs.fields(entry.payload)
+    if field.name in entry.replace
+}
+"""The type of each field that `replace` may name."""
+read_types(*_REPLACED.values(), *SUBSTITUTES.values())
 ABSTAINED = Answer()
 """What `null` is read as: no decision, no changes."""
 
@@ -137,9 +145,7 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
         if shape is ToolResult and isinstance(value, str):
             return ToolResult(content=value)
     else:
-        shape = next(
-            field.type for field in msgspec.structs.fields(entry.payload) if field.name == name
-        )
+        shape = _REPLACED[entry.name, name]
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:

@@ -22,6 +22,7 @@ SUSPECT_S = 5.0
 """If a request is still unanswered so long after its timeout or cancel, the plugin is suspect."""
 HANG_S = 10.0
 """If a suspect plugin then sends no message for so long, or a request waits so long, it hangs."""
+_PROGRESS: Final = msgspec.json.Decoder(ProgressParams)
 _MAX_PROGRESS_BYTES: Final = 4096
 """A longer report is no sign that a request is worked on: it is not looked into."""
 
@@ -215,6 +216,6 @@ def _id_of_progress(message: Notification) -> int:
     if len(message.params) > _MAX_PROGRESS_BYTES:
         return 0
     try:
-        return msgspec.json.decode(message.params, type=ProgressParams).id
+        return _PROGRESS.decode(message.params).id
     except DECODE_ERRORS:  # refused where it is handled
         return 0

@@ -53,7 +53,8 @@ class _Version(msgspec.Struct):
 
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
 _VERSION: Final = msgspec.json.Decoder(_Version)
-_MANIFEST: Final = msgspec.json.Decoder(Manifest)
+MANIFEST: Final = msgspec.json.Decoder(Manifest)
+"""Decodes a manifest, and does not check it: `read_manifest` does."""
 
 
 class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +112,7 @@ def read_manifest(
             raise ManifestError(
                 f"it speaks version {version} of the protocol, this host speaks {ours}"
             )
-        wire = _MANIFEST.decode(raw)
+        wire = MANIFEST.decode(raw)
     except DECODE_ERRORS as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
     check_name("plugin", wire.name)

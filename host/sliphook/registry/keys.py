@@ -9,12 +9,13 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from sliphook.files.toml import BadKey, check_plain_data
+from sliphook.plugin.manifest import MANIFEST
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
-from sliphook.wire.decoding import DECODE_ERRORS
-from sliphook_sdk.protocol import Manifest, Uses
+from sliphook.wire.decoding import DECODE_ERRORS, read_types
+from sliphook_sdk.protocol import Uses
 from sliphook_sdk.protocol.describe import doc
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S, MIN_TIMEOUT_S
 
@@ -71,6 +72,9 @@ class PluginKeys(
     recorded: Annotated[Recorded, doc("what was approved", {})]
 
 
+read_types(PluginKeys)
+
+
 def check_plugin_keys(keys: PluginKeys) -> None:
     """Check what the types of the keys cannot say.
 
@@ -90,7 +94,7 @@ def check_plugin_keys(keys: PluginKeys) -> None:
         raise BadKey(("recorded", "sha256"), "it must be 64 digits 0-9a-f")
     try:
         # Checked here, so that `Registered.manifest` cannot fail later, in the middle of a start.
-        msgspec.json.decode(keys.recorded.manifest, type=Manifest)
+        MANIFEST.decode(keys.recorded.manifest)
     except DECODE_ERRORS as error:
         raise BadKey(
             ("recorded", "manifest"), f"it is no manifest: {quote(str(error), 200)}"

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from sliphook.errors import SliphookError
+from sliphook.plugin.manifest import MANIFEST
 from sliphook.plugin.spec import PluginSpec
 from sliphook_sdk.protocol import Manifest
 
@@ -56,7 +57,7 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest that was approved."""
-        return msgspec.json.decode(self.recorded.manifest, type=Manifest)
+        return MANIFEST.decode(self.recorded.manifest)
 
     def spec(self, environ: Mapping[str, str]) -> PluginSpec:
         """The spec for a host.

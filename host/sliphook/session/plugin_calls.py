@@ -22,8 +22,8 @@ from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYT
 from .state import OpenTool, SessionState, ToolStatus, TurnState
 
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
-_COMMAND_RESULT: Final = msgspec.json.Decoder(CommandResult)
-_TOOL_RESULT: Final = msgspec.json.Decoder(ToolResult | str)
+COMMAND_RESULT: Final = msgspec.json.Decoder(CommandResult)
+TOOL_RESULT: Final = msgspec.json.Decoder(ToolResult | str)
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,7 +154,7 @@ class PluginCalls:
         if call.status != "answered" or call.result is None:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
-            return _COMMAND_RESULT.decode(call.result).text
+            return COMMAND_RESULT.decode(call.result).text
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             raise HostError(f"/{name} of {command.plugin} failed: {why}") from None
@@ -200,7 +200,7 @@ class PluginCalls:
 def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
     if call.status == "answered" and call.result is not None:
         try:
-            result = _TOOL_RESULT.decode(call.result)
+            result = TOOL_RESULT.decode(call.result)
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why

@@ -13,11 +13,14 @@ import trio
 
 from sliphook.errors import SliphookError
 from sliphook.plugin.spec import Override, PluginSpec
+from sliphook.wire.decoding import read_types
 from sliphook_sdk.protocol import CATALOGUE, ErrorCode, Manifest
 
 from .host_stream import Stream
 from .process import FakeProcess
 from .replies import CRASHES, HANGS, After, Fails, Handler, Raw, Reply
+
+read_types(Manifest, *(entry.payload for entry in CATALOGUE.values()))
 
 
 class HostRefused(SliphookError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 
@@ -59,3 +59,9 @@ class OutcomeBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     cancelled: Annotated[bool, doc("the turn ended before all had answered", True)] = False
     substituted_by: Annotated[str | None, doc("the plugin whose answer replaces the call")] = None
     continue_with: Annotated[str | None, doc("in `stop`: the text to go on with")] = None
+
+
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
+HEADER: Final = msgspec.json.Decoder(Header)
+LOST: Final = msgspec.json.Decoder(Lost)
+OUTCOME_BODY: Final = msgspec.json.Decoder(OutcomeBody)

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
 from sliphook.errors import SliphookError
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import CATALOGUE, nearest
 from sliphook_sdk.protocol.globs import Globs
 
-from .bodies import OutcomeBody
+from .bodies import OUTCOME_BODY
 from .record import TraceRecord
 
 __all__ = ["FilterError", "TraceFilter", "parse_filter"]
@@ -103,7 +101,7 @@ def _plugins_of(record: TraceRecord) -> Sequence[str]:
     if record.kind != "outcome" or record.body is None:
         return (record.plugin,)
     try:
-        return [part.plugin for part in msgspec.json.decode(record.body, type=OutcomeBody).parts]
+        return [part.plugin for part in OUTCOME_BODY.decode(record.body).parts]
     except DECODE_ERRORS:
         return ()
 

@@ -14,7 +14,7 @@ from typing import Final, Literal, get_args
 import msgspec
 
 from sliphook.errors import SliphookError
-from sliphook.wire.decoding import DECODE_ERRORS
+from sliphook.wire.decoding import DECODE_ERRORS, read_types
 
 from .bodies import Header, Lost
 from .from_body import told_by_body
@@ -32,6 +32,7 @@ _KINDS: Final = frozenset(get_args(Kind))
 
 _encoder = msgspec.json.Encoder()
 _any_json = msgspec.json.Decoder(msgspec.Raw)
+read_types(TraceRecord)
 
 
 class UnknownKind(SliphookError):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-import msgspec
-
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 
-from .bodies import Header
+from .bodies import HEADER
 from .line_format import FORMAT, UnknownKind, decode_line
 from .record import TraceRecord
 
@@ -149,7 +147,7 @@ def _is_sane(record: TraceRecord) -> bool:
 
 def _check_format(header: TraceRecord) -> None:
     try:
-        known = msgspec.json.decode(header.body or b"", type=Header)
+        known = HEADER.decode(header.body or b"")
     except DECODE_ERRORS:
         return
     if known.format != FORMAT:

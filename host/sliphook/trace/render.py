@@ -15,7 +15,7 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 
-from .bodies import Header, Lost, OutcomeBody
+from .bodies import HEADER, LOST, OUTCOME_BODY
 from .exchanges import confirms_cancel
 from .record import TraceRecord
 
@@ -201,14 +201,14 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
     """What a `header` or a `lost` record says."""
     try:
         if record.kind == "header":
-            header = msgspec.json.decode(record.body or b"", type=Header)
+            header = HEADER.decode(record.body or b"")
             part = f", part {header.part}" if header.part > 1 else ""
             yield (
                 f"sliphook {quote(header.sliphook, _NAME_CHARS)}, format {header.format}{part}",
                 _DIM,
             )
         else:
-            lost = msgspec.json.decode(record.body or b"", type=Lost)
+            lost = LOST.decode(record.body or b"")
             yield f"{count(lost.count, 'record')} lost: {quote(lost.why, _TEXT_CHARS)}", _RED
     except DECODE_ERRORS:
         return
@@ -217,7 +217,7 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
 def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
     """Each plugin's part in an outcome."""
     try:
-        parts = msgspec.json.decode(body or b"", type=OutcomeBody).parts
+        parts = OUTCOME_BODY.decode(body or b"").parts
     except DECODE_ERRORS:
         return
     for part in parts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from sliphook.quoting import quote
@@ -22,6 +24,9 @@ class _Fields(msgspec.Struct, frozen=True):
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
+_FIELDS: Final = msgspec.json.Decoder(_Fields)
+
+
 def diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | NotJson:
     """Say what is wrong with a body that does not fit the envelope.
 
@@ -29,7 +34,7 @@ def diagnose(body: bytes, error: msgspec.ValidationError) -> InvalidMessage | No
     """
     try:
         msgspec.json.decode(body, type=msgspec.Raw)
-        fields = msgspec.json.decode(body, type=_Fields)
+        fields = _FIELDS.decode(body)
     except msgspec.ValidationError:
         batch = body.lstrip().startswith(b"[")
         return _invalid(

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 LATE_S: Final = 0.5
 """A function that comes back later than this after its cancel is logged."""
 
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
 _INITIALIZE = msgspec.json.Decoder(InitializeParams)
+_TOOL_CALL = msgspec.json.Decoder(ToolCallParams)
+_COMMAND_RUN = msgspec.json.Decoder(CommandRunParams)
 
 
 class Invocation:
@@ -119,8 +122,6 @@ class Service:
     def __init__(self, plugin: Plugin[Any], link: HostLink) -> None:
         self.plugin = plugin
         self.runtime = Runtime(link, plugin.uses, plugin.tools)
-        self._tool_params = msgspec.json.Decoder(ToolCallParams)
-        self._command_params = msgspec.json.Decoder(CommandRunParams)
         by_name: dict[str, list[HookHandler]] = {}
         for handler in plugin.hooks:
             by_name.setdefault(handler.entry.name, []).append(handler)
@@ -186,7 +187,7 @@ class Service:
         Raises:
             RpcError: there is no such tool.
         """
-        params: ToolCallParams = decode(self._tool_params, call)
+        params: ToolCallParams = decode(_TOOL_CALL, call)
         tool = self.runtime.toolbox.find(params.name, params.session_id)
         try:
             args, kwargs = tool.bind(params.arguments)
@@ -201,7 +202,7 @@ class Service:
         Raises:
             RpcError: there is no such command.
         """
-        params: CommandRunParams = decode(self._command_params, call)
+        params: CommandRunParams = decode(_COMMAND_RUN, call)
         handler = self.plugin.commands.get(params.name)
         if handler is None:
             raise RpcError(ErrorCode.INVALID_PARAMS, f"there is no command {params.name!r} here")

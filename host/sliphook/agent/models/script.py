@@ -97,6 +97,9 @@ class _Script(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     replies: list[ScriptedReply]
 
 
+_SCRIPT: Final = msgspec.json.Decoder(_Script)
+
+
 def load_script(path: Path) -> list[ScriptedReply]:
     """The replies in a script file.
 
@@ -110,7 +113,7 @@ def load_script(path: Path) -> list[ScriptedReply]:
             f"{path}: cannot read the script ({error.strerror}); check the path"
         ) from error
     try:
-        return msgspec.json.decode(written, type=_Script).replies
+        return _SCRIPT.decode(written).replies
     except msgspec.ValidationError as error:
         what, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").removeprefix(".") or "the top"

@@ -81,6 +81,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
+_MESSAGE: Final = msgspec.json.Decoder(Message)
 _SESSIONS: Final = """
     SELECT session.id, session_key, platform, cwd, model, began_at, last.at, ended_at, end_reason,
         (SELECT body FROM message
@@ -323,4 +324,4 @@ def _session(row: tuple[Any, ...]) -> SessionRow:
 
 
 def _message(body: str) -> Message:
-    return msgspec.json.decode(body, type=Message)
+    return _MESSAGE.decode(body)

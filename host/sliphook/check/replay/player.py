@@ -267,9 +267,12 @@ class _Timeout(msgspec.Struct, frozen=True):
     timeout_s: float | None = None
 
 
+_TIMEOUT: Final = msgspec.json.Decoder(_Timeout)
+
+
 def _timeout_of(params: msgspec.Raw) -> float | None:
     try:
-        return msgspec.json.decode(params, type=_Timeout).timeout_s
+        return _TIMEOUT.decode(params).timeout_s
     except DECODE_ERRORS:
         return None
 

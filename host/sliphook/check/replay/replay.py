@@ -13,6 +13,7 @@ import trio
 
 from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction
+from sliphook.plugin.manifest import MANIFEST
 from sliphook.process.environment import plugin_environment
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.spawn import CannotStart, spawn
@@ -23,7 +24,7 @@ from sliphook.transport.deadlines import Deadlines
 from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
-from sliphook_sdk.protocol import Manifest, PluginInfo
+from sliphook_sdk.protocol import PluginInfo
 
 from .differences import ReplayReport, Verdicts
 from .player import Player
@@ -86,11 +87,7 @@ async def replay(
 def _wanted(life: Life) -> dict[str, str]:
     """The variables that the manifest asks for and that are set here: a trace holds no values."""
     try:
-        manifest = (
-            None
-            if life.manifest is None
-            else msgspec.json.decode(life.manifest.result, type=Manifest)
-        )
+        manifest = None if life.manifest is None else MANIFEST.decode(life.manifest.result)
     except DECODE_ERRORS:
         manifest = None
     wants = [] if manifest is None else manifest.env or []

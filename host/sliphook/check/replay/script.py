@@ -108,6 +108,9 @@ class _Message(msgspec.Struct, frozen=True):
     error: RecordedError | None = None
 
 
+_MESSAGE: Final = msgspec.json.Decoder(_Message)
+
+
 def plugins_of(records: Iterable[TraceRecord]) -> Mapping[str, Sequence[TraceRecord]]:
     """The records of each plugin in order, by the plugin's last name in the trace."""
     names = Names()
@@ -204,7 +207,7 @@ def _message_of(record: TraceRecord) -> _Message:
     try:
         # decoded twice: `msgspec.Raw` fields are not checked, but the player will decode them
         msgspec.json.decode(body)
-        return msgspec.json.decode(body, type=_Message)
+        return _MESSAGE.decode(body)
     except DECODE_ERRORS:
         return _Message()
 

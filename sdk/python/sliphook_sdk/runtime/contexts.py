@@ -46,6 +46,10 @@ else:
     ConfigT = TypeVar("ConfigT")
 
 
+# read here: msgspec reads a type at its first use, and not safely in two threads
+msgspec.json.Decoder(InterruptResult)
+
+
 class BaseContext(CallFields, Generic[ConfigT]):
     """What both kinds of handler have."""
 

@@ -32,6 +32,10 @@ from .replies import NO_REASON, DeferredReply, Replies
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
+_ENVELOPE = msgspec.json.Decoder(Envelope)
+_CANCEL = msgspec.json.Decoder(CancelParams)
+
 for _name in ("pylsp_jsonrpc", "pylsp_jsonrpc.endpoint"):
     # Endpoint logs whole payloads, and every request that fails
     logging.getLogger(_name).disabled = True
@@ -62,8 +66,6 @@ class Peer:
         self._replies = Replies(write, self.log_error)
         self._handlers: dict[str, Callable[[Call], Any]] = {}
         self._direct: dict[str, Callable[[Call], Any]] = {}
-        self._decoder = msgspec.json.Decoder(Envelope)
-        self._cancel = msgspec.json.Decoder(CancelParams)
         self._endpoint = Endpoint(self._handlers, self._send, itertools.count(1).__next__)
 
     def handle(self, method: str, handler: Callable[[Call], Any], *, direct: bool = False) -> None:
@@ -93,7 +95,7 @@ class Peer:
         `dispatch`.
         """
         try:
-            message = self._decoder.decode(body)
+            message = _ENVELOPE.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
             self.log_error(f"a message of the host is not valid: {exc}")
             return None
@@ -185,7 +187,7 @@ class Peer:
 
     def _cancel_request(self, params: msgspec.Raw) -> None:
         try:
-            request_id = self._cancel.decode(params).id
+            request_id = _CANCEL.decode(params).id
         except (msgspec.DecodeError, UnicodeDecodeError):
             return
         self._replies.cancel(request_id)
