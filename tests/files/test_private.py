@@ -40,6 +40,13 @@ def test_every_folder_on_the_way_is_the_user_s_own(tmp_path: Path) -> None:
         make_private_folder(tmp_path / "file" / "below")
 
 
+def test_where_nothing_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    for folder in (Path("/proc/nobody/a/b"), tmp_path / "link" / "a" / "b"):
+        with pytest.raises(OSError, match=r"No such file|File exists"):
+            make_private_folder(folder)
+
+
 def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     make_private_folder(tmp_path)

@@ -25,15 +25,18 @@ from sliphook import PluginHost, aio, blocking
 
 at_once = threading.Barrier(8)
 
+def say(word):
+    sys.stdout.write(word + "\\n")
+
 async def turn_of(host_type):
     async with host_type([sys.argv[2]]) as host, host.session() as session:
         async with session.turn("x") as turn:
-            print((await turn.call_tool("ping", {})).status)
+            say((await turn.call_tool("ping", {})).status)
 
 def blocking_turn():
     with blocking.PluginHost([sys.argv[2]]) as host, host.session() as session:
         with session.turn("x") as turn:
-            print(turn.call_tool("ping", {}).status)
+            say(turn.call_tool("ping", {}).status)
 
 def run():
     at_once.wait()

@@ -78,6 +78,29 @@ def left_data(scene: Scene) -> Iterator[Finding]:
         )
 
 
+def homes(_: Scene) -> Iterator[Finding]:
+    """Folders in which nothing can be kept: without them a plugin does not start."""
+    for folder, holds in (
+        (paths.data_home(), "plugins, their data and conversations"),
+        (paths.state_home(), "logs"),
+        (paths.config_home(), "settings"),
+    ):
+        there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+        if not there.is_dir():
+            why = f"{quote(str(there))} is no folder"
+        elif not os.access(there, os.W_OK | os.X_OK):
+            why = f"{quote(str(there))} cannot be written to"
+        else:
+            continue
+        yield Finding(
+            area="files",
+            level="problem",
+            about=folder.parent.name,
+            what=f"{holds} cannot be kept in {quote(str(folder))}: {why}",
+            do="set HOME, or the XDG variables of docs/installing.md, to folders of yours",
+        )
+
+
 def _runs_in_another(plugin: Registered) -> str | None:
     """A line if the interpreter of a script is another one than at its approval, or None."""
     before = plugin.recorded.interpreter
@@ -108,4 +131,4 @@ def _holds_something(folder: Path) -> bool:
         return True  # it cannot be read, so it may hold something
 
 
-RULES: Final[tuple[Rule, ...]] = (executables, left_data)
+RULES: Final[tuple[Rule, ...]] = (homes, executables, left_data)

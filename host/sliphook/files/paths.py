@@ -49,7 +49,8 @@ def _user_home() -> Path:
         OSError: it is not known.
     """
     home = os.path.expanduser("~")
-    if not os.path.isabs(home):
+    # Python takes an empty HOME for the root folder
+    if not os.path.isabs(home) or os.environ.get("HOME") == "":
         raise FileNotFoundError(
             errno.ENOENT, "your home folder is not known; set HOME to its absolute path"
         )

@@ -26,12 +26,15 @@ def make_private_folder(folder: Path) -> None:
         OSError: it cannot be made, or is something else.
     """
     try:
-        os.mkdir(folder, _FOLDER_MODE)
+        _make(folder)
     except FileNotFoundError:
-        if folder.parent == folder:
-            raise
-        make_private_folder(folder.parent)
-        make_private_folder(folder)
+        for missing in (*reversed(folder.parents), folder):
+            _make(missing)
+
+
+def _make(folder: Path) -> None:
+    try:
+        os.mkdir(folder, _FOLDER_MODE)
     except FileExistsError:
         if not folder.is_dir():
             raise
