@@ -11,7 +11,7 @@ from typing import Final
 from sliphook.files import paths
 from sliphook.files.held_file import Unreadable, sha256_of
 from sliphook.files.ownership import why_unsafe
-from sliphook.process.diagnosis import interpreter_of
+from sliphook.process.interpreter import interpreter_of
 from sliphook.quoting import quote
 from sliphook.registry import Registered
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from sliphook.files.search_path import which
 from sliphook.quoting import quote
 
-# what Linux itself reads of a file to find its interpreter (BINPRM_BUF_SIZE)
-_SHEBANG_BYTES = 256
+from .interpreter import SHEBANG_BYTES, wanted_of_env
+
 _ELF_MACHINES = {
     0x03: "i386",
     0x28: "arm",
@@ -66,7 +66,7 @@ def why_not_startable(path: Path) -> str | None:
         return f"{shown} is empty"
     try:
         with path.open("rb") as file:
-            head = file.read(_SHEBANG_BYTES)
+            head = file.read(SHEBANG_BYTES)
     except PermissionError:
         return None  # a program may be executable and not readable: only the spawn can tell
     except OSError as error:
@@ -118,28 +118,10 @@ def _why_not_script(shown: str, head: bytes) -> str | None:
     if not os.access(interpreter, os.X_OK):
         return f"{shown} needs the interpreter {quote(interpreter)}, which is not executable"
     if os.path.basename(interpreter) == "env":
-        wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "")
-        # after any option but -S it is unclear which word is the program
-        if wanted and not wanted.startswith("-") and which(wanted) is None:
+        wanted = wanted_of_env(words)
+        if wanted and which(wanted) is None:
             return f"{shown} needs the interpreter {quote(wanted)}, which is not on PATH"
     return None
-
-
-def interpreter_of(path: Path) -> str | None:
-    """The program that runs the script `path`, or None if it is no script or that is unclear.
-
-    If the `#!` line uses `env`, the program is looked up on PATH.
-    """
-    try:
-        with path.open("rb") as file:
-            line = file.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
-    except OSError:
-        return None
-    words = line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
-    if words and os.path.basename(words[0]) == "env":
-        wanted = next((word for word in words[1:] if word != "-S" and "=" not in word), "-")
-        return which(wanted) if not wanted.startswith("-") else words[0]
-    return words[0] if words else None
 
 
 def last_words(lines: Sequence[str]) -> str:
@@ -203,7 +185,7 @@ def _built_for_another(shown: str, path: Path) -> str | None:
     """Say for which machine or system a binary is built, or None if that is unknown."""
     try:
         with path.open("rb") as file:
-            head = file.read(_SHEBANG_BYTES)
+            head = file.read(SHEBANG_BYTES)
     except OSError:
         return None
     if head.startswith(b"\x7fELF"):

@@ -29,6 +29,7 @@ from sliphook.quoting import quote
 
 from .child import CHANGED_MEANWHILE, ChildProcess
 from .diagnosis import explain_spawn_error, why_not_startable
+from .interpreter import path_with_interpreter
 from .limits import NO_LIMITS, Limits, limited
 from .reaper import OrphanReaper
 from .sandbox import command_for, why_no_sandbox
@@ -198,6 +199,8 @@ def _spawn(
         ) from None
     if sandbox and (why := why_no_sandbox(cwd)) is not None:
         raise Refused(f"it must run in a sandbox: {why}")
+    if "PATH" in env:
+        env["PATH"] = path_with_interpreter(path, env["PATH"])
     plain = [str(path.absolute())]
     command = limited(command_for(path, cwd) if sandbox else plain, limits, sys.executable)
     if sha256 is None:

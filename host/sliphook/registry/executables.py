@@ -12,7 +12,8 @@ from typing import Final
 from sliphook.files.held_file import Unreadable, sha256_of
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.search_path import search_path, which
-from sliphook.process.diagnosis import interpreter_of, why_not_startable
+from sliphook.process.diagnosis import why_not_startable
+from sliphook.process.interpreter import interpreter_of
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS, Manifest, why_no_plugin_name
 
