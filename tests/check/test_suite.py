@@ -10,20 +10,13 @@ from xml.etree import ElementTree
 import pytest
 import trio
 
-from sliphook.check import (
-    Report,
-    call_rules,
-    check_plugin,
-    child,
-    end_rules,
-    running_rules,
-    suite,
-    wire_rules,
-)
+from sliphook.check import Report, check_plugin, suite
 from sliphook.check.session import Bench
 from sliphook.check.suite import Check
 
 from .broken import write
+
+pytestmark = pytest.mark.usefixtures("short_patience")
 
 ALL = [
     "handshake",
@@ -363,17 +356,6 @@ ALONE = {
     ),
 }
 """Faults that one check alone sees: the code, the check, and what is said that the plugin did."""
-
-
-@pytest.fixture(autouse=True)
-def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "ANSWER_S", 1.0)
-    monkeypatch.setattr(wire_rules, "INITIALIZE_TIMEOUT_S", 3.0)
-    monkeypatch.setattr(end_rules, "EXIT_GRACE_S", 0.8)
-    monkeypatch.setattr(end_rules, "TERM_GRACE_S", 0.8)
-    monkeypatch.setattr(call_rules, "LONGEST_S", 2.0)
-    monkeypatch.setattr(end_rules, "AFTER_S", 0.6)
-    monkeypatch.setattr(running_rules, "AFTER_S", 0.2)
 
 
 async def checked(path: Path) -> Report:

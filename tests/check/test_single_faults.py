@@ -1,0 +1,120 @@
+"""One fault at a time in a plugin by hand, in Perl: each is seen, by the check that is about it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+import trio
+
+from sliphook.check import Report, check_plugin
+
+SOUND: Final = (Path(__file__).parent / "programs" / "by_hand.pl").read_text(encoding="utf-8")
+
+pytestmark = [
+    pytest.mark.usefixtures("short_patience"),
+    pytest.mark.skipif(shutil.which("perl") is None, reason="perl is not installed"),
+]
+
+
+class Fault(NamedTuple):
+    """What stands in the sound plugin, what takes its place, and the checks that fail of it."""
+
+    right: str
+    wrong: str
+    failed: set[str]
+
+
+FAULTS: Final = {
+    "a cancel is ignored": Fault("sub { cancel($_[0]{id}) }", "sub { }", {"cancel-while-running"}),
+    "a cancelled call is answered twice": Fault(
+        "if delete $timers{$id}",
+        "if $timers{$id} and $timers{$id}[0] = time + 0.05",
+        {"one-reply-each"},
+    ),
+    "tools run where messages are read": Fault(
+        'later($id, $seconds, sub { answer($id, "$text") });',
+        'sleep $seconds; answer($id, "$text");',
+        {
+            "cancel-while-running",
+            "ping-while-running",
+            "request-while-running",
+            "hook-while-running",
+        },
+    ),
+    "hooks wait for tools": Fault(
+        "my $command =",
+        "return later('hook', 9, sub { answer($id, undef) }) if grep { /^\\d/ } keys %timers;"
+        " my $command =",
+        {"hook-while-running"},
+    ),
+    "shutdown does not wait for events": Fault(
+        "push @waits_for_events, sub { answer($id, undef) };",
+        "answer($id, undef);",
+        {"shutdown-after-events"},
+    ),
+    "UTF-8 is read as Latin-1": Fault(
+        "$json->decode($body)", "JSON::PP->new->decode($body)", {"utf-8"}
+    ),
+    "any version is taken": Fault(
+        "if any { $_ == 1 } @{ $params->{protocol_versions} };", ";", {"versions"}
+    ),
+    "ids have 31 bits": Fault(
+        "sub answer { my ($id, $result) = @_;",
+        "sub answer { my ($id, $result) = @_; $id &= 0x7fffffff;",
+        {"largest-id", "one-reply-each"},
+    ),
+    "64 KiB are kept of what was read": Fault(
+        "or last;\n",
+        "or last;\n        $buffer = substr($buffer, 0, 65536);\n",
+        {"large-message", "many-at-once"},
+    ),
+    "lengths are counted in characters, reading": Fault(
+        "last if length($buffer) < $start + $length;",
+        "utf8::decode($buffer);\n            last if length($buffer) < $start + $length;",
+        {"large-message", "misleading-text"},
+    ),
+    "lengths are counted in characters, writing": Fault(
+        'length($text) . "\\r',
+        'do { my $decoded = $text; utf8::decode($decoded); length $decoded } . "\\r',
+        {"stdout-clean"},
+    ),
+    "unknown notifications are answered": Fault(
+        "$told->($message->{params}) if $told;",
+        "$told ? $told->($message->{params}) : refuse(undef, -32601, 'unknown');",
+        {"unknown-notification"},
+    ),
+    "a last word on stdout": Fault(
+        "exit                  => sub { $ends = 1 },",
+        "exit                  => sub { $ends = 1; syswrite STDOUT, qq(bye\\n) },",
+        {"stdout-clean"},
+    ),
+}
+
+
+def written(folder: Path, right: str = "", wrong: str = "") -> Path:
+    assert not right or SOUND.count(right) == 1
+    path = folder / "by_hand.pl"
+    path.write_text(SOUND.replace(right, wrong) if right else SOUND, encoding="utf-8")
+    path.chmod(0o700)
+    return path
+
+
+async def checked(path: Path) -> Report:
+    with trio.fail_after(120):
+        return await check_plugin(path)
+
+
+async def test_without_a_fault_every_check_passes(tmp_path: Path) -> None:
+    report = await checked(written(tmp_path))
+    assert [finding for finding in report.findings if finding.verdict != "passed"] == []
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_a_single_fault_is_seen(tmp_path: Path, name: str) -> None:
+    fault = FAULTS[name]
+    report = await checked(written(tmp_path, fault.right, fault.wrong))
+    failed = {finding.name for finding in report.findings if finding.verdict == "failed"}
+    assert failed == fault.failed, report
