@@ -491,6 +491,28 @@ async def test_a_schema_that_is_none_breaks_no_check(
         assert "tools-for-models" in named(report, verdict)
 
 
+async def test_what_a_guard_guards_is_said(tmp_path: Path) -> None:
+    broken = "MANIFEST['subscriptions'][0]['match'] = {'tool_name': ['shell', 'write_*']}"
+    report = await checked(write(tmp_path, broken))
+    (finding,) = (found for found in report.findings if found.name == "hook pre_tool_call")
+    assert finding.verdict == "passed"
+    assert finding.note.endswith("; guards nothing but shell, write_*")
+
+
+async def test_every_tool_that_a_provider_refuses_is_named(tmp_path: Path) -> None:
+    broken = """
+    named = {"type": "object", "properties": {"größe": {}}}
+    MANIFEST["tools"] += [{"name": name, "input_schema": named} for name in ("b", "c")]
+    MANIFEST["tools"] += [{"name": "d", "input_schema": {"anyOf": [{"type": "object"}]}}]
+    """
+    report = await checked(write(tmp_path, broken))
+    (finding,) = (found for found in report.findings if found.name == "tools-for-models")
+    assert finding.verdict == "warned"
+    assert finding.sent == "the tool b to a model of anthropic"
+    assert finding.came.endswith("; likewise c, d")
+    assert "größe" in finding.came
+
+
 async def test_a_guard_that_no_tool_can_reach_is_refused(tmp_path: Path) -> None:
     broken = "MANIFEST['subscriptions'][0]['match'] = {'tool_name': 'say|weather'}"
     report = await checked(write(tmp_path, broken))

@@ -64,7 +64,17 @@ class HookRule:
         except AnswerError as error:
             raise CheckFailed(method, quote(bytes(reply.result)), str(error)) from None
         how = answer.decision or ("abstains" if answer.abstains else "answers")
-        return f"{how} in {1000 * child.took_s(id):.1f} ms"
+        return f"{how} in {1000 * child.took_s(id):.1f} ms{self._guarded()}"
+
+    def _guarded(self) -> str:
+        """Which tools a guard is asked about: whether an agent has them is unknown here."""
+        names = {
+            text
+            for pattern in self.route.patterns
+            if self.route.guards and pattern.field == "tool_name"
+            for text in pattern.texts
+        }
+        return f"; guards nothing but {', '.join(sorted(names))}" if names else ""
 
     def message(self, id: int) -> bytes:
         """The request, which the check of a cancel sends."""
