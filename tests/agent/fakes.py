@@ -114,6 +114,7 @@ class FakeTurn:
         self.session = session
         self.agent_depth = 0
         self.tools_begun: set[str] = set()
+        self.continued_by = ("eager",)
         self._session = session
         self._text = text
         self._scope = trio.CancelScope()

@@ -329,6 +329,7 @@ async def test_the_stop_hook_sends_the_model_on() -> None:
         assistant("all done"),
         user("run the tests first"),
     ]
+    assert ("notice", "info", "eager goes on: run the tests first") in stage.display.shown
 
 
 async def test_an_attempt_that_may_succeed_later_is_made_again(autojump_clock: MockClock) -> None:

@@ -382,3 +382,19 @@ def test_progress_is_told_in_a_pipe_but_seldom(run: Runner, shop: Workshop) -> N
     assert [line for line in err.splitlines() if line.startswith("progress:")] == [
         "progress: far: 0% on\\x1b[2J"
     ]
+
+
+def test_who_keeps_the_turn_going_is_shown_and_that_it_ends(run: Runner, shop: Workshop) -> None:
+    eager = shop.program(
+        "eager",
+        hears=["stop"],
+        on=case_of("hook/stop", "return {'continue_with': 'run the tests\\x1b[31m'}"),
+    )
+    other = shop.program("other", hears=["notification"])
+    status, _, err = run("hello", "--plugin", eager.path, "--plugin", other.path)
+    assert status == 0
+    assert err.splitlines() == [
+        *["info: eager goes on: run the tests\\x1b[31m"] * 8,
+        "warning: eager: eager asks to go on for the 9th time in this turn; the turn ends",
+    ]
+    assert [alert["source"] for alert in other.params("event/notification")] == ["host"]

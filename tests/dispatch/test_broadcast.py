@@ -150,6 +150,7 @@ async def test_who_is_there_is_known_anew_when_it_changes(autojump_clock: MockCl
     assert [one.message for one in other.payloads("notification")] == [
         "both",
         "one is dying",
+        "plugin exited with status 1; it is started again",
         "it is back",
         "it is disabled",
         "it is enabled",

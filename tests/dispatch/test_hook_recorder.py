@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 import trio
 
 from sliphook import PluginHost
@@ -14,6 +15,7 @@ from sliphook.trace.filter import parse_filter
 from sliphook.trace.record import TraceRecord
 from sliphook.trace.render import Style, render_line
 from sliphook.trace.views.span_builder import spans_of
+from tests.session.shell import shell
 from tests.trace.made import Kept
 
 
@@ -133,3 +135,57 @@ async def done(arguments: dict[str, Any]) -> str:
 async def interrupt_when_asked(plugin: FakePlugin, session: Session) -> None:
     await plugin.hears("user_prompt_submit")
     session.interrupt()
+
+
+@pytest.mark.parametrize(
+    ("hook", "answer", "says"),
+    [
+        ("stop", {"continue_with": "more"}, "continue_with one: continue_with two: none"),
+        ("stop", {}, "none one: none two: none"),
+        ("user_prompt_submit", {"context": ["a"]}, "context one: context two: none"),
+        (
+            "user_prompt_submit",
+            {"replace": {"text": "a"}, "context": ["b"]},
+            "replace, context one: replace, context two: none",
+        ),
+        (
+            "pre_tool_call",
+            {"substitute": {"result": "a"}},
+            "substitute one: substitute two: none",
+        ),
+        (
+            "pre_tool_call",
+            {"decision": "allow", "context": ["b"]},
+            "allow, context one: allow, context two: none",
+        ),
+        (
+            "pre_tool_call",
+            {"decision": "deny", "context": ["b"]},
+            "deny one: deny, context two: none",
+        ),
+    ],
+)
+async def test_a_line_says_what_an_answer_gives(
+    hook: str, answer: dict[str, Any], says: str
+) -> None:
+    kept = Kept()
+    replaces = bool({"replace", "substitute"} & set(answer))
+    one = FakePlugin(
+        "one", hooks={hook: answer}, subscriptions=[{"event": hook, "replaces": replaces}]
+    )
+    two = FakePlugin("two", hears=[hook])
+    with trio.fail_after(120):
+        async with (
+            PluginHost([one, two], trace=kept) as host,
+            host.session() as session,
+            session.turn("hi") as turn,
+        ):
+            if hook == "stop":
+                await turn.stop()
+            elif hook == "pre_tool_call":
+                await turn.call_tool("shell", {"command": "ls"}, run=shell)
+            else:
+                await turn.submit()
+    (outcome,) = kept.of_kind("outcome")
+    line = render_line(outcome, Style())
+    assert " ".join(line.partition(" ms ")[2].split()) == says

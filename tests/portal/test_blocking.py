@@ -157,6 +157,7 @@ def test_every_public_method_has_its_face(face: type, inner: type, own: set[str]
         "context",
         "summary",
         "tools_begun",
+        "continued_by",
     }
 
 

@@ -266,12 +266,23 @@ async def test_a_turn_goes_on_eight_times_at_most(autojump_clock: MockClock) -> 
         return Answer(continue_with=f"once more, {stop.stop_count}")
 
     plugin = FakePlugin("eager", hooks={"stop": go_on}, hears=["notification"])
-    async with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+    quiet, other = FakePlugin("quiet", hears=["stop"]), FakePlugin("other", hears=["notification"])
+    told: list[tuple[str, str]] = []
+    async with (
+        PluginHost([plugin, quiet, other], on_problem=lambda *line: told.append(line)) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
         assert [await turn.stop() for _ in range(9)] == [
             *(f"once more, {number}" for number in range(8)),
             None,
         ]
-    assert [payload.level for payload in plugin.payloads("notification")] == ["warning"]
+        assert turn.continued_by == ("eager",)
+    says = "eager asks to go on for the 9th time in this turn; the turn ends"
+    assert told == [("eager", says)]
+    alerts = [(one.level, one.message, one.source) for one in other.payloads("notification")]
+    assert alerts == [("warning", says, "host")]
+    assert plugin.payloads("notification") == []
 
 
 async def test_a_substitute_stands_in_for_the_tool_and_the_guards_see_it_all_the_same(

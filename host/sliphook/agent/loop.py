@@ -175,6 +175,7 @@ class Agent:
             go_on = await now.turn.stop() if now.turn.agent_depth == 0 else None
             if go_on is None:
                 return None
+            now.display.notice("info", f"{', '.join(now.turn.continued_by)} goes on: {go_on}")
             now.conversation.add_user(go_on)
 
     async def _may_go_on(

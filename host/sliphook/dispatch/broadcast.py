@@ -47,6 +47,17 @@ def listeners_among(
     return list(found.values())
 
 
+def without(listeners: Sequence[Listeners], plugin: str) -> Sequence[Listeners]:
+    """The same but for one plugin."""
+    left: list[Listeners] = []
+    for same in listeners:
+        kept = [at for at, name in enumerate(same.names) if name != plugin]
+        if kept:
+            names = [same.names[at] for at in kept]
+            left.append(Listeners(same.one, names, [same.connections[at] for at in kept]))
+    return left
+
+
 def _group_of(subscriber: Subscriber) -> object:
     """A key made of everything that decides whether and what a plugin is told."""
     return tuple(

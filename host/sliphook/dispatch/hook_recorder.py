@@ -14,7 +14,7 @@ import trio
 from sliphook.trace.bodies import OutcomeBody, PartBody
 from sliphook.trace.record import Kind, TraceRecord, TraceSink
 from sliphook.wire import envelope
-from sliphook_sdk.protocol import CATALOGUE, Payload
+from sliphook_sdk.protocol import CATALOGUE, Answer, Payload
 
 from .outcome import Outcome, Part
 
@@ -204,4 +204,18 @@ def _part(part: Part) -> PartBody:
         reason=part.reason,
         elapsed_ms=part.elapsed_ms,
         error=part.error,
+        gives=_given_in(part.answer),
     )
+
+
+def _given_in(answer: Answer | None) -> tuple[str, ...]:
+    """What an answer has beside a decision, by the names of its fields."""
+    if answer is None:
+        return ()
+    given = {
+        "replace": bool(answer.replace),
+        "substitute": bool(answer.substitute),
+        "context": bool(answer.context),
+        "continue_with": answer.continue_with is not None,
+    }
+    return tuple(name for name, is_given in given.items() if is_given)

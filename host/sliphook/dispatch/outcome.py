@@ -96,6 +96,15 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: bool = False
 
     @property
+    def continued_by(self) -> tuple[str, ...]:
+        """The plugins that gave `continue_with`."""
+        return tuple(
+            part.plugin
+            for part in self.parts
+            if part.answer is not None and part.answer.continue_with is not None
+        )
+
+    @property
     def denied(self) -> bool:
         """True if the agent must not do what the hook announced."""
         return self.decision == "deny"

@@ -44,6 +44,7 @@ from .admission import (
     name_of_files,
     subscribers_by_name,
 )
+from .alerts import Alerts
 
 _UNNOTICED = frozenset(
     {"timed_out", "not_asked", "refused_answer", "queue_full", "payload_too_large"}
@@ -92,15 +93,16 @@ class HostState:
         )
         self.deadlines = self.services.deadlines
         self.home = Home()
+        self.sessions: dict[str, Session] = {}
         self.reports = Reports(
             callbacks,
             self.services.redactor,
             PluginLogs(log_dir or default_folder()),
             self._file_name,
+            Alerts(self.sessions, self.listeners).tell,
         )
         self.problem = self.reports.problem
         self.log_line = self.reports.log_line
-        self.sessions: dict[str, Session] = {}
         self.hide(own_keys(os.environ))
         self._name = name
         self._reserved_commands = frozenset(reserved_commands)
@@ -278,16 +280,29 @@ class HostState:
     def hook_answered(self, name: str, outcome: Outcome) -> None:
         """Report failed answers that count as no opinion: nothing else would show them.
 
-        A failed answer that denies shows in the outcome, and a crash is reported as such.
+        A failed answer that denies shows in the outcome, so only the other plugins are told. A
+        crash is reported as such.
         """
         for part in outcome.parts:
-            if part.error is None or part.decision is not None or part.status not in _UNNOTICED:
-                continue
             plugin = self._by_name.get(part.plugin)
+            if plugin is None or part.error is None or part.status not in _UNNOTICED:
+                continue
+            failed = f"{part.plugin} did not answer {name}: {part.error}; it counts as"
+            session_id = outcome.payload.session_id
+            if part.decision is None:
+                self.problem(plugin, f"{failed} no opinion", session_id=session_id)
+            else:
+                self.reports.denied(plugin, f"{failed} a deny", session_id)
+
+    def refused_to_go_on(self, outcome: Outcome, times: int) -> None:
+        """Report that a `continue_with` is ignored, and whose it is."""
+        for name in outcome.continued_by:
+            plugin = self._by_name.get(name)
             if plugin is not None:
                 self.problem(
                     plugin,
-                    f"{part.plugin} did not answer {name}: {part.error}; it counts as no opinion",
+                    f"{name} asks to go on for the {times + 1}th time in this turn; the turn ends",
+                    session_id=outcome.payload.session_id,
                 )
 
     def hide(self, secrets: Sequence[str]) -> None:

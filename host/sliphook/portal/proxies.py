@@ -218,6 +218,11 @@ class TurnFace(Face[Turn]):
         return self.inner.tools_begun
 
     @property
+    def continued_by(self) -> tuple[str, ...]:
+        """The plugins because of which the turn last went on, see `stop`."""
+        return self.inner.continued_by
+
+    @property
     def last_assistant_message(self) -> str | None:
         """The model's last text, from `post_llm_call`."""
         return self.inner.last_assistant_message

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import trio
 
-from sliphook.dispatch.broadcast import tell
+from sliphook.dispatch.broadcast import Listeners, tell
 from sliphook.dispatch.fast_path import SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Outcome, cancelled_outcome
@@ -31,14 +32,28 @@ class Hooks:
     # Ctrl+C half way would leave some of the plugins untold
     @trio.lowlevel.enable_ki_protection
     def tell(
-        self, name: str, turn: TurnState | None = None, *, urgent: bool = False, **fields: Any
+        self,
+        name: str,
+        turn: TurnState | None = None,
+        *,
+        urgent: bool = False,
+        only: Sequence[Listeners] | None = None,
+        **fields: Any,
     ) -> None:
-        """Tell an event to its subscribers, or a hook whose answers would come too late."""
+        """Tell an event to its subscribers, or a hook whose answers would come too late.
+
+        Args:
+            name: the event.
+            turn: the turn that it belongs to.
+            urgent: use the urgent lane.
+            only: those of its subscribers that are told; None: all.
+            fields: the event's own fields.
+        """
         if self.host.home.is_elsewhere:
             self.host.home.refuse_elsewhere()
         # stamped even if no plugin listens: `seq` counts the fires, for the trace too
         payload = self.state.stamp(name, turn, fields)
-        listeners = self.host.listeners(name)
+        listeners = self.host.listeners(name) if only is None else only
         recorder = self.host.recorder
         span = recorder.told(name, payload) if recorder is not None else None
         told = (

@@ -71,3 +71,7 @@ class SessionHost(Protocol):
     def hook_answered(self, name: str, outcome: Outcome) -> None:
         """Report the failed answers of a hook that is over, if nothing else shows them."""
         ...
+
+    def refused_to_go_on(self, outcome: Outcome, times: int) -> None:
+        """Report that a `continue_with` is ignored: the turn has gone on so many times."""
+        ...

@@ -12,6 +12,7 @@ import msgspec
 from sliphook.plugin.supervision import Plugin
 from sliphook.process.log_files import PluginLogs
 from sliphook.trace.redact import Redactor
+from sliphook_sdk.protocol import AlertLevel
 
 HOST: Final = "host"
 STDERR: Final = "stderr"
@@ -71,6 +72,8 @@ class Reports:
         redactor: knows the secrets.
         logs: the plugins' log files.
         file_name: gives the name of a plugin's log file, without `.log`.
+        others: tells the other plugins; takes the plugin, the level, the message, who says so, and
+            the session, or None.
     """
 
     def __init__(
@@ -79,14 +82,16 @@ class Reports:
         redactor: Redactor,
         logs: PluginLogs,
         file_name: Callable[[Plugin], str],
+        others: Callable[[Plugin, AlertLevel, str, str, str | None], None],
     ) -> None:
         self.logs = logs
+        self._tell_others = others
         self._file_name = file_name
         self._callbacks = callbacks
         self._redactor = redactor
 
-    def problem(self, plugin: Plugin, message: str) -> None:
-        """Report a problem to the user, in one line.
+    def problem(self, plugin: Plugin, message: str, *, session_id: str | None = None) -> None:
+        """Report a problem to the user, in one line, and to the other plugins.
 
         The log gets the last lines of stderr too, even those that the rate limit had left out.
         """
@@ -97,6 +102,7 @@ class Reports:
             self._write_log(plugin, "error", f"  its stderr before: {line}", by_host=True)
         if not self._callbacks.call(self._callbacks.on_problem, plugin.name, message):
             _log.warning("%s", message)
+        self._tell_others(plugin, "warning", message, HOST, session_id)
 
     def log_line(self, plugin: Plugin, level: str, message: str, *, by_host: bool = False) -> None:
         """Write a line of the plugin's log or stderr, or one that the host says of the plugin.
@@ -111,11 +117,16 @@ class Reports:
             number = _LEVELS.get(level, logging.DEBUG)
             _log.log(number, "%s [%s]: %s", plugin.name, whose, message)
 
-    def notice(self, plugin: Plugin, level: str, message: str) -> None:
-        """Show the user an alert of the plugin."""
+    def notice(self, plugin: Plugin, level: AlertLevel, message: str) -> None:
+        """Show the user an alert of the plugin, and tell the other plugins."""
         message = self._redactor.text(message)
         if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
             self.log_line(plugin, level, message)
+        self._tell_others(plugin, level, message, plugin.name, None)
+
+    def denied(self, plugin: Plugin, message: str, session_id: str) -> None:
+        """Tell the other plugins of a failure that the user sees as a deny."""
+        self._tell_others(plugin, "warning", self._redactor.text(message), HOST, session_id)
 
     def progress(self, progress: Progress) -> None:
         """Show how far a request has come."""

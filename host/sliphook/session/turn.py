@@ -41,6 +41,7 @@ class Turn(TurnState):
         summary: in a child: what it reports; the agent sets it.
         tools_begun: `model_call_id` of the tool calls that began to run; an interrupted call that
             is not among them has done nothing.
+        continued_by: the plugins because of which the turn last went on, see `stop`.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Turn(TurnState):
         self.text = text
         self.source = source
         self.context: list[Context] = []
+        self.continued_by: tuple[str, ...] = ()
         self._interrupt_first = interrupt
         self._finish: TurnOutcome | None = None
         self._call_index = 0
@@ -264,13 +266,10 @@ class Turn(TurnState):
         if outcome.continue_with is None or outcome.cancelled:
             return None
         if self._stop_count >= MAX_CONTINUES_PER_TURN:
-            self.session.notification(
-                "warning",
-                f"a plugin asked to go on for the {self._stop_count + 1}th time; the turn ends",
-                "host",
-            )
+            self.hooks.host.refused_to_go_on(outcome, MAX_CONTINUES_PER_TURN)
             return None
         self._stop_count += 1
+        self.continued_by = outcome.continued_by
         return outcome.continue_with
 
     def user_input_required(self, kind: InputKind, prompt: str, call_id: str | None = None) -> None:

@@ -47,6 +47,10 @@ class PartBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         doc("from the request's queueing to its end; absent if it was only told", 0.8),
     ] = None
     error: Annotated[str | None, doc("what went wrong")] = None
+    gives: Annotated[
+        tuple[str, ...],
+        doc("what else its answer has: replace, substitute, context, continue_with", ["replace"]),
+    ] = ()
 
 
 class OutcomeBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -15,7 +15,7 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 
-from .bodies import HEADER, LOST, OUTCOME_BODY
+from .bodies import HEADER, LOST, OUTCOME_BODY, PartBody
 from .exchanges import confirms_cancel
 from .record import TraceRecord
 
@@ -182,11 +182,15 @@ def _words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
     if not by_verdict and record.method is not None:  # the verdict of those says as much
         yield record.kind, _YELLOW
     if record.kind == "outcome":
+        parts = _parts(record.body)
+        words = [record.verdict] if record.verdict is not None else []
+        if record.verdict not in ("deny", "cancelled"):  # then nothing else counts
+            words += dict.fromkeys(word for part in parts for word in part.gives)
         yield (
-            "none" if record.verdict is None else quote(record.verdict, _VERDICT_CHARS),
+            quote(", ".join(words) or "none", _VERDICT_CHARS),
             _verdict_colour(record.verdict or "none"),
         )
-        yield from _parts(record.body)
+        yield from map(_part_words, parts)
     elif record.verdict is not None:
         yield quote(record.verdict, _VERDICT_CHARS), _verdict_colour(record.verdict)
     if record.note is not None:
@@ -214,19 +218,23 @@ def _own_words(record: TraceRecord) -> Iterator[tuple[str, str | None]]:
         return
 
 
-def _parts(body: bytes | None) -> Iterator[tuple[str, str | None]]:
+def _parts(body: bytes | None) -> list[PartBody]:
     """Each plugin's part in an outcome."""
     try:
-        parts = OUTCOME_BODY.decode(body or b"").parts
+        return OUTCOME_BODY.decode(body or b"").parts
     except DECODE_ERRORS:
-        return
-    for part in parts:
-        word = part.decision or ("none" if part.status == "answered" else part.status)
-        failed = "" if part.error is None or part.decision is None else f" ({part.status})"
-        yield (
-            f"{quote(part.plugin, _NAME_CHARS)}: {quote(word, _VERDICT_CHARS)}{failed}",
-            _DIM if not part.error else _RED,
-        )
+        return []
+
+
+def _part_words(part: PartBody) -> tuple[str, str]:
+    words = [part.decision] if part.decision is not None else []
+    words += part.gives
+    word = ", ".join(words) or ("none" if part.status == "answered" else part.status)
+    failed = "" if part.error is None or part.decision is None else f" ({part.status})"
+    return (
+        f"{quote(part.plugin, _NAME_CHARS)}: {quote(word, _VERDICT_CHARS)}{failed}",
+        _DIM if not part.error else _RED,
+    )
 
 
 def _pretty(body: bytes) -> list[str]:

@@ -213,7 +213,7 @@ _ENTRIES: Final = (
         name="notification",
         kind="event",
         payload=payloads.Notification,
-        fires="the agent shows the user an error or a warning",
+        fires="the user is told something by the agent, the host or another plugin",
     ),
     Entry(
         name="user_input_required",

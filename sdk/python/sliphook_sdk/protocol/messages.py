@@ -232,7 +232,7 @@ METHODS: Final = (
         "request",
         NotifyParams,
         Empty,
-        "show the user an alert; does not fire `notification`",
+        "show the user an alert; the other plugins are told a `notification`",
         grant="notify",
     ),
     Method(

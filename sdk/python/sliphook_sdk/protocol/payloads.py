@@ -264,7 +264,7 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
 
 
 class Notification(Payload, frozen=True, kw_only=True):
-    """The agent shows the user an error or a warning."""
+    """The user is told something by the agent, the host or another plugin."""
 
     level: Annotated[AlertLevel, doc("how serious", "warning")]
     message: Annotated[str, doc("what the user reads", "the model is slow today", match=False)]
