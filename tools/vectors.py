@@ -42,7 +42,7 @@ def results() -> str:
     rows: dict[str, Any] = {}
     for method in protocol.METHODS:
         if method.result is not None and method.result is not protocol.Empty:
-            valid = [example_of(method.result)]
+            valid = [example_of(method.result), _with_nulls(method.result)]
             if method.result is protocol.ToolResult:
                 valid.append("a bare string")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
             rows[method.name] = {
@@ -62,6 +62,7 @@ def results() -> str:
         {"context": ["text"]},
         {"continue_with": "text"},
         {"_meta": 1},
+        _with_nulls(protocol.Answer),
     ]
     misspelt = {"name": "an unknown field", "value": {"decison": "deny"}}
     rows["hook/NAME"] = {
@@ -70,6 +71,15 @@ def results() -> str:
         "invalid": [*_invalid(protocol.Answer), misspelt],
     }
     return _text(rows)
+
+
+def _with_nulls(struct: type[msgspec.Struct]) -> dict[str, Any]:
+    """An example in which null stands for everything that may be absent."""
+    example = example_of(struct)
+    return {
+        info.encode_name: example[info.encode_name] if info.required else None
+        for info in msgspec.structs.fields(struct)
+    }
 
 
 def _row(by: str, method: str, kind: str, struct: type[msgspec.Struct]) -> dict[str, Any]:

@@ -189,7 +189,7 @@ class CommandRule:
             raise CheckFailed(
                 sent, quote(bytes(reply.result)), f'answer {{"text": "..."}}: {error}'
             ) from None
-        return quote(result.text, 60)
+        return quote(result.text or "", 60)
 
 
 async def unknown_tool(bench: Bench) -> str:

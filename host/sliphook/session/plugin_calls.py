@@ -154,7 +154,7 @@ class PluginCalls:
         if call.status != "answered" or call.result is None:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
-            return COMMAND_RESULT.decode(call.result).text
+            return COMMAND_RESULT.decode(call.result).text or ""
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             raise HostError(f"/{name} of {command.plugin} failed: {why}") from None

@@ -51,7 +51,7 @@ export interface ToolResult {
   /** the text that the model reads */
   content: string;
   /** true if the call failed */
-  is_error?: boolean;
+  is_error?: boolean | null;
   /** a value for programs; the model never sees it */
   data?: unknown;
 }
@@ -225,7 +225,7 @@ export interface SessionStart extends Payload {
   /** the model that the session begins with */
   model: string | null;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
-  timeout_s?: number;
+  timeout_s?: number | null;
 }
 
 /** The user began anew; `session_id` is the new session's. */
@@ -263,7 +263,7 @@ export interface UserPromptSubmit extends Payload {
   /** how the text came */
   source: "user" | "command" | "queued";
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
-  timeout_s?: number;
+  timeout_s?: number | null;
   /** what the user wrote */
   text: string;
 }
@@ -275,9 +275,9 @@ export interface PreLlmCall extends Payload {
   /** who serves the model */
   provider: string | null;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
-  timeout_s?: number;
+  timeout_s?: number | null;
   /** heavy fields that were cut to null because the message was too large; absent if none was */
-  truncated?: string[];
+  truncated?: string[] | null;
   /** the model */
   model: string | null;
   /** the tools on offer; null unless included */
@@ -303,7 +303,7 @@ export interface PostLlmCall extends Payload {
   /** the plugin that answered instead of the model */
   substituted_by: string | null;
   /** heavy fields that were cut to null because the message was too large; absent if none was */
-  truncated?: string[];
+  truncated?: string[] | null;
   /** what the model said; null unless included */
   response: Message | null;
 }
@@ -335,7 +335,7 @@ export interface PreToolCall extends Payload {
   /** the plugin that owns the tool, or `agent` */
   origin: string;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
-  timeout_s?: number;
+  timeout_s?: number | null;
   /** the arguments */
   arguments: Record<string, any>;
 }
@@ -359,7 +359,7 @@ export interface PostToolCall extends Payload {
   /** the plugin that answered instead of the tool */
   substituted_by: string | null;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
-  timeout_s?: number;
+  timeout_s?: number | null;
   /** the arguments */
   arguments: Record<string, any>;
   /** what came back; null if the call was cancelled */
@@ -373,7 +373,7 @@ export interface Stop extends Payload {
   /** from 0: how often this turn has stopped before */
   stop_count: number;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
-  timeout_s?: number;
+  timeout_s?: number | null;
   /** the last text of the model; null if there is none */
   last_assistant_message: string | null;
 }
@@ -441,7 +441,7 @@ export interface SubagentStart extends Payload {
   /** the child's `agent_id` */
   child_agent_id: string;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
-  timeout_s?: number;
+  timeout_s?: number | null;
   /** what the child is asked to do */
   goal: string;
 }

@@ -65,9 +65,7 @@ class InitializeParams(msgspec.Struct, frozen=True, kw_only=True):
             ["session_start", "pre_tool_call", "turn_end"],
         ),
     ]
-    sessions: Annotated[list[SessionInfo], doc("the sessions that live", [])] = msgspec.field(
-        default_factory=list[SessionInfo]
-    )
+    sessions: Annotated[Optional[list[SessionInfo]], doc("the sessions that live", [])] = None
 
 
 class ToolCallParams(Payload, frozen=True, kw_only=True):
@@ -92,7 +90,7 @@ class CommandRunParams(Payload, frozen=True, kw_only=True):
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the user reads."""
 
-    text: Annotated[str, doc("the text", "web: deployed at noon")] = ""
+    text: Annotated[Optional[str], doc("the text", "web: deployed at noon")] = None
 
 
 class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,7 +140,7 @@ class InjectParams(msgspec.Struct, frozen=True, kw_only=True):
 class InjectResult(msgspec.Struct, frozen=True, kw_only=True):
     """The text waits for the next model call."""
 
-    queued: Annotated[bool, doc("true", True)] = True
+    queued: Annotated[Optional[bool], doc("true", True)] = True
 
 
 class InterruptParams(msgspec.Struct, frozen=True, kw_only=True):

@@ -64,8 +64,13 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a tool call."""
 
     content: Annotated[str, doc("the text that the model reads", "done")]
-    is_error: Annotated[bool, doc("true if the call failed", False)] = False
+    is_error: Annotated[Optional[bool], doc("true if the call failed", False)] = False
     data: Annotated[Any, doc("a value for programs; the model never sees it")] = None
+
+    def __post_init__(self) -> None:
+        """A null is the same as no value."""
+        if self.is_error is None:
+            msgspec.structs.force_setattr(self, "is_error", False)
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
