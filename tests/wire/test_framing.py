@@ -85,6 +85,14 @@ KIB_64 = 64 * 1024
             [("body", A), ("body", B), ("body", A + b"\r"), ("body", B)],
         ),
         (A + A[:20] + b"\n" + B + b"\n", [("body", A), ("stray", A[:20]), ("body", B)]),
+        # A line that is an array of messages is a batch, and any other that begins so is stray.
+        (b"[" + A + b"]\n" + A + b"\n", [("invalid", b"[" + A + b"]"), ("body", A)]),
+        (b" [ " + A + b", 7 ]\r\n" + B, [("invalid", b"[ " + A + b", 7 ]\r"), ("body", B)]),
+        (B + b"\n[" + A + b"]", [("body", B), ("invalid", b"[" + A + b"]")]),
+        (b"[1] " + A + b"\n" + B + b"\n", [("stray", b"[1] "), ("body", A), ("body", B)]),
+        (b"[" + A + b"\n" + B + b"\n", [("stray", b"["), ("body", A), ("body", B)]),
+        (b"[]\n[{}]\n" + A, [("stray", b"[]"), ("stray", b"[{}]"), ("body", A)]),
+        (b"[x\n[y\n" + A, [("stray", b"[x"), ("stray", b"[y"), ("body", A)]),
         # JSON that is no valid message is one all the same.
         (b'{"a":1}\n' + A + b"\n", [("invalid", b'{"a":1}'), ("body", A)]),
         (b"Content-Length: 2\r\n\r\n42" + A + b"\n", [("invalid", b"42"), ("body", A)]),
@@ -181,7 +189,7 @@ def test_a_partial_marker_inside_a_line_is_held_back() -> None:
         (
             b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
             "a header block with more than one Content-Length",
-            "Content-Length: 2\\r\\nContent-Length: 2\\r\\n",
+            "Content-Length: 2",
         ),
         (
             b"Content-Type: x\n\n{}",
@@ -363,13 +371,13 @@ def test_a_message_between_ends_the_row_and_stray_lines_are_no_violations() -> N
     assert pieces_of(b"a print\n" * 1000 + A) == [("stray", b"a print")] * 1000 + [("body", A)]
 
 
-def test_the_100th_violation_ends_the_connection() -> None:
+def test_100_violations_are_allowed_and_the_next_ends_the_connection() -> None:
     reader = FrameReader()
-    for _ in range(99):
+    for _ in range(100):
         reader.violation("a batch")
     reader.feed(A + b"\n")
     assert isinstance(reader.next(), Body)
-    with pytest.raises(FramingError, match=r"^100 violations of the protocol, the last: a batch$"):
+    with pytest.raises(FramingError, match=r"^more than 100 violations, the last: a batch$"):
         reader.violation("a batch")
     with pytest.raises(FramingError, match="100 violations"):
         reader.next()

@@ -22,8 +22,8 @@ from sliphook_sdk.protocol import (
     NotifyParams,
     Subscription,
     ToolResult,
-    ToolSpec,
     ToolsParams,
+    ToolSpec,
 )
 from sliphook_sdk.protocol.describe import example_of
 

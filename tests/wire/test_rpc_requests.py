@@ -55,6 +55,8 @@ def test_1_and_the_string_1_are_two_ids() -> None:
 @pytest.mark.parametrize("method", ["host/nothing", "initialize", "$/cancelRequest", ""])
 def test_an_unknown_request_is_method_not_found(method: str) -> None:
     peer = Peer({"echo": echo})
+    asked(peer, "initialize")
+    peer.says('{"jsonrpc":"2.0","id":1,"result":{}}')
     peer.says(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method}))
     assert peer.emitted == [
         (
@@ -66,6 +68,36 @@ def test_an_unknown_request_is_method_not_found(method: str) -> None:
             },
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("method", "hint"),
+    [
+        ("host/nofity", "; did you mean host/notify?"),
+        ("host/tool", "; did you mean host/tools?"),
+        ("notify", "; did you mean host/notify?"),
+        ("shutdown", ""),
+        ("x" * 300, ""),
+    ],
+)
+def test_what_an_unknown_method_was_meant_for(method: str, hint: str) -> None:
+    peer = Peer({"host/notify": echo, "host/tools": echo})
+    asked(peer, "initialize")
+    peer.says('{"jsonrpc":"2.0","id":1,"result":{}}')
+    peer.says(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method}))
+    text = peer.emitted[0][1]["error"]["message"]
+    assert text.startswith("there is no method '")
+    assert text.partition("'; ")[2] == hint.removeprefix("; ")
+
+
+def test_before_the_manifest_every_request_is_too_early() -> None:
+    peer = Peer()
+    asked(peer, "initialize")
+    peer.says('{"jsonrpc":"2.0","id":1,"method":"host/nothing"}')
+    assert peer.emitted[0][1]["error"] == {
+        "code": -32001,
+        "message": "host/nothing before the manifest was read",
+    }
 
 
 def test_a_method_s_name_of_megabytes_is_not_sent_back() -> None:

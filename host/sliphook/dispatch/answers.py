@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import msgspec
 
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS, read_types
+from sliphook.wire.near_misses import known_fields, meant
 from sliphook_sdk.protocol import CATALOGUE, SUBSTITUTES, Answer, Entry, ToolResult, nearest
 from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS, MAX_CONTEXT_TEXTS
 
@@ -146,6 +147,14 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
             return ToolResult(content=value)
     else:
         shape = _REPLACED[entry.name, name]
+    if shape is ToolResult and isinstance(value, dict):
+        # as strict as the answer around it: a misspelt is_error would be a success
+        known = known_fields(ToolResult)
+        for key in cast("dict[str, Any]", value):
+            if key not in known:
+                raise AnswerError(
+                    f"{word}.{name} has an unknown field '{quote(key, 40)}'{meant(key, known)}"
+                )
     try:
         return msgspec.convert(value, shape)
     except msgspec.ValidationError as error:

@@ -114,7 +114,9 @@ class HostState:
         self._listeners: dict[str, Sequence[Listeners]] = {}
         self.approver = approver
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
-        self.plugin_calls = PluginCalls(self._by_name, ToolTable(reserved_tools), self.recorder)
+        self.plugin_calls = PluginCalls(
+            self._by_name, ToolTable(reserved_tools), self.recorder, self.reports
+        )
 
     # -- for sessions (see SessionHost)
 
@@ -252,6 +254,8 @@ class HostState:
         # said once, not after each restart
         if lacks is not None and not plugin.has_worked:
             self.problem(plugin, f"{plugin.name} {lacks}")
+        for text in manifest.ignored:
+            self.reports.near_miss(plugin, text, text)
         self._by_name[name_of(plugin, manifest)] = plugin
         # also what an earlier process of it had offered for single sessions
         self.plugin_calls.table.remove(plugin.name)

@@ -12,6 +12,7 @@ import msgspec
 from sliphook.process.environment import why_not_granted
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
+from sliphook.wire.near_misses import NearMisses
 from sliphook_sdk.protocol import (
     CATALOGUE,
     RESERVED_COMMANDS,
@@ -69,6 +70,7 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
         commands: the slash commands.
         uses: the parts of the host that the plugin wants to call.
         env: the environment variables that it asks for.
+        ignored: what it has that is ignored, a sentence for each.
     """
 
     wire: Manifest
@@ -77,6 +79,7 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[CommandSpec, ...]
     uses: frozenset[str]
     env: tuple[EnvWant, ...]
+    ignored: tuple[str, ...]
 
     @property
     def name(self) -> str:
@@ -154,6 +157,7 @@ def read_manifest(
         commands=commands,
         uses=frozenset(wire.uses or ()),
         env=tuple(wire.env or ()),
+        ignored=tuple(NearMisses().found_in("initialize", raw)),
     )
 
 

@@ -16,9 +16,11 @@ from sliphook.quoting import quote
 from sliphook.transport.call import Call
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
+from sliphook.wire.near_misses import claims_error, is_list_of_blocks
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYTES
 
+from .reports import Reports
 from .state import OpenTool, SessionState, ToolStatus, TurnState
 
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
@@ -30,7 +32,8 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """How one tool call at a plugin ended.
 
     Attributes:
-        status: `answered`, `refused_answer`, `timed_out`, `crashed` and so on, as in a fire.
+        status: `answered`; `error` if the plugin sent an error; `refused_answer`, `timed_out`,
+            `crashed` and so on, as in a fire.
         result: what the model reads, also if the call failed.
         error: what went wrong, one line, or None.
     """
@@ -49,14 +52,20 @@ class PluginCalls:
         plugins: by name.
         table: the tools that plugins offer.
         recorder: gives each call the span that the plugin may continue, or None.
+        reports: says what of a result is ignored.
     """
 
     def __init__(
-        self, plugins: Mapping[str, Plugin], table: ToolTable, recorder: HookRecorder | None
+        self,
+        plugins: Mapping[str, Plugin],
+        table: ToolTable,
+        recorder: HookRecorder | None,
+        reports: Reports,
     ) -> None:
         self.table = table
         self._plugins = plugins
         self._recorder = recorder
+        self._reports = reports
 
     def find(self, name: str, session_id: str) -> ToolOffer | None:
         """The plugin's tool of that name that the session may use, or None."""
@@ -121,6 +130,11 @@ class PluginCalls:
             call_id=params.call_id,
         )
         status, result, error = _tool_result(call, offer.name)
+        if call.result is not None:
+            self._reports.ignored(plugin, "tool/call", call.result)
+        if status == "refused_answer":
+            text = f"the result of the tool {offer.name} is refused: {error}"
+            self._reports.near_miss(plugin, f"a result of {offer.name} is refused", text)
         return ToolAnswer(
             plugin=offer.plugin,
             status=status,
@@ -144,8 +158,9 @@ class PluginCalls:
             timeout_s=COMMAND_TIMEOUT_S,
             arguments=arguments,
         )
+        plugin = self._plugins[command.plugin]
         call = await self._send(
-            self._plugins[command.plugin],
+            plugin,
             "command/run",
             params,
             COMMAND_TIMEOUT_S,
@@ -154,10 +169,12 @@ class PluginCalls:
         if call.status != "answered" or call.result is None:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
         try:
-            return COMMAND_RESULT.decode(call.result).text or ""
+            text = COMMAND_RESULT.decode(call.result).text or ""
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             raise HostError(f"/{name} of {command.plugin} failed: {why}") from None
+        self._reports.ignored(plugin, "command/run", call.result)
+        return text
 
     async def _send(
         self,
@@ -203,14 +220,19 @@ def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
             result = TOOL_RESULT.decode(call.result)
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
+            if is_list_of_blocks(call.result):
+                why = "its content is a list, as in MCP; give one text as content"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why
-        return (
-            "answered",
-            result if isinstance(result, ToolResult) else ToolResult(content=result),
-            None,
-        )
+        if isinstance(result, str):
+            return "answered", ToolResult(content=result), None
+        if claims_error(call.result):
+            why = f"it says isError, which is MCP's name; say is_error: {quote(result.content)}"
+            return "refused_answer", _error(f"the tool {name} failed: {why}"), why
+        return "answered", result, None
     why = _why(call)
-    status = "refused_answer" if call.status == "error" else str(call.status)
+    # its own error is an answer in good order
+    refused = call.status == "error" and call.error is None
+    status = "refused_answer" if refused else str(call.status)
     return status, _error(f"the tool {name} failed: {why}"), why
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import msgspec
 import trio
 
 from sliphook.dispatch.outcome import Context
 from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.lifecycle import State
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, read_tools
 from sliphook.quoting import quote
@@ -29,10 +30,10 @@ from sliphook_sdk.protocol import (
     InjectResult,
     InterruptParams,
     InterruptResult,
-    LogParams,
     NotifyParams,
     ProgressParams,
     ToolsParams,
+    nearest,
 )
 from sliphook_sdk.protocol.limits import (
     MAX_INJECT_BYTES,
@@ -41,23 +42,35 @@ from sliphook_sdk.protocol.limits import (
     MAX_LOG_PER_SECOND,
     MAX_NOTIFY_PER_MINUTE,
 )
+from sliphook_sdk.protocol.shapes import Level
 
 from .reports import Progress, Reports
 from .session import Session
 
 P = TypeVar("P", bound=msgspec.Struct)
+
+
+class _LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """`LogParams` with any level: a line is worth more than its level."""
+
+    level: Any = None
+    message: str
+    fields: dict[str, Any] | None = None
+
+
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
 _PARAMS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
     shape: msgspec.json.Decoder(shape)
     for shape in (
         InjectParams,
         InterruptParams,
-        LogParams,
         NotifyParams,
         ProgressParams,
         ToolsParams,
+        _LogLine,
     )
 }
+LEVELS: Final = get_args(Level)
 _MESSAGE_CHARS = 2_000
 _FIELDS_CHARS = 500
 
@@ -121,46 +134,55 @@ class PluginRequests:
         """By method; any other method is answered as unknown."""
         return {
             # notifications need no grant: a plugin may log before its manifest was read
-            "host/log": partial(self._take_if_room, LogParams, self._log),
-            "$/progress": partial(self._take_if_room, ProgressParams, self._progress),
-            "host/notify": partial(self._take, NotifyParams, self._notify, "host/notify"),
-            "host/tools": partial(self._take, ToolsParams, self._tools, "host/tools"),
-            "host/inject": partial(self._take, InjectParams, self._inject, "host/inject"),
+            "host/log": partial(self._take_line, "host/log", _LogLine, self._log),
+            "$/progress": partial(self._take_line, "$/progress", ProgressParams, self._progress),
+            "host/notify": partial(self._take, "host/notify", NotifyParams, self._notify),
+            "host/tools": partial(self._take, "host/tools", ToolsParams, self._tools),
+            "host/inject": partial(self._take, "host/inject", InjectParams, self._inject),
             "host/interrupt": partial(
-                self._take, InterruptParams, self._interrupt, "host/interrupt"
+                self._take, "host/interrupt", InterruptParams, self._interrupt
             ),
         }
 
     def _take(
-        self,
-        shape: type[P],
-        handle: Callable[[P], Any],
-        granted: str | None,
-        raw: bytes | msgspec.Raw,
+        self, method: str, shape: type[P], handle: Callable[[P], Any], raw: bytes | msgspec.Raw
     ) -> Any:
-        if granted is not None:
-            self._check_grant(granted)
+        self._check_grant(method)
         try:
             params: P = _PARAMS[shape].decode(raw)
         except DECODE_ERRORS as error:
             raise Refusal(
                 ErrorCode.INVALID_PARAMS, f"the params do not fit: {quote(str(error), 200)}"
             ) from None
+        self._reports.ignored(self._plugin, method, raw)
         return handle(params)
 
-    def _take_if_room(
-        self, shape: type[P], handle: Callable[[P], None], raw: bytes | msgspec.Raw
+    def _take_line(
+        self, method: str, shape: type[P], handle: Callable[[P], None], raw: bytes | msgspec.Raw
     ) -> None:
         # before it is decoded: what is only counted must cost next to nothing
-        if self._lines.room(trio.current_time()):
-            self._take(shape, handle, None, raw)
-        else:
+        if not self._lines.room(trio.current_time()):
             self._lines.leave_out(1)
+            return
+        self._reports.ignored(self._plugin, method, raw)
+        try:
+            params: P = _PARAMS[shape].decode(raw)
+        except DECODE_ERRORS as error:
+            # it has no answer that could say so
+            self._lines.allows(trio.current_time())
+            text = f"a {method} does not fit and is left out: {quote(str(error), 200)}"
+            self._reports.near_miss(self._plugin, f"{method} does not fit", text)
+            return
+        handle(params)
 
     def _check_grant(self, method: str) -> None:
         plugin = self._plugin
-        if not plugin.ready or plugin.manifest is None:
+        # while it ends, what it still has to say counts
+        ends = plugin.state is State.STOPPING and plugin.has_worked
+        if not (plugin.ready or ends) or plugin.manifest is None:
             raise Refusal(ErrorCode.NOT_READY, f"{method} before the manifest was read")
+        if ends and method == "host/tools":
+            raise Refusal(ErrorCode.NOT_READY, f"{method} after shutdown: the plugin is ending")
         use = METHOD_BY_NAME[method].grant
         if use not in plugin.manifest.uses:
             raise Refusal(ErrorCode.NOT_GRANTED, f"{method} needs '{use}' in the manifest's uses")
@@ -170,7 +192,14 @@ class PluginRequests:
                 ErrorCode.NOT_GRANTED, f"the user has not granted '{use}' to {plugin.name}"
             )
 
-    def _log(self, params: LogParams) -> None:
+    def _log(self, params: _LogLine) -> None:
+        level = params.level if isinstance(params.level, str) else "no level"
+        if level not in LEVELS:
+            shown, kind = quote(level, 40), f"level {level[:40]}"
+            level = nearest(level, LEVELS) or "info"
+            known = f"it is logged as {level}; there are {', '.join(LEVELS)}"
+            text = f"the level of a host/log, '{shown}', is unknown: {known}"
+            self._reports.near_miss(self._plugin, kind, text)
         lines = log_lines(params.message, params.fields or {})
         # there is room (see `_take_if_room`), so the gap in the log is explained where it is
         left_out = self._lines.take_left_out("of its lines of log and progress")
@@ -178,7 +207,7 @@ class PluginRequests:
         if left_out is not None:
             self._reports.log_line(self._plugin, "warning", left_out, by_host=True)
         for line in lines[:through]:
-            self._reports.log_line(self._plugin, params.level, line)
+            self._reports.log_line(self._plugin, level, line)
 
     def _progress(self, params: ProgressParams) -> None:
         connection = self._plugin.connection

@@ -12,6 +12,7 @@ import msgspec
 from sliphook.plugin.supervision import Plugin
 from sliphook.process.log_files import PluginLogs
 from sliphook.trace.redact import Redactor
+from sliphook.wire.near_misses import NearMisses
 from sliphook_sdk.protocol import AlertLevel
 
 HOST: Final = "host"
@@ -89,6 +90,7 @@ class Reports:
         self._file_name = file_name
         self._callbacks = callbacks
         self._redactor = redactor
+        self._near_misses: dict[str, NearMisses] = {}  # by the plugin's name
 
     def problem(self, plugin: Plugin, message: str, *, session_id: str | None = None) -> None:
         """Report a problem to the user, in one line, and to the other plugins.
@@ -116,6 +118,28 @@ class Reports:
             whose = shown if shown in (HOST, STDERR) else "plugin"
             number = _LEVELS.get(level, logging.DEBUG)
             _log.log(number, "%s [%s]: %s", plugin.name, whose, message)
+
+    def ignored(self, plugin: Plugin, method: str, raw: bytes | msgspec.Raw) -> None:
+        """Say in the plugin's log what a message has that is ignored, each kind once.
+
+        Args:
+            plugin: whose message it is.
+            method: as in `NearMisses.found_in`.
+            raw: the params, or the result.
+        """
+        for text in self._near_misses_of(plugin).found_in(method, raw):
+            self.log_line(plugin, "warning", text, by_host=True)
+
+    def near_miss(self, plugin: Plugin, kind: str, text: str) -> None:
+        """Say one near miss in the plugin's log, unless its kind was said before."""
+        if self._near_misses_of(plugin).is_new(kind):
+            self.log_line(plugin, "warning", text, by_host=True)
+
+    def _near_misses_of(self, plugin: Plugin) -> NearMisses:
+        return self._near_misses.setdefault(plugin.name, NearMisses())
+
+    def notice(self, plugin: Plugin, level: str, message: str) -> None:
+        """Show the user an alert of the plugin."""
 
     def notice(self, plugin: Plugin, level: AlertLevel, message: str) -> None:
         """Show the user an alert of the plugin, and tell the other plugins."""

@@ -6,9 +6,9 @@ Both forms are read from one stream, message by message:
   a blank line), then N bytes;
 - a line that starts with `{`, up to its LF.
 
-Space, tabs, CR and LF between messages are skipped. Anything else is stray output up to its LF, or
-up to a `Content-Length:` or `{"jsonrpc"` inside the line: plugins print, and so do the libraries
-they use. Stray output is handed on to be logged; it is no violation.
+Space, tabs, CR and LF between messages are skipped. A line that is an array of messages is a batch,
+which is refused. Anything else is stray output up to its LF, or up to a `Content-Length:` or
+`{"jsonrpc"` inside the line: plugins print. It is handed on to be logged; it is no violation.
 
 Stray output and messages could be confused, so:
 
@@ -35,7 +35,7 @@ from sliphook_sdk.protocol import limits
 from sliphook_sdk.protocol.weight import Weight, weigh
 
 from . import envelope
-from .markers import content_length, next_marker
+from .markers import content_length, is_batch, next_marker
 from .pieces import EXCERPT, Body, PassedOver, Stray, Weighing
 
 __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
@@ -43,8 +43,7 @@ __all__ = ["Body", "FrameReader", "FramingError", "Stray"]
 # the two usual beginnings at one go; seven digits are enough for MAX_MESSAGE_BYTES
 _BEGIN: Final = re.compile(rb"[ \t\r\n]*(?:Content-Length: ([0-9]{1,7})\r\n\r\n|(\{))?")
 _FRAME: Final = re.compile(rb"Content-Length: ([0-9]{1,7})\r\n\r\n")
-_PLAIN_HEADER: Final = 1
-_BRACE: Final = 2
+_PLAIN_HEADER, _BRACE = 1, 2
 _HEADER: Final = re.compile(rb"content-(?:length|type):", re.IGNORECASE)
 _HEADER_NAMES: Final = (b"content-length:", b"content-type:")
 _LF_OR_MARKER: Final = re.compile(rb'\n|Content-Length:|\{"jsonrpc"')
@@ -58,8 +57,7 @@ class FrameReader:
 
     Feed it what was read, then take pieces with `next` until it gives None.
 
-    The cost is linear in the bytes fed, however they are split. The pieces do not depend on the
-    split either.
+    The cost is linear in the bytes fed; neither it nor the pieces depend on how they are split.
     """
 
     def __init__(self) -> None:
@@ -71,6 +69,7 @@ class FrameReader:
         self._length: int | None = None  # of the body that the header block announces
         self._at: _State = "boundary"
         self._closed = False
+        self._is_no_batch = False  # the stray output under way, which begins with `[`
         self._dead: FramingError | None = None
         self._stray_in_a_row = 0
         self._violations = 0
@@ -79,10 +78,7 @@ class FrameReader:
 
     @property
     def mid_message(self) -> bool:
-        """Whether a message has begun and is not complete, as of the last `next`.
-
-        Stray output is no message.
-        """
+        """Whether a message, not stray output, has begun and is not complete as of `next`."""
         return self._dead is None and self._at in ("line", "header", "body", "beyond")
 
     @property
@@ -137,8 +133,8 @@ class FrameReader:
             FramingError: It is one too many.
         """
         self._violations += 1
-        if self._violations >= limits.MAX_VIOLATIONS:
-            self._fail(f"{limits.MAX_VIOLATIONS} violations of the protocol, the last: {why}", "")
+        if self._violations > limits.MAX_VIOLATIONS:
+            self._fail(f"more than {limits.MAX_VIOLATIONS} violations, the last: {why}", "")
 
     def next(self) -> Body | Stray | None:
         """Give the next piece, or None if more bytes are needed (after `close`: if all is read).
@@ -195,8 +191,9 @@ class FrameReader:
         while True:
             end = buffer.find(b"\n", self._scanned)
             if (end if end >= 0 else len(buffer)) - self._start >= limits.MAX_HEADER_BYTES:
-                why = f"a header block over {limits.MAX_HEADER_BYTES:,} bytes"
-                self._fail(why, self.unfinished)
+                self._fail(
+                    f"a header block over {limits.MAX_HEADER_BYTES:,} bytes", self.unfinished
+                )
             if end < 0:
                 return "header"
             line = bytes(buffer[self._scanned : end]).removesuffix(b"\r")
@@ -205,25 +202,18 @@ class FrameReader:
                 break
             self._read_field(line)
         if self._length is None:
-            self._fail("a header block without Content-Length", self._block())
+            block = quote(bytes(buffer[self._start : self._scanned]))
+            self._fail("a header block without Content-Length", block)
         self._start = self._scanned
         return "body"
 
     def _read_field(self, line: bytes) -> None:
         try:
-            length = content_length(line)
+            self._length = content_length(line, self._length)
         except ValueError as error:
             self._fail(str(error), quote(line))
-        if length is None:
-            return
-        if self._length is not None:
-            self._fail("a header block with more than one Content-Length", self._block())
-        self._length = length
-        if length > limits.MAX_SKIPPED_BYTES:
+        if self._length is not None and self._length > limits.MAX_SKIPPED_BYTES:
             self._fail_too_long(line)
-
-    def _block(self) -> str:
-        return quote(bytes(self._buffer[self._start : self._scanned]))
 
     def _read_body(self) -> Body | None:
         assert self._length is not None
@@ -293,8 +283,19 @@ class FrameReader:
         except envelope.NotJson as error:
             return self._no_json(data, error, end)
 
-    def _read_stray(self) -> Stray | None:
+    def _read_stray(self) -> Body | Stray | None:
         buffer, start = self._buffer, self._start
+        if not self._is_no_batch and buffer.startswith(b"[", start):
+            longest = start + limits.MAX_STRAY_BYTES
+            end = buffer.find(b"\n", self._scanned, longest)
+            if end < 0:
+                self._scanned = end = min(len(buffer), longest)
+                if end < longest and not self._closed:
+                    return None
+            data = bytes(buffer[start:end])
+            if is_batch(data):
+                return self._body(data, weigh(data), end)
+            self._is_no_batch, self._scanned = True, start
         stop = _LF_OR_MARKER.search(buffer, self._scanned)
         if stop:
             end = stop.start()
@@ -316,8 +317,7 @@ class FrameReader:
             message = envelope.decode(data, weight)
         except envelope.InvalidMessage as error:
             message = error.with_traceback(None)  # kept, not raised: its frames are not wanted
-        self._stray_in_a_row = 0
-        self._start, self._at = end, "boundary"
+        self._stray_in_a_row, self._start, self._at = 0, end, "boundary"
         return Body(data, message, weight.values, len(data))
 
     def _no_json(self, data: bytes, error: envelope.NotJson, end: int) -> Stray:
@@ -328,8 +328,7 @@ class FrameReader:
         data = data.removesuffix(b"\r")
         self._check_stray(len(data))
         self._stray_in_a_row += len(data)
-        self._start = end
-        self._at = "boundary"
+        self._start, self._at, self._is_no_batch = end, "boundary", False
         return Stray(data, why)
 
     def _check_stray(self, more: int) -> None:

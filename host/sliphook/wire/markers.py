@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
+
+from .decoding import DECODE_ERRORS
+
 _FIELD_NAME: Final = re.compile(rb"[A-Za-z0-9_-]+")
+_ARRAY: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _MARKERS: Final = (b"Content-Length:", b'{"jsonrpc"')
 
 
@@ -26,17 +31,33 @@ def next_marker(buffer: bytearray, start: int, end: int) -> int:
     return end
 
 
-def content_length(line: bytes) -> int | None:
-    """What one line of a header block says of the length; None if it says something else.
+def is_batch(line: bytes) -> bool:
+    """Whether a line is an array of messages, which JSON-RPC knows and this protocol does not."""
+    if not line.startswith(b"[") or b'"jsonrpc"' not in line:
+        return False
+    try:
+        return len(_ARRAY.decode(line)) > 0
+    except DECODE_ERRORS:
+        return False
+
+
+def content_length(line: bytes, before: int | None) -> int | None:
+    """The length of the body after one more line of a header block; None if it is not yet known.
+
+    Args:
+        line: the line.
+        before: the length by the lines before it.
 
     Raises:
-        ValueError: it is no field, or no number.
+        ValueError: it is no field, no number, or a second length.
     """
     name, colon, value = line.partition(b":")
     if not colon or not _FIELD_NAME.fullmatch(name):
         raise ValueError("a header block that a blank line should have ended")
     if name.lower() != b"content-length":
-        return None
+        return before
+    if before is not None:
+        raise ValueError("a header block with more than one Content-Length")
     digits = value.strip(b" \t")
     if not digits.isdigit():  # int() would take "+5" and "1_0" too
         raise ValueError("a Content-Length that is no decimal number")

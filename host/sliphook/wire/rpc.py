@@ -21,7 +21,7 @@ from pylsp_jsonrpc.exceptions import JsonRpcException
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.framing import frame
-from sliphook_sdk.protocol import ErrorCode
+from sliphook_sdk.protocol import ErrorCode, nearest
 
 from . import envelope
 
@@ -79,6 +79,7 @@ class Rpc:
         self._next_id = 0
         self._in_flight: dict[int | str, str] = {}
         self._doubled_ids = 0
+        self._has_reply = False
         self._waiting: dict[int, Pending] = {}
         self._asked: dict[int | str, Pending] = {}
         dispatcher = {name: partial(self._handle, handler) for name, handler in handlers.items()}
@@ -164,21 +165,26 @@ class Rpc:
         self._in_flight[message.id] = message.method
         # not left to Endpoint, which would send the whole name back, however long
         if message.method not in self._handlers:
-            refusal = self.refuse(
-                message.id,
-                ErrorCode.METHOD_NOT_FOUND,
-                f"there is no method '{quote(message.method, 60)}'",
-            )
-            self._emit(refusal, message.method, message.id)
+            why = self._why_unknown(message.method)
+            self._emit(self.refuse(message.id, *why), message.method, message.id)
             return False
         self._endpoint.consume(
             {"jsonrpc": "2.0", "id": message.id, "method": message.method, "params": message.params}
         )
         return False
 
+    def _why_unknown(self, method: str) -> tuple[ErrorCode, str]:
+        shown = quote(method, 60)
+        if not self._has_reply:  # the first reply is the manifest
+            return ErrorCode.NOT_READY, f"{shown} before the manifest was read"
+        close = nearest(method, list(self._handlers))
+        hint = f"; did you mean {close}?" if close is not None else ""
+        return ErrorCode.METHOD_NOT_FOUND, f"there is no method '{shown}'{hint}"
+
     def consume_reply(self, message: envelope.Reply) -> bool:
         """Take a reply; as `consume`."""
         request_id, error = message.id, message.error
+        self._has_reply = True
         if error is not None and not error.message:
             error = msgspec.structs.replace(error, message="(no message)")
         # out of the table before it is told: it may send the next request at once

@@ -69,9 +69,9 @@ def command(
     """Call the tool TOOL, once, and show its answer.
 
     Starts only the plugins of --plugin. `--json` prints {"tool", "plugin", "status", "content",
-    "is_error", "data", "elapsed_ms", "error"}; the status is answered, timed_out, crashed,
-    protocol_error, refused_answer, failed_to_start or no_such_tool. A tool that answers an error
-    has the status answered, and is_error is true.
+    "is_error", "data", "elapsed_ms", "error"}; the status is answered, error (the
+    plugin sent an error in place of a result), timed_out, crashed, protocol_error, refused_answer,
+    failed_to_start or no_such_tool. A result with is_error has the status answered.
 
     Exit status: 0 the tool answered, 1 no plugin offers the tool, 3 a plugin did not answer as it
     should or did not start.

@@ -53,7 +53,11 @@ class ErrorCode(enum.IntEnum):
         "request cancelled",
         "the answer to a request that `$/cancelRequest` withdrew",
     )
-    NOT_READY = (-32001, "not ready", "sent before the manifest was read")
+    NOT_READY = (
+        -32001,
+        "not ready",
+        "sent before the manifest was read; or `host/tools` while the plugin is ended",
+    )
     UNKNOWN_SESSION = (-32002, "unknown session", "no living session has this `session_id`")
     NOT_GRANTED = (
         -32003,

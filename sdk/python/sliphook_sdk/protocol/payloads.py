@@ -17,7 +17,7 @@ from .shapes import AlertLevel, Inflight, Message, ModelTool, ToolResult, Usage
 _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
 
 TimeoutLeft = Annotated[
-    Union[float, None, msgspec.UnsetType],
+    Union[float, msgspec.UnsetType, None],
     doc(
         "seconds that are left to answer; only in the request, "
         "absent if the entry is told as an event",
@@ -26,7 +26,7 @@ TimeoutLeft = Annotated[
 ]
 
 Truncated = Annotated[
-    Union[list[str], None, msgspec.UnsetType],
+    Union[list[str], msgspec.UnsetType, None],
     doc(
         "heavy fields that were cut to null because the message was too large; absent if none was",
         [],
