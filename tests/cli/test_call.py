@@ -85,7 +85,7 @@ def test_an_error_of_the_tool_is_an_answer(sliphook: Sliphook, shop: Workshop) -
         ("return {'contents': 'x'}", "refused_answer", "content"),
         (
             "send(id=id, error={'code': -32603, 'message': 'out of paper'})\nreturn NOTHING",
-            "refused_answer",
+            "error",
             "out of paper",
         ),
     ],

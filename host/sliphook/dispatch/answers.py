@@ -147,7 +147,7 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
             return ToolResult(content=value)
     else:
         shape = _REPLACED[entry.name, name]
-    if shape is ToolResult and isinstance(value, dict):
+    if SUBSTITUTES.get(name) is ToolResult and isinstance(value, dict):
         # as strict as the answer around it: a misspelt is_error would be a success
         known = known_fields(ToolResult)
         for key in cast("dict[str, Any]", value):

@@ -138,9 +138,6 @@ class Reports:
     def _near_misses_of(self, plugin: Plugin) -> NearMisses:
         return self._near_misses.setdefault(plugin.name, NearMisses())
 
-    def notice(self, plugin: Plugin, level: str, message: str) -> None:
-        """Show the user an alert of the plugin."""
-
     def notice(self, plugin: Plugin, level: AlertLevel, message: str) -> None:
         """Show the user an alert of the plugin, and tell the other plugins."""
         message = self._redactor.text(message)
