@@ -14,6 +14,7 @@ from sliphook import HostError, PluginHost
 from sliphook.signals import SignalWatch
 
 from .common import EXIT_FAILED, EXIT_INTERRUPTED, Failed, complain
+from .orphans import reap_as_init
 
 __all__ = ["Interruptible", "run_trio"]
 
@@ -93,6 +94,7 @@ def run_trio(main: Callable[[Interruptible], Awaitable[int]]) -> int:
         click.ClickException: `main` raised it.
     """
     running = Interruptible()
+    reap_as_init()
     try:
         return trio.run(running.run, partial(main, running))
     except HostError as error:

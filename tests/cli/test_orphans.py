@@ -1,0 +1,74 @@
+"""As the first process of a container the command line waits for what plugins leave behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.programs import WAIT_S, Workshop, case_of, shop
+
+__all__ = ["shop"]
+
+CONTAINER = ["unshare", "--pid", "--fork", "--mount-proc"]
+
+LEAVES_ORPHANS = case_of(
+    "tool/call",
+    """
+    for number in range(20):
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                if number == 19:
+                    os.setsid()  # it looks like a child that the host has started
+                os.closerange(0, 100)
+                time.sleep(0.1)
+            os._exit(0)
+        os.wait()
+
+    def zombies():
+        found = 0
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    with open(f"/proc/{name}/stat") as stat:
+                        fields = stat.read().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                found += fields[0] == "Z" and fields[1] == "1"
+        return found
+
+    give_up = time.monotonic() + 100
+    most = left = 0
+    while time.monotonic() < give_up and (most < 20 or left):
+        left = zombies()
+        most = max(most, left)
+        time.sleep(0.01)
+    reply(id, f"{most} {left}")
+    return NOTHING
+    """,
+)
+
+
+def test_what_a_plugin_leaves_behind_is_waited_for(tmp_path: Path, shop: Workshop) -> None:
+    tried = subprocess.run([*CONTAINER, "true"], capture_output=True, text=True, check=False)
+    if tried.returncode:
+        pytest.skip(f"no namespace of processes can be made here: {tried.stderr.strip()}")
+    plugin = shop.program(on=LEAVES_ORPHANS, tools=["browse"])
+    command = [*CONTAINER, sys.executable, "-m", "sliphook", "call", "browse", "--plugin"]
+    done = subprocess.run(
+        [*command, str(plugin.path), "--timeout", "120"],
+        cwd=tmp_path,
+        env=dict(os.environ),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=2 * WAIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "20 0" in done.stdout, json.dumps(done.stdout)
