@@ -1,7 +1,7 @@
-"""What a process has to do as the first one of a container: wait for children that nobody else has.
+"""What a process has to do as the first one of a container: wait for orphans.
 
-The system gives it every process whose parent has ended, such as what a plugin leaves behind, and
-an ended process that nobody waits for keeps its place in the table of processes.
+The system gives it every process whose parent has ended, such as what a plugin leaves behind. An
+ended process keeps its place in the table of processes until its parent has waited for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["reap_as_init"]
 LOOK_S: Final = 1.0
 _AT_ONCE: Final = 100
 _OWN_WAIT_LOOKS: Final = 2
-"""After so many looks at the same ended child nobody waits for it: ours are waited for at once."""
+"""After more looks at one ended child it counts as an orphan: ours are waited for at once."""
 
 
 def reap_as_init() -> None:
@@ -56,5 +56,5 @@ def _is_orphan(pid: int) -> bool:
 
 
 def _reap(pid: int) -> None:
-    with suppress(ChildProcessError):  # somebody was quicker
+    with suppress(ChildProcessError):  # it was waited for meanwhile
         os.waitpid(pid, os.WNOHANG)
