@@ -15,3 +15,4 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_rules, "LONGEST_S", 2.0)
     monkeypatch.setattr(end_rules, "AFTER_S", 0.6)
     monkeypatch.setattr(running_rules, "AFTER_S", 0.2)
+    monkeypatch.setattr(running_rules, "EXIT_GRACE_S", 0.8)

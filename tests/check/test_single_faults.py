@@ -42,6 +42,7 @@ FAULTS: Final = {
             "ping-while-running",
             "request-while-running",
             "hook-while-running",
+            "exit-while-running",
         },
     ),
     "hooks wait for tools": Fault(

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 import trio
 
-from sliphook.check import Report, check_plugin, suite
+from sliphook.check import Report, check_plugin, child, running_rules, suite
 from sliphook.check.session import Bench
 from sliphook.check.suite import Check
 
@@ -41,6 +41,7 @@ ALL = [
     "ping-while-running",
     "request-while-running",
     "hook-while-running",
+    "exit-while-running",
     "tools-for-models",
     "unknown-tool",
     "command hello",
@@ -250,6 +251,17 @@ ALONE = {
         "hook-while-running",
         "no reply within 1 s",
     ),
+    "ends when its tools are done": (
+        """
+        _told = told
+        def told(message):
+            while RUNNING and message["method"] == "exit":
+                time.sleep(0.01)
+            _told(message)
+        """,
+        "exit-while-running",
+        "it lives on after 0.8 s",
+    ),
     "answers shutdown before its handlers are done": (
         """
         def late():
@@ -399,11 +411,16 @@ async def test_a_fault_is_found_by_its_own_check(tmp_path: Path, how: str) -> No
     assert finding.advice
 
 
-async def test_a_tool_that_ends_as_late_as_without_its_cancel_is_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cancel_s", "verdict"), [(1.0, "warned"), (0.4, "failed")])
+async def test_a_tool_that_ends_as_late_as_without_its_cancel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancel_s: float, verdict: str
+) -> None:
+    monkeypatch.setattr(running_rules, "CANCEL_S", cancel_s)
+    monkeypatch.setattr(child, "ANSWER_S", 5.0)
     report = await checked(write(tmp_path, DEAF + EXAMPLES.format([0, 1.0])))
-    assert named(report, "warned") == {"cancel-while-running"}
-    assert named(report, "failed") == set()
-    (finding,) = (finding for finding in report.findings if finding.verdict == "warned")
+    assert named(report, verdict) == {"cancel-while-running"}
+    assert named(report, "passed") == set(ALL) - {"cancel-while-running"}
+    (finding,) = (found for found in report.findings if found.verdict == verdict)
     assert "as late as without a cancel" in finding.came
 
 
@@ -413,7 +430,7 @@ async def test_where_every_tool_is_too_quick_it_is_said_how_to_name_a_slow_sampl
     report = await checked(write(tmp_path, EXAMPLES.format([0])))
     assert named(report, "failed") == set()
     notes = [finding.note for finding in report.findings if finding.verdict == "skipped"]
-    assert len(notes) == 4
+    assert len(notes) == 5
     assert all(note.startswith("too quick: no tool call ran for 0.3 s") for note in notes)
     assert '"examples": [{"seconds": 3}]' in notes[0]
 

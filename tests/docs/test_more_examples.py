@@ -99,6 +99,7 @@ async def passes(path: Path) -> None:
         "cancel-while-running",
         "ping-while-running",
         "request-while-running",
+        "exit-while-running",
     }
 
 

@@ -13,9 +13,11 @@ from typing import Any, Final
 import trio
 
 from sliphook.plugin.tools import PluginTool
+from sliphook.process.child import describe_exit
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
+from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
 from . import child as children
 from .call_rules import HookRule, ToolRule
@@ -28,7 +30,7 @@ RUNS_S: Final = 0.3
 """A tool call without a reply for so long is under way."""
 
 CANCEL_S: Final = 1.0
-"""How soon a cancelled request must be answered."""
+"""How soon a cancelled request should be answered."""
 
 STOPS_S: Final = 0.25
 """What answers later than this after its cancel, and as late as without one, did not stop."""
@@ -38,7 +40,7 @@ AFTER_S: Final = 1.0
 
 _MOST_TRIED: Final = 32
 _SEARCH_S: Final = 20.0
-_LONGEST_S: Final = 3.0
+_LONGEST_S: Final = 6.0
 _TOO_QUICK: Final = f"too quick: no tool call ran for {RUNS_S:g} s"
 _HOW: Final = (
     "to have it checked, give a tool arguments that take 3 s, as examples in its input_schema:"
@@ -66,15 +68,18 @@ class WhileRunning:
             code = int(ErrorCode.REQUEST_CANCELLED)
             advice = f"read while tools run; at a cancel stop the work and answer {code} at once"
             await child.tell("$/cancelRequest", {"id": call})
-            reply = await child.reply(call, CANCEL_S, sent=sent, advice=advice)
+            reply = await child.reply(call, children.ANSWER_S, sent=sent, advice=advice)
             after_s = child.took_s(call) - RUNS_S
             await child.ask("ping", {})
             if reply.error is not None and reply.error.code == code:
+                if after_s > CANCEL_S:
+                    raise Lapse(sent, f"the error {code} {after_s:.1f} s after the cancel", advice)
                 await child.ended(AFTER_S)  # a second reply until then is another finding
                 return f"{code} after {1000 * after_s:.1f} ms"
         if after_s > STOPS_S and await self._takes_s(bench) <= after_s + RUNS_S + STOPS_S:
             came = f"{_shown(reply)} {after_s:.1f} s after the cancel, as late as without a cancel"
-            raise Lapse(sent, came, advice)
+            # what came soon may have been on its way already
+            raise (CheckFailed if after_s > CANCEL_S else Lapse)(sent, came, advice)
         return f"settled {after_s:.1f} s after the cancel, with {_shown(reply)}"
 
     async def pinged(self, bench: Bench) -> str:
@@ -104,6 +109,19 @@ class WhileRunning:
             rule.message,
             "answer hooks while a tool runs: until then the agent waits for your hook",
         )
+
+    async def told_to_end(self, bench: Bench) -> str:
+        """Send `exit` while the tool runs: the plugin ends without waiting for it."""
+        async with self._running(bench) as (child, _, sent):
+            await child.tell("exit", {})
+            status = await child.ended(EXIT_GRACE_S)
+            if status is None:
+                raise CheckFailed(
+                    f"{sent}, and {RUNS_S:g} s later exit",
+                    f"it lives on after {EXIT_GRACE_S:g} s",
+                    "read while tools run; on exit end at once, whatever is under way",
+                )
+            return describe_exit(status)
 
     async def _meanwhile(
         self, bench: Bench, what: str, request: Callable[[int], bytes], advice: str

@@ -195,6 +195,7 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
         for rule in asked[:1]:
             hooked = partial(running.hooked, rule=rule)
             yield Check("hook-while-running", "Envelope", hooked)
+        yield Check("exit-while-running", "exit", running.told_to_end)
         models_take = partial(call_rules.models_take, tools=manifest.tools)
         yield Check("tools-for-models", "ToolSpec", models_take)
         yield Check("unknown-tool", "tool/call", call_rules.unknown_tool)
