@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -398,3 +399,67 @@ def test_who_keeps_the_turn_going_is_shown_and_that_it_ends(run: Runner, shop: W
         "warning: eager: eager asks to go on for the 9th time in this turn; the turn ends",
     ]
     assert [alert["source"] for alert in other.params("event/notification")] == ["host"]
+
+
+STARTS_A_SERVER = """
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+class Server(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.say(json.dumps({"data": [{"id": "m-7"}]}))
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = {"role": "assistant", "content": "I am " + asked["model"]}
+        self.say(json.dumps({"choices": [{"message": answer, "finish_reason": "stop"}]}))
+
+    def say(self, text):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, *_): pass
+"""
+
+
+def test_a_plugin_starts_the_server_that_is_then_asked_for_its_model(
+    run: Runner, shop: Workshop
+) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    starts = f"server = ThreadingHTTPServer(('127.0.0.1', {port}), Server)\n"
+    starts += "threading.Thread(target=server.serve_forever, daemon=True).start()"
+    plugin = shop.program(
+        "starter",
+        hears=["session_start", "pre_llm_call", "post_llm_call"],
+        before=STARTS_A_SERVER,
+        on=case_of("hook/pre_llm_call", starts),
+    )
+    url = f"http://127.0.0.1:{port}/v1"
+    status, out, err = run("hello", "--base-url", url, "--plugin", plugin.path)
+    assert (status, out, err) == (0, "I am m-7\n", "")
+    assert plugin.params("hook/session_start")[0]["model"] is None
+    assert plugin.params("hook/pre_llm_call")[0]["model"] is None
+    assert plugin.params("event/post_llm_call")[0]["model"] == "m-7"
+
+
+def test_the_scripted_model_shows_every_context(run: Runner, shop: Workshop) -> None:
+    plugin = shop.program(
+        "ctx",
+        hears=["session_start", "user_prompt_submit", "pre_llm_call"],
+        on="if method.startswith('hook/'): return {'context': [method]}",
+    )
+    status, out, err = run("hello", "--plugin", plugin.path)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1:] == [
+        "My system text: [ctx] hook/session_start",
+        "You said: hello",
+        "",
+        "[ctx] hook/user_prompt_submit",
+        "",
+        "[ctx] hook/pre_llm_call",
+    ]

@@ -57,7 +57,7 @@ async def next_answer(now: AgentTurn) -> Answer | Ending:
         now.conversation.add_injected(now.turn.session.take_injected())
     gate = await now.turn.pre_llm_call(
         provider=now.model.provider,
-        model=now.model.name,
+        model=now.model.name or None,
         messages=now.conversation.for_model(now.system),
         tools=now.on_offer(),
     )
@@ -105,7 +105,7 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
         attempt += 1
     now.turn.post_llm_call(
         provider=now.model.provider,
-        model=answer.finish.model or gate.model,
+        model=answer.finish.model or gate.model or now.model.name,
         response=answer.message,
         finish_reason=answer.finish.reason,
         usage=answer.finish.usage,

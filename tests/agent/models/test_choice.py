@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from sliphook.agent.models.anthropic import AnthropicModel
-from sliphook.agent.models.base import ModelError
+from sliphook.agent.models.base import Model, ModelError, TextDelta
 from sliphook.agent.models.choice import choose_model
 from sliphook.agent.models.openai import OpenAIModel
 from sliphook.agent.models.script import ScriptError
 from sliphook.agent.models.scripted import ScriptedModel
-from tests.agent.loopback import Answer, LoopbackServer
+from sliphook_sdk.protocol import Message
+from tests.agent.loopback import Answer, LoopbackServer, text
 
 
 def listing(*names: str) -> Answer:
@@ -23,30 +24,36 @@ def listing(*names: str) -> Answer:
     )
 
 
+async def said_by(model: Model) -> str:
+    """What the model says to a greeting."""
+    async with model.stream([Message(role="user", content="hello")], []) as pieces:
+        return "".join([piece.text async for piece in pieces if isinstance(piece, TextDelta)])
+
+
 @pytest.mark.parametrize("name", [None, "scripted"])
 async def test_the_default_needs_nothing(name: str | None) -> None:
-    model = await choose_model(name, None, {})
+    model = choose_model(name, None, {})
     assert isinstance(model, ScriptedModel)
     assert model.name == "scripted"
 
 
 async def test_a_script_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "script").write_text('{"replies": []}')
-    model = await choose_model(str(tmp_path / "script"), None, {})
+    model = choose_model(str(tmp_path / "script"), None, {})
     assert (type(model), model.name) == (ScriptedModel, "script")
     with pytest.raises(ScriptError, match=r"none\.json: cannot read the script"):
-        await choose_model(str(tmp_path / "none.json"), None, {})
+        choose_model(str(tmp_path / "none.json"), None, {})
 
 
 async def test_a_name_is_a_model_of_the_server() -> None:
-    model = await choose_model("m-1", "http://127.0.0.1:1/v1/", {})
+    model = choose_model("m-1", "http://127.0.0.1:1/v1/", {})
     assert isinstance(model, OpenAIModel)
     assert (model.name, model.base_url) == ("m-1", "http://127.0.0.1:1/v1")
     await model.aclose()
 
 
 async def test_the_servers_address_from_the_environment() -> None:
-    model = await choose_model("m-1", None, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
+    model = choose_model("m-1", None, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
     assert isinstance(model, OpenAIModel)
     assert model.base_url == "http://127.0.0.1:1/v1"
     await model.aclose()
@@ -54,7 +61,7 @@ async def test_the_servers_address_from_the_environment() -> None:
 
 async def test_openai_itself_needs_a_key() -> None:
     with pytest.raises(ModelError) as caught:
-        await choose_model("m-1", None, {})
+        choose_model("m-1", None, {})
     assert str(caught.value) == (
         "model 'm-1' at https://api.openai.com/v1 needs a key: "
         "set SLIPHOOK_API_KEY or OPENAI_API_KEY, or name another server with --base-url"
@@ -72,10 +79,14 @@ async def test_openai_itself_needs_a_key() -> None:
 async def test_the_only_model_of_a_server_and_whose_key_it_gets(
     environ: dict[str, str], sent: str | None
 ) -> None:
-    with LoopbackServer(listing("m-7")) as server:
-        model = await choose_model(None, server.base_url, environ)
+    with LoopbackServer(listing("m-7"), Answer([text("ok")])) as server:
+        model = choose_model(None, server.base_url, environ)
+        assert (model.name, server.requests) == ("", [])
+        assert await said_by(model) == "ok"
     await model.aclose()
     assert model.name == "m-7"
+    assert [request.path for request in server.requests] == ["/v1/models", "/v1/chat/completions"]
+    assert server.requests[1].body["model"] == "m-7"
     assert server.requests[0].headers.get("authorization") == sent
 
 
@@ -92,8 +103,11 @@ async def test_the_only_model_of_a_server_and_whose_key_it_gets(
     ],
 )
 async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> None:
-    with LoopbackServer(answer) as server, pytest.raises(ModelError) as caught:
-        await choose_model(None, server.base_url, {})
+    with LoopbackServer(answer) as server:
+        model = choose_model(None, server.base_url, {})
+        with pytest.raises(ModelError) as caught:
+            await said_by(model)
+        await model.aclose()
     assert str(caught.value).endswith(says)
     assert server.base_url in str(caught.value)
 
@@ -175,7 +189,7 @@ async def test_which_api_is_spoken(
     asked: str,
     address: str,
 ) -> None:
-    model = await choose_model(name, base_url, environ)
+    model = choose_model(name, base_url, environ)
     assert isinstance(model, OpenAIModel | AnthropicModel)
     assert type(model) is kind
     assert model.name == asked
@@ -185,7 +199,7 @@ async def test_which_api_is_spoken(
 
 async def test_anthropic_itself_needs_a_key() -> None:
     with pytest.raises(ModelError) as caught:
-        await choose_model("anthropic/m-1", None, {"OPENAI_API_KEY": "k"})
+        choose_model("anthropic/m-1", None, {"OPENAI_API_KEY": "k"})
     assert str(caught.value) == (
         "model 'm-1' at https://api.anthropic.com/v1 needs a key: "
         "set SLIPHOOK_API_KEY or ANTHROPIC_API_KEY, or name another server with --base-url"
@@ -193,8 +207,10 @@ async def test_anthropic_itself_needs_a_key() -> None:
 
 
 async def test_anthropics_server_says_what_it_has() -> None:
-    with LoopbackServer(listing("m-7")) as server:
-        model = await choose_model(None, f"{server.base_url}/messages", {"ANTHROPIC_API_KEY": "k"})
+    with LoopbackServer(listing("m-7"), Answer([b"{}"], status=500)) as server:
+        model = choose_model(None, f"{server.base_url}/messages", {"ANTHROPIC_API_KEY": "k"})
+        with pytest.raises(ModelError):
+            await said_by(model)
     await model.aclose()
     assert model.name == "m-7"
     assert (server.requests[0].path, server.requests[0].headers["x-api-key"]) == ("/v1/models", "k")

@@ -199,6 +199,7 @@ def test_without_a_script_it_says_what_it_is_and_what_it_was_told() -> None:
     assert text == (
         "Hello. I am the scripted model: no network, no key, no ideas of my own. "
         "On offer: weather; --plugin PATH adds more. Write `TOOL weather {}` and I call it.\n"
+        "My system text: be brief\n"
         "You said: hello"
     )
     assert "No tools are on offer; --plugin PATH adds some." in (improvise(HELLO, []).text or "")

@@ -157,7 +157,8 @@ class Model(Protocol):
     """Something that continues a conversation.
 
     Attributes:
-        name: the model that answers, unless a call names another one.
+        name: the model that answers, unless a call names another one; empty if that is not known
+            before the first call.
         provider: the server's kind, a short word for payloads.
     """
 

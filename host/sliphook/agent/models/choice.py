@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from sliphook_sdk.protocol import Message, ModelTool
+
 from .anthropic import ANTHROPIC_BASE_URL, AnthropicModel
-from .base import Model, ModelError
+from .base import Model, ModelError, Piece
 from .openai import OPENAI_BASE_URL, OpenAIModel
 from .scripted import ScriptedModel
 
@@ -18,7 +21,7 @@ ANTHROPIC: Final = "anthropic/"
 _MAX_LISTED: Final = 8
 
 
-async def choose_model(name: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
+def choose_model(name: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
     """The model for `--model` and `--base-url`, or for the same two settings.
 
     Without an address:
@@ -29,8 +32,9 @@ async def choose_model(name: str | None, base_url: str | None, environ: Mapping[
     - every other name is a model of OpenAI.
 
     With an address, the name is a model of that server in any case; without a name, the server is
-    asked for its models. The server speaks Anthropic's API if the address is Anthropic's or its
-    path ends in `/anthropic` or `/messages`, else OpenAI's.
+    asked for its models at the first call: a plugin may start it before. The server speaks
+    Anthropic's API if the address is Anthropic's or its path ends in `/anthropic` or `/messages`,
+    else OpenAI's.
 
     Args:
         name: the name or path, or None.
@@ -39,8 +43,7 @@ async def choose_model(name: str | None, base_url: str | None, environ: Mapping[
         environ: holds the key: `SLIPHOOK_API_KEY`, else `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
 
     Raises:
-        ModelError: the server, the address or the key cannot be used. The fault of the user or of
-            the server.
+        ModelError: the address or the key cannot be used. The fault of the user.
         ScriptError: the script cannot be used. The fault of its author.
     """
     if base_url is None and name in (None, SCRIPTED):
@@ -48,14 +51,42 @@ async def choose_model(name: str | None, base_url: str | None, environ: Mapping[
     if base_url is None and name is not None and _is_script(name):
         return ScriptedModel.from_file(Path(name))
     model = _of_a_server(name or "", base_url, environ)
-    if not name:
-        try:
-            model.name = _the_only(await model.offered(), model.base_url)
-        except BaseException:
-            # the caller gets no model that it could close, also on a cancel
-            await model.aclose()
-            raise
-    return model
+    return model if name else TheOnlyModel(model)
+
+
+class TheOnlyModel:
+    """The only model of a server, which is asked for its name at the first call.
+
+    Args:
+        model: a client of the server.
+
+    Attributes:
+        name: see `Model`; empty until the server has been asked.
+        provider: see `Model`.
+    """
+
+    def __init__(self, model: OpenAIModel | AnthropicModel) -> None:
+        self.name = ""
+        self.provider = model.provider
+        self._model = model
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
+    ) -> AsyncGenerator[AsyncIterator[Piece]]:
+        """See `Model`.
+
+        Raises:
+            ModelError: on entry, also if the server offers several models, or does not say.
+        """
+        if not (model or self.name):
+            self.name = _the_only(await self._model.offered(), self._model.base_url)
+        async with self._model.stream(messages, tools, model=model or self.name) as pieces:
+            yield pieces
+
+    async def aclose(self) -> None:
+        """See `Model`."""
+        await self._model.aclose()
 
 
 def says_where(name: str) -> bool:

@@ -117,7 +117,8 @@ def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Script
                 f"{call.name}: {result}" for call, result in zip(wanted, results, strict=False)
             )
         )
-    return ScriptedReply(text=_greeting(prompt, tools))
+    system = [message.content or "" for message in messages if message.role == "system"]
+    return ScriptedReply(text=_greeting("\n".join(system), prompt, tools))
 
 
 def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
@@ -145,7 +146,7 @@ def _directives(prompt: str, on_offer: set[str]) -> Iterator[ScriptedCall]:
         at = len(prompt) - len(rest) + end
 
 
-def _greeting(prompt: str, tools: Sequence[ModelTool]) -> str:
+def _greeting(system: str, prompt: str, tools: Sequence[ModelTool]) -> str:
     offer = "No tools are on offer; --plugin PATH adds some."
     if tools:
         names = ", ".join(tool.name for tool in tools)
@@ -154,7 +155,8 @@ def _greeting(prompt: str, tools: Sequence[ModelTool]) -> str:
             f" Write `TOOL {tools[0].name} {_sample(tools[0])}` and I call it."
         )
     who = "Hello. I am the scripted model: no network, no key, no ideas of my own."
-    return f"{who} {offer}\nYou said: {prompt}"
+    told = f"\nMy system text: {system}" if system else ""
+    return f"{who} {offer}{told}\nYou said: {prompt}"
 
 
 def _sample(tool: ModelTool) -> str:

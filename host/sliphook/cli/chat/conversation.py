@@ -56,7 +56,7 @@ async def chat(
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
-    async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
+    async with aclosing(choose_model(setup.model, setup.base_url, os.environ)) as model:
         conversation = _Chat(setup, model, frontend, memory)
         return await conversation.run(lambda: conversation.talk(trace))
 
@@ -102,7 +102,7 @@ class _Chat(Interruptible):
                         PLATFORM,
                         "main",
                         cwd=cwd,
-                        model=self._model.name,
+                        model=self._model.name or None,
                         source="resume" if resumed else "startup",
                         session_id=resumed.session_id if resumed else None,
                     )
@@ -127,7 +127,7 @@ class _Chat(Interruptible):
             plugins = (
                 ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
             )
-            model = quote(self._model.name, 64)
+            model = quote(self._setup.shown_name(self._model), 64)
             self._frontend.say(f"model: {model}; plugins: {plugins}; /help lists the commands")
         resumed = self._memory.resumed
         if resumed is None:
@@ -214,7 +214,9 @@ class _Chat(Interruptible):
     # -- for the agent
 
     def _agent_for(self, channel: Channel) -> Agent:
-        conversation = self._memory.conversation(channel.session, self._model.name)
+        conversation = self._memory.conversation(
+            channel.session, self._setup.shown_name(self._model)
+        )
         return Agent(
             channel.host,
             channel.session,

@@ -54,7 +54,7 @@ async def run_one_turn(
     """
     display = _display(whole=shows_trace and sys.stdout.isatty())
     with Memory(None, lambda line: display.notice("warning", line)) as memory:
-        async with aclosing(await choose_model(setup.model, setup.base_url, os.environ)) as model:
+        async with aclosing(choose_model(setup.model, setup.base_url, os.environ)) as model:
             run = _Run(model, display, memory, shows_progress=not shows_trace)
             return await run.run(lambda: run.turn(prompt, setup, trace))
 
@@ -104,24 +104,24 @@ class _Run(Interruptible):
             look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()
             async with host.session(
-                platform=PLATFORM, cwd=here(), model=self._model.name
+                platform=PLATFORM, cwd=here(), model=self._model.name or None
             ) as session:
                 self._session = session
                 if await self._command(host, session, prompt):
                     return EXIT_OK
-                outcome = await self._agent_turn(host, session, prompt, setup.max_model_calls)
+                outcome = await self._agent_turn(host, session, prompt, setup)
         return EXIT_OK if outcome == "completed" else EXIT_FAILED
 
     async def _agent_turn(
-        self, host: PluginHost, session: Session, prompt: str, max_model_calls: int
+        self, host: PluginHost, session: Session, prompt: str, setup: Setup
     ) -> TurnOutcome:
         agent = Agent(
             host,
             session,
             self._model,
             display=self._display,
-            conversation=self._memory.conversation(session, self._model.name),
-            max_model_calls=max_model_calls,
+            conversation=self._memory.conversation(session, setup.shown_name(self._model)),
+            max_model_calls=setup.max_model_calls,
             person=self._person,
         )
         reason = "error"

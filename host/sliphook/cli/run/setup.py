@@ -11,12 +11,14 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
+from sliphook.agent.models.address import without_login
 from sliphook.cli.chosen_plugins import Chosen, choose, model_of, user_settings
 from sliphook.cli.common import Failed
 from sliphook.dumpable import forbid_dumps
 
 if TYPE_CHECKING:
     from sliphook import Progress
+    from sliphook.agent.models.base import Model
     from sliphook.agent.ui.display import LineDisplay
     from sliphook.plugin.spec import PluginSpec
     from sliphook.session.host import Approver
@@ -103,6 +105,10 @@ class Setup:
     def max_model_calls(self) -> int:
         """The limit of model calls in one turn."""
         return self.settings.max_model_calls or MAX_MODEL_CALLS
+
+    def shown_name(self, model: Model) -> str:
+        """The model's name, or the server's address as long as that has not been asked."""
+        return model.name or without_login(self.base_url or "")
 
     def host(
         self,
