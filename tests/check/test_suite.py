@@ -56,6 +56,7 @@ ALL = [
     "valid-messages",
     "one-reply-each",
     "unasked-messages",
+    "near-misses",
     "no-process-left",
 ]
 
@@ -409,6 +410,44 @@ async def test_a_fault_is_found_by_its_own_check(tmp_path: Path, how: str) -> No
     assert came in finding.came
     assert finding.sent
     assert finding.advice
+
+
+@pytest.mark.parametrize(
+    ("broken", "came"),
+    [
+        (
+            "MANIFEST['tools'][0]['inputSchema'] = {}",
+            "the tool add has the unknown field 'inputSchema', which is ignored",
+        ),
+        ("MANIFEST['descripton'] = 'x'", "did you mean description?"),
+        (
+            """
+            _take = take
+            def take(message):
+                answer = _take(message)
+                if message["method"] == "tool/call" and isinstance(answer.get("result"), str):
+                    answer = {"result": {"content": answer["result"], "isError": False}}
+                return answer
+            """,
+            "the result of a tool has the unknown field 'isError', which is ignored;"
+            " did you mean is_error?",
+        ),
+        (
+            "_told = told\n"
+            "def told(message):\n"
+            "    if message['method'] == 'event/turn_end': say(method='host/log',"
+            " params={'level': 'info', 'message': 'm', 'feilds': {}})\n"
+            "    _told(message)",
+            "host/log has the unknown field 'feilds', which is ignored; did you mean fields?",
+        ),
+    ],
+)
+async def test_a_near_miss_is_a_warning(tmp_path: Path, broken: str, came: str) -> None:
+    report = await checked(write(tmp_path, broken))
+    assert named(report, "failed") == set(), report
+    assert named(report, "warned") == {"near-misses"}
+    (finding,) = (finding for finding in report.findings if finding.verdict == "warned")
+    assert came in finding.came
 
 
 @pytest.mark.parametrize(("cancel_s", "verdict"), [(1.0, "warned"), (0.4, "failed")])

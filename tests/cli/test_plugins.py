@@ -115,6 +115,9 @@ def test_an_installed_plugin_that_is_not_there_is_told_and_one_of_the_command_li
             cast(PluginHost, _Host(READY, REFUSED)), Chosen((), SPECS, 1, ()), told.append
         )
     assert len(told) == 2
+    itself = dataclasses.replace(READY, name="other", state="self_disabled", why="no token")
+    look_who_is_there(cast(PluginHost, _Host(READY, itself)), Chosen((), SPECS, 1, ()), told.append)
+    assert told[2:] == ["plugin other leaves itself out: no token"]
 
 
 @pytest.mark.parametrize(

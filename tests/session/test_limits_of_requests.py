@@ -64,6 +64,40 @@ async def test_log_and_progress_share_a_hundred_a_second(autojump_clock: MockClo
     assert seen == [f"log {n}" for n in range(60)] + [f"progress {n}" for n in range(40)]
 
 
+async def test_an_id_that_is_under_way_is_taken_and_the_third_time_ends_the_connection(
+    shop: Workshop,
+) -> None:
+    full = shop.flag("full")
+    problems: list[str] = []
+    logged: list[str] = []
+    probe = shop.program(
+        hears=["notification"],
+        main="""
+        reply(receive()["id"], MANIFEST)
+        if not set_flag("first"): serve()
+        wait_for_flag("full")
+        for _ in range(4): request("same", "host/x")
+        time.sleep(30)
+        """,
+    )
+    with trio.fail_after(WAIT_S):
+        async with (
+            PluginHost(
+                [probe.path],
+                on_problem=lambda _, message: problems.append(message),
+                on_log=lambda _, __, message: logged.append(message),
+            ) as host,
+            host.session() as session,
+        ):
+            for _ in range(200):
+                session.notification("info", "x" * 1000)  # more than its pipe holds
+            full.touch()
+            await until(lambda: bool(problems))
+    doubled = "the request id 'same' is still in flight"
+    assert doubled in problems[0]
+    assert sum(doubled in line for line in logged) == 3
+
+
 async def test_sixty_four_requests_are_under_way_and_the_next_is_refused(shop: Workshop) -> None:
     """A request is under way until the plugin can have seen its answer: this one reads nothing."""
     full, read_on = shop.flag("full"), shop.flag("read")

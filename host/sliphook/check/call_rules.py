@@ -156,6 +156,7 @@ class ToolRule:
         id = child.next_id()
         await child.write(self.message(id, arguments))
         reply = await _answer(child, id, self.tool.timeout_s, shown, advice)
+        child.near_misses.replied("tool/call", reply)
         return _tool_note(reply, shown), child.took_s(id)
 
     def message(self, id: int, arguments: object) -> bytes:

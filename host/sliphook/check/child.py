@@ -24,6 +24,7 @@ from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
 from .finding import CheckFailed
+from .near_misses import NearMissRule
 from .samples import message
 from .traced import Watched
 from .unasked import RESULTS, why_not_taken
@@ -60,6 +61,7 @@ class Child:
         self._writing = trio.Lock()
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._breach = breach
+        self.near_misses = NearMissRule(breach)
         self._watched = watched
         self._news = trio.lowlevel.ParkingLot()
         self._replies: dict[int, tuple[envelope.Reply, float]] = {}
@@ -142,7 +144,9 @@ class Child:
         """
         id = self.next_id()
         await self.write(message(method, params, id))
-        return await self.reply(id, within_s, sent=method)
+        reply = await self.reply(id, within_s, sent=method)
+        self.near_misses.replied(method, reply)
+        return reply
 
     async def reply(
         self, id: int, within_s: float | None = None, *, sent: str, advice: str = ""
@@ -326,6 +330,7 @@ class Child:
         why = why_not_taken(asked, ready=self.ready, uses=self.uses)
         if why is not None:
             self._breach("unasked", f"{why}: {quote(data)}")
+        self.near_misses.asked(asked)
         # Answered even if it is a breach: a plugin that waits for it would fail other checks.
         if isinstance(asked, envelope.Request):
             body: dict[str, Any] = {"result": RESULTS.get(asked.method, {})}

@@ -86,6 +86,12 @@ _CONDUCT: Final[dict[str, tuple[str, str, Verdict, str]]] = {
         "failed",
         "send only what the protocol has, with its params, and what `uses` lists",
     ),
+    "near": (
+        "near-misses",
+        "Envelope",
+        "warned",
+        "name each field as the protocol does: what the host does not know, it ignores",
+    ),
     "left": (
         "no-process-left",
         "The process",

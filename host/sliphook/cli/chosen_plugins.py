@@ -12,6 +12,7 @@ import trio
 from sliphook.errors import HostError
 from sliphook.files.toml import TomlError
 from sliphook.host.admission import lacks_in_environment
+from sliphook.plugin.lifecycle import State
 from sliphook.plugin.spec import PluginSpec
 from sliphook.registry import Registry, RegistryError
 from sliphook.settings import Settings, for_nobody, read_settings, with_settings
@@ -181,7 +182,10 @@ def look_who_is_there(host: PluginHost, chosen: Chosen, tell: Callable[[str], No
         if lacks is not None:
             tell(f"plugin {says(plugin.name)} {lacks}")
         why = why_not_started(plugin)
-        if why is not None and index < chosen.installed:
+        if plugin.state == State.SELF_DISABLED.value:
+            # in good order: it has nothing to do here, and the turn goes on without it
+            tell(f"plugin {says(plugin.name)} leaves itself out: {says(why or '')}")
+        elif why is not None and index < chosen.installed:
             tell(f"plugin {says(plugin.name)} did not start: {says(why)}")
         elif why is not None:
             not_there.append(f"plugin {says(plugin.name)} did not start: {says(why)}")
