@@ -30,6 +30,7 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.ToolSpec,
     shapes.ModelTool,
     shapes.Inflight,
+    shapes.LateEnd,
     protocol.Answer,
     protocol.SessionInfo,
     protocol.Subscription,

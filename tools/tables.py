@@ -49,6 +49,7 @@ _SHAPES: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.ModelTool,
     shapes.Usage,
     shapes.Inflight,
+    shapes.LateEnd,
 )
 """Structs that share the table under Shapes."""
 

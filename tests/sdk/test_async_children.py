@@ -128,14 +128,21 @@ def test_failures_are_answered_with_their_message(child: Child) -> None:
     assert reply["error"] == {"code": -32603, "message": "guard: CancelledError"}
 
 
-@pytest.mark.parametrize(("tool", "log"), [("until_cancelled", "cancelled"), ("deaf", "not I")])
-def test_a_cancel_is_answered_at_once_and_raises_in_the_handler(
-    child: Child, tool: str, log: str
+@pytest.mark.parametrize(
+    ("tool", "log", "answered"),
+    [
+        ("until_cancelled", "cancelled", {"error": {"code": -32800, "message": "request cancelled"}}),
+        ("deaf", "not I", {"result": {"content": "late", "is_error": False, "data": None}}),
+    ],
+)
+def test_a_cancel_raises_in_the_handler_and_is_answered_when_it_ends(
+    child: Child, tool: str, log: str, answered: dict[str, object]
 ) -> None:
     request = child.request("tool/call", tool_call(tool))
     child.said("$/progress")
     child.notify("$/cancelRequest", {"id": request})
-    assert child.reply(request)["error"]["code"] == -32800
+    reply = child.reply(request)
+    assert {key: reply.get(key) for key in answered} == answered
     assert child.said("host/log")["message"] == log
     assert child.ask("ping", {}) == {}
     assert (child.replies, child.unasked) == ({}, [])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.sdk.conftest import Start
@@ -120,30 +122,36 @@ ASYNC_LATE = """
 """
 
 
-def cancelled(child: Child, method: str, params: dict[str, object]) -> None:
+def cancelled(child: Child, method: str, params: dict[str, object]) -> dict[str, Any]:
+    """Cancel a request that runs, and return the reply."""
     request = child.request(method, params)
     child.said("$/progress")
     child.notify("$/cancelRequest", {"id": request})
-    assert child.reply(request)["error"]["code"] == -32800
+    return child.reply(request)
+
+
+STOPPED = {"code": -32800, "message": "request cancelled"}
+DONE = {"content": "done all the same", "is_error": False, "data": None}
 
 
 def test_a_handler_that_goes_on_after_its_cancel_is_logged_once(start_each: Start) -> None:
     child = start_each(LATE)
     child.initialize()
     calls = {
-        "late": ("tool/call", tool_call("late")),
-        "guard": ("hook/pre_tool_call", payload("pre_tool_call")),
+        "late": ("tool", "tool/call", tool_call("late"), ("result", DONE)),
+        "guard": ("hook", "hook/pre_tool_call", payload("pre_tool_call"), ("error", STOPPED)),
     }
-    for name, (method, params) in calls.items():
-        cancelled(child, method, params)
+    for name, (kind, method, params, (verb, said)) in calls.items():
+        # the reply tells when it has ended, and whether it was done all the same
+        assert cancelled(child, method, params)[verb] == said
         log = child.said("host/log")
         assert log["level"] == "warning"
-        assert log["message"].startswith(f"{name} went on for ")
-        assert log["message"].endswith(" s after its cancel")
+        assert log["message"].startswith(f"{kind} {name} went on for ")
+        assert log["message"].endswith(" s after it was cancelled; look at ctx.cancelled")
         assert log["fields"]["handler"] == name
         assert "plugin_0.py:" in log["fields"]["where"]
         assert log["fields"]["late_s"] >= 0.6
-    cancelled(child, "tool/call", tool_call("stops"))
+    assert cancelled(child, "tool/call", tool_call("stops"))["error"] == STOPPED
     assert child.ask("shutdown", {}) == {}
     child.close_input()
     assert child.ended() == 0
@@ -153,5 +161,7 @@ def test_a_handler_that_goes_on_after_its_cancel_is_logged_once(start_each: Star
 def test_an_async_def_that_swallows_its_cancel_is_logged_too(start: Start) -> None:
     child = start(f"{LATE}{ASYNC_LATE}")
     child.initialize()
-    cancelled(child, "tool/call", tool_call("swallows"))
-    assert child.said("host/log")["message"].startswith("swallows went on for ")
+    assert cancelled(child, "tool/call", tool_call("swallows"))["result"] == DONE
+    message = child.said("host/log")["message"]
+    assert message.startswith("tool swallows went on for ")
+    assert message.endswith(" s after it was cancelled; let CancelledError through")

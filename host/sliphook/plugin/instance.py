@@ -55,6 +55,10 @@ class InstanceOwner(Protocol):
         """Write a line of stderr, or what the host says of the plugin, to its log."""
         ...
 
+    def tell_user(self, words: str) -> None:
+        """Report to the user, in words that follow the plugin's name."""
+        ...
+
 
 class Instance:
     """One process of a plugin.
@@ -324,6 +328,10 @@ class Instance:
     def dropped(self, item: Item) -> None:
         """An event was dropped because the queue is full: log it."""
         self._say_warning(f"{item.method} was lost: the plugin does not read what it is sent")
+
+    def goes_on(self, words: str) -> None:
+        """Work that was to stop goes on, or has ended: tell the user."""
+        self._owner.tell_user(words)
 
     def agent_blocked(self, late_s: float) -> None:
         """The agent's code has blocked the loop, so a timeout was noticed late: log it."""

@@ -22,9 +22,7 @@ class AsksForMore(ManifestError):
     """The plugin declares more than the user has approved."""
 
 
-def read_declared(
-    raw: bytes, spec: PluginSpec, *, timeout_cap_s: float | None = None
-) -> ReadManifest:
+def read_declared(raw: bytes, spec: PluginSpec, timeout_cap_s: float | None = None) -> ReadManifest:
     """Read a manifest, compare it with the approved one, and apply the user's settings.
 
     Args:

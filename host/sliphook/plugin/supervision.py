@@ -69,8 +69,7 @@ class Plugin:
         self.why: str | None = None
         self.since = trio.current_time()
         self.manifest = self.recorded
-        self.settled = trio.Event()
-        self.gone = trio.Event()
+        self.settled, self.gone = trio.Event(), trio.Event()
         self._host = host
         self._services = services
         self._target = Target.RUNNING
@@ -243,8 +242,7 @@ class Plugin:
         # the target may have changed while the process was being started
         if self._target is not Target.RUNNING or self._start_asked:
             self._change(Trigger.STOP)
-            end = instance.kill if self._kill_asked else instance.stop
-            end()
+            (instance.kill if self._kill_asked else instance.stop)()
         try:
             await instance.run(self._host.initialize_params(self))
         finally:
@@ -275,7 +273,7 @@ class Plugin:
             self._fail(Trigger.BROKE, f"it died too often, the last time it {why}")
             return
         when = f" in {delay_s:.1f} s" if delay_s else ""
-        self._host.problem(self, f"{self.name} {why}; it is started again{when}")
+        self.tell_user(f"{why}; it is started again{when}")
         with trio.move_on_after(delay_s):
             await self._wake.wait()  # a new target ends the wait
         self._start_asked = True  # `_step` turns this into RETRY
@@ -285,8 +283,7 @@ class Plugin:
     def accepts(self, manifest: msgspec.Raw) -> bool:
         """Check the manifest; False if the plugin cannot be used, so that its process must end."""
         try:
-            cap_s = self._services.timeout_cap_s
-            read = read_declared(bytes(manifest), self.spec, timeout_cap_s=cap_s)
+            read = read_declared(bytes(manifest), self.spec, self._services.timeout_cap_s)
         except AsksForMore as error:
             return self._fail(Trigger.REFUSE, with_advice(str(error), self.spec))
         except ManifestError as error:
@@ -294,7 +291,7 @@ class Plugin:
         self._host.hide(secret_values(self.spec, read.wire))
         if read.wire.disabled:
             self._change(Trigger.DECLINE, why := quote(read.wire.disabled, 300))
-            self._host.problem(self, f"{self.name} leaves itself out: {why}")
+            self.tell_user(f"leaves itself out: {why}")
             return False
         if self.spec.name is None:
             self.name = read.name
@@ -312,15 +309,18 @@ class Plugin:
     def file_changed(self, why: str) -> None:
         """Refuse the plugin: the running program may not be the approved one."""
         self.refuse(with_advice(why, self.spec))
-        self._host.problem(self, f"{self.name} is left out: {self.why}")
+        self.tell_user(f"is left out: {self.why}")
+
+    def tell_user(self, words: str) -> None:
+        """Report to the user, in words that follow the plugin's name."""
+        self._host.problem(self, f"{self.name} {words}")
 
     def log_line(self, level: str, message: str) -> None:
         """Write a line of stderr, or what the host says of the plugin, to its log."""
         self._host.log_line(self, level, message, by_host=level != "stderr")
 
     def _send(self, call: Call, params: msgspec.Raw) -> None:
-        connection = self.connection
-        if connection is not None:
+        if (connection := self.connection) is not None:
             connection.call(call, params)
         else:
             call.settle("failed_to_start", self._why_unusable())
@@ -328,7 +328,7 @@ class Plugin:
     def _fail(self, trigger: Trigger, why: str) -> Literal[False]:
         """Report that the plugin cannot be used; returns False for `accepts`."""
         self._change(trigger, why)
-        self._host.problem(self, f"{self.name} is left out: {why}")
+        self.tell_user(f"is left out: {why}")
         return False
 
     def _change(self, trigger: Trigger, why: str | None = None) -> None:

@@ -11,7 +11,9 @@ from sliphook.dispatch.broadcast import Listeners, tell
 from sliphook.dispatch.fast_path import SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Outcome, cancelled_outcome
-from sliphook_sdk.protocol import CATALOGUE, Payload
+from sliphook.transport.call import CallEnd
+from sliphook.transport.unfinished import words_of_end
+from sliphook_sdk.protocol import CATALOGUE, LateEnd, Payload
 
 from .host import SessionHost
 from .state import OpenTool, SessionState, TurnState
@@ -74,6 +76,22 @@ class Hooks:
         # an interrupt and the task of the call both come here; the first one tells
         if turn.close_tool(tool):
             self.tell("post_tool_call", turn, urgent=urgent, **tool.over("cancelled", None))
+
+    def tell_late_end(self, tool: OpenTool, session_id: str, end: CallEnd, late_s: float) -> None:
+        """Tell that a call ended whose `post_tool_call` said that it still runs."""
+        # after `reset` or `session_end` the call is none of this session's
+        if self.state.ended or self.state.session_id != session_id:
+            return
+        self.tell(
+            "notification",
+            level="info" if end == "stopped" else "warning",
+            message=f"{tool.origin} was told to stop the tool {tool.name}: "
+            f"{words_of_end(end, late_s)}",
+            source="host",
+            late_end=LateEnd(
+                call_id=tool.call_id, tool_name=tool.name, how=end, after_ms=round(late_s * 1000, 3)
+            ),
+        )
 
     @trio.lowlevel.enable_ki_protection
     def begin(self, name: str, turn: TurnState | None, **fields: Any) -> Fire:

@@ -167,6 +167,7 @@ def _tell_end(hooks: Hooks, turn: TurnState, *, urgent: bool) -> None:
             urgent=urgent,
             child_agent_id=turn.agent_id,
             status=status,
+            still_running=turn.still_running(),
             # the agent's own attribute, which takes any value
             summary=None if turn.summary is None else str(turn.summary),
             duration_ms=turn.duration_ms(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -13,7 +13,7 @@ from sliphook.errors import HostError
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
 from sliphook.quoting import quote
-from sliphook.transport.call import Call
+from sliphook.transport.call import Call, CallEnd
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.near_misses import claims_error, is_list_of_blocks
@@ -87,9 +87,22 @@ class PluginCalls:
         ]
 
     async def call(
-        self, session: SessionState, turn: TurnState, offer: ToolOffer, tool: OpenTool
+        self,
+        session: SessionState,
+        turn: TurnState,
+        offer: ToolOffer,
+        tool: OpenTool,
+        on_end: Callable[[CallEnd, float], None],
     ) -> tuple[ToolStatus, ToolResult]:
-        """Have the plugin run its tool inside a turn."""
+        """Have the plugin run its tool inside a turn.
+
+        Args:
+            session: the session.
+            turn: the turn.
+            offer: the tool.
+            tool: the call; it gets its request, which tells whether it still runs.
+            on_end: told of the end if the call was told to stop and ends later (see `Call`).
+        """
         # no fire, so it takes no number (protocol.md, Common fields)
         params = ToolCallParams(
             **session.unnumbered(turn),
@@ -98,7 +111,11 @@ class PluginCalls:
             timeout_s=offer.timeout_s,
             arguments=tool.arguments,
         )
-        answer = await self.call_tool(offer, params, turn_id=turn.turn_id)
+
+        def asked(call: Call) -> None:
+            tool.request, call.on_end = call, on_end
+
+        answer = await self.call_tool(offer, params, turn_id=turn.turn_id, asked=asked)
         # `post_tool_call` has no word for a crash or a missing plugin: those are an `error`
         statuses: dict[str, ToolStatus] = {"timed_out": "timed_out", "cancelled": "cancelled"}
         if answer.status == "answered":
@@ -106,9 +123,21 @@ class PluginCalls:
         return statuses.get(answer.status, "error"), answer.result
 
     async def call_tool(
-        self, offer: ToolOffer, params: ToolCallParams, *, turn_id: str | None = None
+        self,
+        offer: ToolOffer,
+        params: ToolCallParams,
+        *,
+        turn_id: str | None = None,
+        asked: Callable[[Call], None] | None = None,
     ) -> ToolAnswer:
-        """Send one `tool/call` and read the answer; never raises for a fault of the plugin."""
+        """Send one `tool/call` and read the answer; never raises for a fault of the plugin.
+
+        Args:
+            offer: the tool.
+            params: the params of the request.
+            turn_id: the turn, or None.
+            asked: takes the request before it is sent.
+        """
         plugin = self._plugins.get(offer.plugin)
         if plugin is None:
             why = f"the plugin {offer.plugin} was left out meanwhile"
@@ -128,6 +157,8 @@ class PluginCalls:
             session_id=params.session_id,
             turn_id=turn_id,
             call_id=params.call_id,
+            name=offer.name,
+            asked=asked,
         )
         status, result, error = _tool_result(call, offer.name)
         if call.result is not None:
@@ -165,6 +196,7 @@ class PluginCalls:
             params,
             COMMAND_TIMEOUT_S,
             session_id=session.session_id,
+            name=name,
         )
         if call.status != "answered" or call.result is None:
             raise HostError(f"/{name} of {command.plugin} failed: {_why(call)}")
@@ -184,8 +216,10 @@ class PluginCalls:
         timeout_s: float,
         *,
         session_id: str | None,
+        name: str,
         turn_id: str | None = None,
         call_id: str | None = None,
+        asked: Callable[[Call], None] | None = None,
     ) -> Call:
         settled = trio.Event()
         call = Call(
@@ -195,7 +229,10 @@ class PluginCalls:
             session_id=session_id,
             turn_id=turn_id,
             call_id=call_id,
+            name=name,
         )
+        if asked is not None:
+            asked(call)
         body = envelope.encode(params)
         # 256 for the envelope; unlike a hook, a tool needs all of its params, so none are cut out
         if len(body) > MAX_HOST_MESSAGE_BYTES - 256:
@@ -240,6 +277,8 @@ def _why(call: Call) -> str:
     return (
         f"{quote(call.error.message, 1_000)} ({call.error.code})"
         if call.error is not None
+        else f"{call.why}; it was told to stop, and still runs"
+        if call.goes_on
         else call.why or str(call.status)
     )
 

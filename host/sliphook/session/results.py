@@ -86,6 +86,8 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
         result: what came back, after replacements.
         context: texts of plugins, for the model to read after the result.
         duration_ms: how long the tool ran.
+        still_running: the plugin was told to stop the tool, and it had not ended: it may still act.
+            Never so for the agent's own tool: that has ended when its call returns.
         denied_by: the reasons, if it was denied.
     """
 
@@ -94,6 +96,7 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
     result: ToolResult
     context: list[Context] = []
     duration_ms: float | None = None
+    still_running: bool = False
     denied_by: tuple[Reason, ...] = ()
 
     def text(self) -> str:

@@ -14,6 +14,7 @@ import trio
 from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Context
+from sliphook.transport.call import Call
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import CATALOGUE, Payload, SessionInfo, ToolResult, Usage
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
@@ -50,6 +51,7 @@ class OpenTool:
         self.arguments = arguments
         self.started = False
         self.substituted_by: str | None = None
+        self.request: Call | None = None
         self._began_s = 0.0
         self._ended_s: float | None = None
 
@@ -58,13 +60,23 @@ class OpenTool:
         self.started = True
         self._began_s = trio.current_time()
 
+    @property
+    def still_running(self) -> bool:
+        """Its plugin was told to stop it, and it has not ended: it may still act."""
+        return self.request is not None and self.request.goes_on
+
+    @property
+    def has_begun(self) -> bool:
+        """The tool did begin to run; False if its plugin was never sent the call."""
+        return self.started and (self.request is None or self.request.written)
+
     def end(self) -> None:
         """The tool has run."""
         self._ended_s = trio.current_time()
 
     def duration_ms(self) -> float | None:
         """How long the tool has run; None if it has not begun."""
-        if not self.started:
+        if not self.has_begun:
             return None
         return round(((self._ended_s or trio.current_time()) - self._began_s) * 1000, 3)
 
@@ -82,8 +94,9 @@ class OpenTool:
         """The fields of `post_tool_call`."""
         return {
             **self.before(),
-            "started": self.started,
+            "started": self.has_begun,
             "status": status,
+            "still_running": self.still_running,
             "duration_ms": self.duration_ms(),
             "substituted_by": self.substituted_by,
             "result": result,
@@ -101,6 +114,7 @@ class TurnState:
         ended: the end has been decided; `turn_end` may not be told yet.
         llm_under_way: a model call has been allowed and has not ended.
         open_tools: by `call_id`.
+        told_to_stop: calls of tools that were over before they had ended, of child agents too.
         fires: hooks that a task of the turn waits for.
         scope: the turn's block; an interrupt cancels it.
     """
@@ -124,6 +138,7 @@ class TurnState:
         self.children: list[TurnState] = []
         self.open_tools: dict[str, OpenTool] = {}
         self.tools_begun: set[str] = set()
+        self.told_to_stop: list[OpenTool] = []
         self.fires: set[Fire | SingleFire] = set()
         self.scope = trio.CancelScope()
         self._began_s = 0.0
@@ -155,8 +170,13 @@ class TurnState:
             "model_calls": self.model_calls,
             "usage": self.usage,
             "duration_ms": self.duration_ms(),
+            "still_running": self.still_running(),
             "last_assistant_message": self.last_assistant_message,
         }
+
+    def still_running(self) -> list[str]:
+        """`call_id` of each tool call that was told to stop and has not ended."""
+        return [tool.call_id for tool in self.told_to_stop if tool.still_running]
 
     def family(self) -> list[TurnState]:
         """This turn and its open children, innermost first."""
@@ -199,7 +219,16 @@ class TurnState:
 
     def close_tool(self, tool: OpenTool) -> bool:
         """`post_tool_call` is about to be fired; False if it has been told already."""
-        return self.open_tools.pop(tool.call_id, None) is not None
+        if self.open_tools.pop(tool.call_id, None) is None:
+            return False
+        if not tool.has_begun and tool.model_call_id is not None:
+            self.tools_begun.discard(tool.model_call_id)
+        if tool.still_running:
+            turn: TurnState | None = self
+            while turn is not None:
+                turn.told_to_stop.append(tool)
+                turn = turn.parent
+        return True
 
 
 class SessionState:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, cast
 
 import trio
@@ -84,7 +85,7 @@ async def call_tool(
         raise
     if not turn.close_tool(tool):
         # interrupted, in a task that the interrupt does not cancel: told as cancelled already
-        return _cancelled(call_id)
+        return _cancelled(call_id, still_running=tool.still_running)
     after = await hooks.ask("post_tool_call", turn, **tool.over(status, result))
     final = cast(PostToolCall, after.payload).result or result
     # a fire that is denied loses its context (protocol.md, Answers and how they merge)
@@ -95,6 +96,7 @@ async def call_tool(
         result=final,
         context=context,
         duration_ms=tool.duration_ms(),
+        still_running=tool.still_running,
         denied_by=reasons,
     )
 
@@ -140,7 +142,8 @@ async def _decide_and_run(
         )
     turn.tool_begins(tool)
     if offer is not None:
-        status, result = await hooks.host.plugin_calls.call(hooks.state, turn, offer, tool)
+        on_end = partial(hooks.tell_late_end, tool, hooks.state.session_id)
+        status, result = await hooks.host.plugin_calls.call(hooks.state, turn, offer, tool, on_end)
     else:
         assert run is not None
         status, result = await _run_own(run, tool)
@@ -233,7 +236,10 @@ async def _failed(call_id: str, why: str) -> ToolOutcome:
     )
 
 
-def _cancelled(call_id: str) -> ToolOutcome:
+def _cancelled(call_id: str, *, still_running: bool = False) -> ToolOutcome:
     return ToolOutcome(
-        call_id=call_id, status="cancelled", result=ToolResult(content="cancelled", is_error=True)
+        call_id=call_id,
+        status="cancelled",
+        result=ToolResult(content="cancelled", is_error=True),
+        still_running=still_running,
     )

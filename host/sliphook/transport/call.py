@@ -23,6 +23,9 @@ CallStatus = Literal[
     "failed_to_start",
 ]
 
+CallEnd = Literal["stopped", "ok", "failed", "unknown", "killed"]
+"""How the work of a request ended that its plugin was told to stop; `killed`: with its process."""
+
 
 class Carrier(Protocol):
     """What a call needs of the connection that carries it."""
@@ -55,6 +58,7 @@ class Call:
         session_id: the session it belongs to, or None.
         turn_id: the turn it belongs to, or None.
         call_id: the tool call it carries, or None.
+        name: the tool or command it calls, or None.
         retell: the params, if an interrupt must not lose what the request says: if the request is
             still unwritten then, the plugin gets them as an event instead.
         traceparent: the span that caused the request, for the envelope; None without spans.
@@ -62,6 +66,9 @@ class Call:
         id: the JSON-RPC id; 0 until a connection has taken the call.
         connection: the connection that carries it, or None.
         written: its first byte has been written.
+        goes_on: the plugin was told to stop it and has not replied yet: it may still act.
+        on_end: called when that is over, with how it ended and how many seconds after the cancel;
+            must not raise.
         status: how it ended; None while it is under way.
         result: the result's JSON if it was answered.
         error: the plugin's error object, if the plugin answered with one.
@@ -76,8 +83,11 @@ class Call:
         "connection",
         "elapsed_ms",
         "error",
+        "goes_on",
         "id",
         "method",
+        "name",
+        "on_end",
         "on_settled",
         "result",
         "retell",
@@ -99,6 +109,7 @@ class Call:
         session_id: str | None = None,
         turn_id: str | None = None,
         call_id: str | None = None,
+        name: str | None = None,
         retell: msgspec.Raw | None = None,
     ) -> None:
         self.method = method
@@ -107,11 +118,14 @@ class Call:
         self.session_id = session_id
         self.turn_id = turn_id
         self.call_id = call_id
+        self.name = name
         self.retell = retell
         self.traceparent: str | None = None
         self.id = 0
         self.connection: Carrier | None = None
         self.written = False
+        self.goes_on = False
+        self.on_end: Callable[[CallEnd, float], None] | None = None
         self.status: CallStatus | None = None
         self.result: msgspec.Raw | None = None
         self.error: ErrorObject | None = None

@@ -20,6 +20,7 @@ from .outbox import Item, QueueFull
 from .owner import ConnectionOwner
 from .reader import PipeReader
 from .transport_recorder import TransportRecorder, body_of
+from .unfinished import Unfinished
 from .writer import PipeWriter
 
 
@@ -61,6 +62,7 @@ class Connection:
         self.close_stdin = writer.close
         self.under_way: dict[int, Call] = {}
         self.newest_answered = 0
+        self._unfinished = Unfinished(deadlines, owner.goes_on, recorder)
         self._unsent_replies = 0
         self.closed = False
 
@@ -162,9 +164,8 @@ class Connection:
                 method = call.method.replace("hook/", "event/", 1)
                 params = envelope.told_instead(call.retell)
                 told = self._rpc.notify(method, params, call.traceparent)
-                item = Item(told, method, session_id=call.session_id)
                 # in its place, not at the end: what waits for the plugin keeps its order
-                if self._writer.outbox.swap(call, item):
+                if self._writer.outbox.swap(call, Item(told, method, session_id=call.session_id)):
                     taken.add(call)
         return taken
 
@@ -204,6 +205,7 @@ class Connection:
             # an answer that could not be taken was one
             if call.written and not self.closed and status != "error":
                 self._owner.unanswered(call)
+                self._unfinished.add(call)
             if self._recorder is not None:
                 self._recorder.settled(call)
 
@@ -299,11 +301,10 @@ class Connection:
         call = self.under_way.pop(reply.id, None) if isinstance(reply.id, int) else None
         if call is not None and call.id > self.newest_answered and call.method != "ping":
             self.newest_answered = call.id
-        if self._recorder is not None:
-            if call is None and self._rpc.was_issued(reply.id):
-                self._recorder.late(data, reply)
-            else:
-                self._recorder.received(data, reply, call)
+        if call is None and self._rpc.was_issued(reply.id):
+            self._unfinished.replied(reply, data)
+        elif self._recorder is not None:
+            self._recorder.received(data, reply, call)
         return self._rpc.consume_reply(reply)
 
     def _handle_invalid(self, data: bytes, error: envelope.InvalidMessage) -> None:
@@ -317,6 +318,8 @@ class Connection:
             self.end(call, "error", f"its reply {wrong}: {error.why}")
         elif refused:
             self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
+        elif error.is_reply:
+            self._unfinished.unreadable(error.id)
         why = f"a message was refused: {error.why}" if content else error.why
         # that is no violation if the plugin or the host's call is told of it
         self._violation(data, why, counts=not content or not (refused or call))
@@ -345,6 +348,7 @@ class Connection:
         self.closed = True
         for call in list(self.under_way.values()):
             self.end(call, status, why)
+        self._unfinished.close()
         self._rpc.close()
         self._writer.close()
         self._reader.close()

@@ -38,6 +38,10 @@ class ConnectionOwner(Protocol):
         """An event was lost because the queue is full."""
         ...
 
+    def goes_on(self, words: str) -> None:
+        """Tell the user of work that was to stop; the words follow the plugin's name."""
+        ...
+
     def agent_blocked(self, late_s: float) -> None:
         """The agent blocked the loop, so a timeout was noticed `late_s` seconds late."""
         ...

@@ -21,7 +21,7 @@ from .call import Call
 _V = TypeVar("_V")
 
 MAX_REMEMBERED: Final = 1_000
-"""Requests remembered for each plugin because an answer may still come; the oldest goes first."""
+"""Requests of each plugin that are remembered until they are answered; the oldest goes first."""
 
 _CONCEALED: Final = msgspec.json.encode(REDACTED)
 
@@ -41,7 +41,6 @@ class TransportRecorder:
         self.conceals_config = False
         # `trio.current_time` looks the clock up at every call
         self._now = trio.lowlevel.current_clock().current_time
-        self._given_up: dict[int | str, Call] = {}
         self._asked_s: dict[int | str, float] = {}
 
     def sent(
@@ -86,28 +85,30 @@ class TransportRecorder:
 
     def settled(self, call: Call) -> None:
         """The host ended a call without a reply: timed out, cancelled, crashed."""
-        # what was never written cannot be answered late
-        if call.written:
-            _remember(self._given_up, call.id, call)
         now_s = self._now()
+        why = call.why if call.why != call.status else ""
+        told = "told to stop; still running" if call.goes_on else ""
         self._record(
             "settled",
             now_s,
             call=call,
             elapsed_ms=call.so_far_ms(now_s),
             verdict=call.status,
-            note=call.why if call.why != call.status else None,
+            note="; ".join(filter(None, (why, told))) or None,
         )
 
-    def late(self, body: bytes, reply: envelope.Reply) -> None:
+    def late(self, body: bytes, reply: envelope.Reply, over: tuple[Call, str] | None) -> None:
         """The plugin answered a request that had ended already.
 
-        The protocol wants one such answer: the error REQUEST_CANCELLED after `$/cancelRequest`.
+        Args:
+            body: the JSON.
+            reply: the same, read.
+            over: the request and what came of its work (see `Unfinished`); None if forgotten.
         """
         now_s = self._now()
-        call = self._given_up.pop(reply.id, None)
+        call, words = over or (None, "the request has ended already")
         code = None if reply.error is None else reply.error.code
-        as_asked = call is not None and code == int(ErrorCode.REQUEST_CANCELLED)
+        stopped = call is not None and code == int(ErrorCode.REQUEST_CANCELLED)
         self._record(
             "late",
             now_s,
@@ -116,9 +117,13 @@ class TransportRecorder:
             call,
             request_id=reply.id,
             elapsed_ms=None if call is None else call.so_far_ms(now_s),
-            verdict="cancelled" if as_asked else None,
-            note="as asked" if as_asked else "the request has ended already",
+            verdict="cancelled" if stopped else None,
+            note=words,
         )
+
+    def killed(self, call: Call, words: str) -> None:
+        """The process ended while a request that had ended already may still have run."""
+        self._record("late", self._now(), call=call, verdict="killed", note=words)
 
     def dropped(self, body: bytes, method: str, why: str) -> None:
         """A message was given up before it was written."""

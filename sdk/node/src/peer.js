@@ -69,7 +69,7 @@ export class Peer {
     return call;
   }
 
-  /** Answer a request, unless its cancel has been the answer. */
+  /** Answer a request, once. */
   answer(call, result) {
     if (!this.#open.delete(call.id)) return;
     let body;
@@ -88,9 +88,10 @@ export class Peer {
     else this.#refuse(call.id, ErrorCode.INTERNAL_ERROR, `the answer cannot be sent: ${why}`);
   }
 
-  /** Answer a request with an error. */
+  /** Answer a request with an error; a cancelled one has stopped, whatever it threw. */
   refuse(call, error) {
     if (call.id === undefined) return;
+    if (call.cancelled) error = new RpcError(ErrorCode.REQUEST_CANCELLED, "request cancelled");
     const code = error instanceof RpcError ? error.code : ErrorCode.INTERNAL_ERROR;
     if (this.#open.delete(call.id))
       this.#refuse(call.id, code, error instanceof RpcError ? error.message : describe(error));
@@ -141,11 +142,9 @@ export class Peer {
   }
 
   #cancel(id) {
-    const call = this.#open.get(id);
-    if (call === undefined) return; // unknown, or already answered
-    this.#open.delete(id);
-    call.cancel();
-    this.#refuse(id, ErrorCode.REQUEST_CANCELLED, "request cancelled");
+    // unknown or already answered: nothing to do. Else its handler runs, and the host takes the
+    // answer for the end of that: so it comes when the handler comes back
+    this.#open.get(id)?.cancel();
   }
 
   #settle({ id, result, error }) {

@@ -158,6 +158,7 @@ export class Service {
         toolResult(await tool.run(args ?? {}, new Context(this, call))),
       );
     } catch (error) {
+      if (call.cancelled) throw error; // it has stopped
       // the model reads the failure as a result
       return {
         content: failure(tool, error.cause ?? error),
@@ -208,7 +209,7 @@ export class Service {
     if (lateMs < LATE_MS) return;
     this.peer.log(
       "warning",
-      `${what} went on for ${(lateMs / 1000).toFixed(1)} s after its cancel`,
+      `${what} went on for ${(lateMs / 1000).toFixed(1)} s after it was cancelled; look at ctx.signal`,
       { handler: what, where, late_s: Math.round(lateMs) / 1000 },
     );
   }

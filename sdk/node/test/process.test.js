@@ -65,14 +65,18 @@ test("fed one byte at a time, with text of many bytes", () =>
     assert.deepEqual((await child.reply(99)).result, { text });
   }));
 
-test("a cancel aborts the signal, is answered at once, and what comes later is dropped", () =>
+for (const [how, answered] of [
+  ['return "all the same"', { result: { content: "all the same", is_error: false, data: null } }],
+  ['throw new Error("aborted")', { error: { code: -32800, message: "request cancelled" } }],
+])
+  test(`a cancel aborts the signal, and is answered when the handler ends: ${how}`, () =>
   withChild(
     `plugin.tool("slow", async (args, ctx) => {
        ctx.progress("waiting", 0.5);
        await new Promise((resolve) => ctx.signal.addEventListener("abort", resolve));
        ctx.progress("never said");
        ctx.log("info", "aborted", { reason: ctx.signal.aborted });
-       return "too late";
+       ${how};
      });`,
     {},
     async (child) => {
@@ -88,10 +92,8 @@ test("a cancel aborts the signal, is answered at once, and what comes later is d
       });
       assert.deepEqual(await child.ask("ping"), {});
       child.notify("$/cancelRequest", { id });
-      assert.deepEqual((await child.reply(id)).error, {
-        code: -32800,
-        message: "request cancelled",
-      });
+      const { result, error } = await child.reply(id);
+      assert.deepEqual(error === undefined ? { result } : { error }, answered);
       assert.deepEqual((await child.said("host/log")).params, {
         level: "info",
         message: "aborted",

@@ -76,7 +76,7 @@ class AsyncEngine(Engine):
         if ready.handler.is_async:
             task = self._loop.create_task(self._run(reply, ready))
             self._tasks.add(task)  # the loop holds tasks only weakly
-            call.stop = partial(self._cancel, task)
+            call.stop = partial(self._cancel, task, call)
         else:
             try:
                 job = self._threads.submit(self._run_in_thread, reply, ready)
@@ -87,6 +87,7 @@ class AsyncEngine(Engine):
                 raise
             self._jobs.add(job)
             job.add_done_callback(self._jobs.discard)
+            call.stop = partial(self._cancel_job, job, call)
         return reply
 
     def tell(self, handlers: EntryHandlers, call: Call) -> None:
@@ -161,10 +162,19 @@ class AsyncEngine(Engine):
         except RpcError as exc:
             reply.refuse(exc)
 
-    def _cancel(self, task: asyncio.Task[None]) -> None:
+    def _cancel(self, task: asyncio.Task[None], call: Call) -> None:
+        def done(_: asyncio.Task[None]) -> None:
+            # a task that has not begun is cancelled before it reaches its own `discard` and reply
+            self._tasks.discard(task)
+            if task.cancelled():
+                self.peer.withdraw(call)
+
         task.cancel()
-        # a task that has not begun is cancelled before it reaches its own `discard`
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(done)
+
+    def _cancel_job(self, job: Future[None], call: Call) -> None:
+        if job.cancel():  # it still waited for a thread
+            self.peer.withdraw(call)
 
     def _end_within(self, seconds: float) -> None:
         async def end() -> None:

@@ -49,6 +49,7 @@ from .payloads import Payload
 from .shapes import (
     AlertLevel,
     Inflight,
+    LateEnd,
     Level,
     Message,
     ModelTool,
@@ -81,6 +82,7 @@ __all__ = [
     "Globs",
     "HostInfo",
     "Inflight",
+    "LateEnd",
     "InitializeParams",
     "InjectParams",
     "InjectResult",

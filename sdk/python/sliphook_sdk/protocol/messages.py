@@ -219,7 +219,7 @@ METHODS: Final = (
         "notification",
         CancelParams,
         None,
-        "stop that work; any reply settles it, best -32800 at once",
+        "stop that work; reply when it has ended: -32800 if it was stopped",
     ),
     Method("shutdown", "host", "request", Empty, None, "finish the event handlers, then answer"),
     Method("exit", "host", "notification", Empty, None, "end now"),

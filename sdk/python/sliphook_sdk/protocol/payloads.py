@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Optional, Union
 import msgspec
 
 from .describe import doc
-from .shapes import AlertLevel, Inflight, Message, ModelTool, ToolResult, Usage
+from .shapes import AlertLevel, Inflight, LateEnd, Message, ModelTool, ToolResult, Usage
 
 _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
 
@@ -29,6 +29,16 @@ Truncated = Annotated[
     Union[list[str], msgspec.UnsetType, None],
     doc(
         "heavy fields that were cut to null because the message was too large; absent if none was",
+        [],
+    ),
+]
+
+
+StillRunning = Annotated[
+    list[str],
+    doc(
+        "`call_id` of each tool call, child agents' too, that was told to stop and had not ended "
+        "yet; a `notification` with `late_end` follows for each",
         [],
     ),
 ]
@@ -193,6 +203,14 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
     status: Annotated[
         Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")
     ]
+    still_running: Annotated[
+        bool,
+        doc(
+            "its plugin was told to stop it and it had not ended yet, so it may still act; a "
+            "`notification` with `late_end` follows. The agent's own tools are never so",
+            False,
+        ),
+    ] = False
     duration_ms: Annotated[Optional[float], doc("how long the tool ran", 12.5)]
     substituted_by: Annotated[Optional[str], doc("the plugin that answered instead of the tool")]
     timeout_s: TimeoutLeft = msgspec.UNSET
@@ -257,6 +275,7 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
     model_calls: Annotated[int, doc("model calls of the turn, its child agents' too", 2)]
     usage: Annotated[Usage, doc("tokens of the turn, its child agents' too", _USAGE)]
     duration_ms: Annotated[Optional[float], doc("how long the turn was open", 2150.0)]
+    still_running: StillRunning = []
     last_assistant_message: Annotated[
         Optional[str],
         doc("the last text of the model; null if there is none", "All done.", match=False),
@@ -269,6 +288,10 @@ class Notification(Payload, frozen=True, kw_only=True):
     level: Annotated[AlertLevel, doc("how serious", "warning")]
     message: Annotated[str, doc("what the user reads", "the model is slow today", match=False)]
     source: Annotated[str, doc("who says so: `agent`, `host`, or a plugin's name", "agent")]
+    late_end: Annotated[
+        Union[LateEnd, msgspec.UnsetType],
+        doc("the tool call that has ended, if the notification is about that; else absent"),
+    ] = msgspec.UNSET
 
 
 class UserInputRequired(Payload, frozen=True, kw_only=True):
@@ -311,3 +334,4 @@ class SubagentStop(Payload, frozen=True, kw_only=True):
         Optional[str], doc("what the child reports", "it was test_login", match=False)
     ]
     duration_ms: Annotated[Optional[float], doc("how long it ran", 950.0)]
+    still_running: StillRunning = []

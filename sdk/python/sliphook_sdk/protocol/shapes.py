@@ -97,11 +97,30 @@ class ModelTool(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: Annotated[dict[str, Any], doc("JSON Schema of the arguments", {"type": "object"})]
 
 
+class LateEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a tool call whose `post_tool_call` had `still_running`."""
+
+    call_id: Annotated[str, doc("the same as in `post_tool_call`", "c-1", match=False)]
+    tool_name: Annotated[str, doc("the tool", "deploy")]
+    how: Annotated[
+        Literal["stopped", "ok", "failed", "unknown", "killed"],
+        doc(
+            "`stopped`: before it had finished; `ok`, `failed`: it was done all the same; `killed`: "
+            "its process ended, so its work may be half done",
+            "ok",
+        ),
+    ]
+    after_ms: Annotated[float, doc("how long after it was told to stop", 3200.0)]
+
+
 class Inflight(msgspec.Struct, frozen=True, kw_only=True):
     """What an interrupt found under way, as one plugin sees it."""
 
     llm: Annotated[bool, doc("a model call was under way", False)]
-    tools: Annotated[list[str], doc("`call_id` of every open tool call", ["c-1"])]
+    tools: Annotated[
+        list[str],
+        doc("`call_id` of every open tool call; its `post_tool_call` tells if it still runs", ["c-1"]),
+    ]
     requests: Annotated[
         list[int], doc("ids of the requests to this very plugin that are now cancelled", [7])
     ]

@@ -21,7 +21,8 @@ class Call:
         params: the params as JSON, not yet decoded.
         traceparent: the agent's span that the call is part of, or None.
         arrived: when it was read, on `time.monotonic()`.
-        cancelled: the host has withdrawn the request; its answer is dropped.
+        begun: its handler runs or has run.
+        cancelled: the host has withdrawn the request; it no longer waits for the answer.
         cancelled_at: when it did, on `time.monotonic()`; None if it has not.
         stop: called on a cancel, in the thread that reads it; an engine sets it.
     """
@@ -29,6 +30,7 @@ class Call:
     __slots__ = (
         "_woken",
         "arrived",
+        "begun",
         "cancelled",
         "cancelled_at",
         "id",
@@ -46,6 +48,7 @@ class Call:
         self.params = params
         self.traceparent = traceparent
         self.arrived = time.monotonic()
+        self.begun = False
         self.cancelled = False
         self.cancelled_at: float | None = None
         self.stop: Callable[[], object] | None = None

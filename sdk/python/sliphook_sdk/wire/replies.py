@@ -1,4 +1,7 @@
-"""Replies to the host's requests: one for each, from the handler or, if it comes first, the cancel.
+"""Replies to the host's requests: one for each, written when its work is over.
+
+After a cancel too: the host takes the reply for the end of the work, so a request whose handler
+runs is answered when that comes back. One that has not begun is answered by its cancel.
 
 Endpoint's replies pass through here too; a handler that is called past Endpoint (the fast path, see
 `Peer.handle`) is answered by `answer`, `refuse` or a `DeferredReply`, with the same bytes.
@@ -43,12 +46,27 @@ class Replies:
         self.open: dict[int | str, Call] = {}
 
     def cancel(self, request_id: int | str) -> None:
-        """Reply that the request is cancelled and tell its handler, unless it has been answered."""
-        call = self.open.pop(request_id, None)  # only the thread that removes the entry replies
+        """Tell the handler; if it has not begun, reply. Nothing if the request was answered."""
+        call = self.open.get(request_id)
         if call is not None:
             call.cancel()
-            error = _error(RpcError(ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED.text))
-            self._write(frame(to_json({"jsonrpc": "2.0", "id": request_id, "error": error})))
+            if not call.begun:
+                self.withdraw(call)
+
+    def may_begin(self, call: Call) -> bool:
+        """True if the handler may run now; False if the request has been cancelled.
+
+        Another thread may be in `cancel`. Each sets its flag before it looks at the other's, so one
+        of the two replies, and it is no fault if both try.
+        """
+        call.begun = True
+        if call.cancelled:
+            self.withdraw(call)
+        return not call.cancelled
+
+    def withdraw(self, call: Call) -> None:
+        """Reply that the request was cancelled, unless it has been answered."""
+        self.refuse(call, RpcError(ErrorCode.REQUEST_CANCELLED, ErrorCode.REQUEST_CANCELLED.text))
 
     def answer(self, call: Call, value: Any) -> None:
         """Reply with a result."""
@@ -75,7 +93,8 @@ class Replies:
         self._send(message["id"], body)
 
     def _send(self, request_id: int | str, body: bytes) -> None:
-        if self.open.pop(request_id, None) is not None:  # else the cancel was the reply
+        # only the thread that removes the entry replies
+        if self.open.pop(request_id, None) is not None:
             self._write(frame(body))
 
 

@@ -119,8 +119,7 @@ class Peer:
         """Call the handler, and send what it returns or raises as the reply."""
         if call.id is None:
             self._endpoint.consume({"jsonrpc": "2.0", "method": call.method, "params": call})
-        # else the cancel has been replied to already, and no other reply may follow
-        elif not call.cancelled:
+        elif self._replies.may_begin(call):
             handler = self._direct.get(call.method)
             if handler is None:
                 self._endpoint.consume(
@@ -128,6 +127,10 @@ class Peer:
                 )
             else:
                 self._dispatch_direct(handler, call)
+
+    def withdraw(self, call: Call) -> None:
+        """Reply to a request that was cancelled before its handler ran."""
+        self._replies.withdraw(call)
 
     def notify(self, method: str, params: msgspec.Struct) -> None:
         """Send a notification. In a forked child a line of the log goes to standard error."""
