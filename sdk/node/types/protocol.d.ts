@@ -82,10 +82,22 @@ export interface ModelTool {
 export interface Inflight {
   /** a model call was under way */
   llm: boolean;
-  /** `call_id` of every open tool call */
+  /** `call_id` of every open tool call; its `post_tool_call` tells if it still runs */
   tools: string[];
   /** ids of the requests to this very plugin that are now cancelled */
   requests: number[];
+}
+
+/** The end of a tool call whose `post_tool_call` had `still_running`. */
+export interface LateEnd {
+  /** the same as in `post_tool_call` */
+  call_id: string;
+  /** the tool */
+  tool_name: string;
+  /** `stopped`: before it had finished; `ok`, `failed`: it was done all the same; `killed`: its process ended, so its work may be half done */
+  how: "stopped" | "ok" | "failed" | "unknown" | "killed";
+  /** how long after it was told to stop */
+  after_ms: number;
 }
 
 /** One plugin's reply to a hook. */
@@ -354,6 +366,8 @@ export interface PostToolCall extends Payload {
   started: boolean;
   /** how it ended */
   status: "ok" | "error" | "denied" | "cancelled" | "timed_out";
+  /** its plugin was told to stop it and it had not ended yet, so it may still act; a `notification` with `late_end` follows. The agent's own tools are never so */
+  still_running?: boolean;
   /** how long the tool ran */
   duration_ms: number | null;
   /** the plugin that answered instead of the tool */
@@ -400,11 +414,13 @@ export interface TurnEnd extends Payload {
   usage: Usage;
   /** how long the turn was open */
   duration_ms: number | null;
+  /** `call_id` of each tool call, child agents' too, that was told to stop and had not ended yet; a `notification` with `late_end` follows for each */
+  still_running?: string[];
   /** the last text of the model; null if there is none */
   last_assistant_message: string | null;
 }
 
-/** The user is told something by the agent, the host or another plugin. */
+/** The agent shows the user an error or a warning, or work ended that was told to stop. */
 export interface Notification extends Payload {
   /** how serious */
   level: "info" | "warning" | "error";
@@ -412,6 +428,8 @@ export interface Notification extends Payload {
   message: string;
   /** who says so: `agent`, `host`, or a plugin's name */
   source: string;
+  /** the tool call that has ended, if the notification is about that; else absent */
+  late_end?: LateEnd;
 }
 
 /** The loop pauses for a person. */
@@ -456,6 +474,8 @@ export interface SubagentStop extends Payload {
   summary: string | null;
   /** how long it ran */
   duration_ms: number | null;
+  /** `call_id` of each tool call, child agents' too, that was told to stop and had not ended yet; a `notification` with `late_end` follows for each */
+  still_running?: string[];
 }
 
 /** A tool of the plugin is called. */
