@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import trio
 
 from sliphook.agent.models.base import why_unreadable
+from sliphook.agent.ui.display import TOLD_TO_STOP
 from sliphook_sdk.protocol import ToolCallRequest, nearest
 
 from .model_call import Answer
@@ -65,6 +66,9 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
         now.display.denied(
             call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)
         )
+    elif outcome.status == "cancelled" and outcome.still_running:
+        # not "cancelled": the host tells if it goes on, or what came of it
+        now.display.tool_ended(call, TOLD_TO_STOP, TOLD_TO_STOP, outcome.duration_ms)
     else:
         now.display.tool_ended(call, outcome.status, outcome.result.content, outcome.duration_ms)
     return None if outcome.status == "cancelled" else outcome.text()

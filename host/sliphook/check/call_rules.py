@@ -235,7 +235,7 @@ async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> s
     # In one write: after two, a quick plugin could have answered before the cancel came.
     await child.write(request(id) + message("$/cancelRequest", {"id": id}))
     cancelled = ErrorCode.REQUEST_CANCELLED.value
-    advice = f"read while handlers run; at a cancel stop the work and answer {cancelled} at once"
+    advice = f"read while handlers run; at a cancel stop the work, and answer {cancelled} then"
     reply = await child.reply(id, CANCEL_S, sent=sent, advice=advice)
     await child.ask("ping", {})
     how = "with a result" if reply.error is None else f"with {reply.error.code}"

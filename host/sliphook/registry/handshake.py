@@ -75,6 +75,9 @@ class _Answers:
     def log_line(self, level: str, message: str) -> None:
         """Drop the line."""
 
+    def tell_user(self, words: str) -> None:
+        """Drop the line: nothing but the manifest is asked for."""
+
 
 async def _ask(
     spec: PluginSpec, data_dir: Path, reaper: OrphanReaper, deadlines: Deadlines

@@ -16,7 +16,8 @@ from sliphook.transport.unfinished import words_of_end
 from sliphook_sdk.protocol import CATALOGUE, LateEnd, Payload
 
 from .host import SessionHost
-from .state import OpenTool, SessionState, TurnState
+from .open_tool import OpenTool
+from .state import SessionState, TurnState
 
 
 class Hooks:
@@ -85,8 +86,7 @@ class Hooks:
         self.tell(
             "notification",
             level="info" if end == "stopped" else "warning",
-            message=f"{tool.origin} was told to stop the tool {tool.name}: "
-            f"{words_of_end(end, late_s)}",
+            message=f"the tool {tool.name} of {tool.origin}: {words_of_end(end, late_s)}",
             source="host",
             late_end=LateEnd(
                 call_id=tool.call_id, tool_name=tool.name, how=end, after_ms=round(late_s * 1000, 3)

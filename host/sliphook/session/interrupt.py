@@ -14,9 +14,10 @@ The order, for each plugin, is the protocol's promise (protocol.md, Cancel and i
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
+import trio
 
 from sliphook.dispatch.broadcast import Broadcast
 from sliphook.dispatch.fast_path import SingleFire
@@ -172,3 +173,16 @@ def _tell_end(hooks: Hooks, turn: TurnState, *, urgent: bool) -> None:
             summary=None if turn.summary is None else str(turn.summary),
             duration_ms=turn.duration_ms(),
         )
+
+
+def exit_kind(error: BaseException | None) -> Literal["none", "cancelled", "signal", "error"]:
+    """What left a block; in a group a fault counts first, then a signal, then a cancellation."""
+    if error is None:
+        return "none"
+    if isinstance(error, BaseExceptionGroup):
+        inside = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        kinds = {exit_kind(inner) for inner in inside}
+        return "error" if "error" in kinds else "signal" if "signal" in kinds else "cancelled"
+    if isinstance(error, trio.Cancelled):
+        return "cancelled"
+    return "signal" if isinstance(error, KeyboardInterrupt) else "error"

@@ -20,8 +20,8 @@ from sliphook.wire.near_misses import claims_error, is_list_of_blocks
 from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYTES
 
-from .reports import Reports
-from .state import OpenTool, SessionState, ToolStatus, TurnState
+from .open_tool import OpenTool, ToolStatus
+from .state import SessionState, TurnState
 
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
 COMMAND_RESULT: Final = msgspec.json.Decoder(CommandResult)

@@ -11,7 +11,7 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol import Message, ModelTool, ToolResult
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
-from .state import ToolStatus
+from .open_tool import ToolStatus
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,7 @@ from sliphook_sdk.protocol import AlertLevel
 from .arguments import check_text, check_texts, check_word
 from .hooks import Hooks
 from .host import SessionHost
-from .interrupt import InterruptReason, interrupt_turns
-from .scope_exit import exit_kind
+from .interrupt import InterruptReason, exit_kind, interrupt_turns
 from .state import SessionState
 from .turn import Turn
 

@@ -20,8 +20,9 @@ from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 from .hooks import Hooks
 from .host import ApprovalRequest
 from .ids import new_id
+from .open_tool import OpenTool, ToolStatus
 from .results import ToolOutcome, result_of
-from .state import OpenTool, ToolStatus, TurnState
+from .state import TurnState
 
 _log = logging.getLogger(__name__)
 
@@ -85,7 +86,7 @@ async def call_tool(
         raise
     if not turn.close_tool(tool):
         # interrupted, in a task that the interrupt does not cancel: told as cancelled already
-        return _cancelled(call_id, still_running=tool.still_running)
+        return _cancelled(call_id, tool)
     after = await hooks.ask("post_tool_call", turn, **tool.over(status, result))
     final = cast(PostToolCall, after.payload).result or result
     # a fire that is denied loses its context (protocol.md, Answers and how they merge)
@@ -236,10 +237,11 @@ async def _failed(call_id: str, why: str) -> ToolOutcome:
     )
 
 
-def _cancelled(call_id: str, *, still_running: bool = False) -> ToolOutcome:
+def _cancelled(call_id: str, tool: OpenTool | None = None) -> ToolOutcome:
+    begun = tool is not None and tool.has_begun
     return ToolOutcome(
         call_id=call_id,
         status="cancelled",
-        result=ToolResult(content="cancelled", is_error=True),
-        still_running=still_running,
+        result=ToolResult(content="cancelled" if begun else "never began", is_error=True),
+        still_running=tool is not None and tool.still_running,
     )

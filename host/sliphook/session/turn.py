@@ -15,9 +15,8 @@ from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
 from .arguments import check_each, check_number, check_text, check_texts, check_word
 from .hooks import Hooks
-from .interrupt import close_turn
+from .interrupt import close_turn, exit_kind
 from .results import LlmGate, Prompt, ToolOutcome
-from .scope_exit import exit_kind
 from .state import TurnOutcome, TurnState
 from .tool_call import call_tool
 from .turn_session import TurnSession

@@ -45,6 +45,7 @@ class Params(msgspec.Struct, frozen=True):
     platform: str | None = None
     source: str | None = None
     id: int | str | None = None
+    still_running: bool | list[str] | None = None
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -80,7 +81,7 @@ def facts_of(record: TraceRecord) -> Facts:
 
 
 def confirms_cancel(record: TraceRecord) -> bool:
-    """True for the answer that should follow a cancel: it comes after the end, but is not late."""
+    """True if the plugin stopped what it was told to: that comes after the end, but is not late."""
     return record.kind == "late" and record.verdict == "cancelled"
 
 

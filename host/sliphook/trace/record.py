@@ -38,8 +38,8 @@ KINDS: Final[dict[Kind, str]] = {
     "message": "a valid message went over the wire",
     "settled": "the host ended a request without an answer; `verdict` is `timed_out`, `cancelled`,"
     " `crashed` …, `note` says why",
-    "late": "an answer to a request that had ended already; `verdict` is `cancelled` if it is the"
-    " -32800 that should follow a cancel",
+    "late": "the end of a request that had ended already for the host; `verdict` is `cancelled` if"
+    " the plugin has stopped its work, `killed` if that ended with the process; `note` says how",
     "drop": "a message to the plugin was given up before it was written",
     "stray": "the plugin wrote what is no message to its stdout; `note` says why it is none",
     "refused": "the plugin wrote what breaks the protocol; `note` says which rule",

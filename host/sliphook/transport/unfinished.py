@@ -135,7 +135,7 @@ class Unfinished:
         words = words_of_end(end, late_s)
         # what stopped soon has done what it was told, and needs no line
         if say and (told.said or (call.name is not None and end != "stopped")):
-            self._show(f"was told to stop {_names([call])}: {words}")
+            self._show(f"went on with {_names([call])}: {words}")
         if call.on_end is not None:
             call.on_end(end, late_s)
         return call, words
@@ -151,11 +151,12 @@ class Unfinished:
 
 def words_of_end(end: CallEnd, late_s: float) -> str:
     """What came of a request after its plugin was told to stop it."""
+    after = f"{late_s:.1f} s" if late_s >= 1 else f"{late_s * 1000:.0f} ms"
     if end == "killed":
-        return f"it was killed {late_s:.1f} s after that; its work may be half done"
+        return f"killed {after} after it was told to stop; its work may be half done"
     if end == "stopped":
-        return f"it stopped {late_s:.1f} s after that"
-    return f"it ended {late_s:.1f} s after that; {_HOW[end]}"
+        return f"stopped {after} after it was told to"
+    return f"ended {after} after it was told to stop; {_HOW[end]}"
 
 
 def _end_by(reply: Reply, told: dict[int, _Told]) -> CallEnd:

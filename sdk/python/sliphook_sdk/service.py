@@ -282,7 +282,9 @@ class Service:
         if late_s >= LATE_S:
             kind = invocation.call.method.partition("/")[0]
             hint = "let CancelledError through" if handler.is_async else "look at ctx.cancelled"
-            what = f"{kind} {handler.name} went on for {late_s:.1f} s after it was cancelled; {hint}"
+            what = (
+                f"{kind} {handler.name} went on for {late_s:.1f} s after it was cancelled; {hint}"
+            )
             fields = {"handler": handler.name, "where": handler.where, "late_s": round(late_s, 3)}
             self.runtime.link.notify(
                 "host/log", LogParams(level="warning", message=what, fields=fields)

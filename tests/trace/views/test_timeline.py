@@ -83,6 +83,7 @@ def test_spans_marks_and_processes() -> None:
         ("initialize", "good", 280),
         ("hook/pre_tool_call", "deny", 100),
         ("tool/call deploy", "cancelled", 800),
+        ("tool/call deploy", "told", 3000),
     ]
     first, second = lane.processes
     assert first.ready_s == 100.3

@@ -24,7 +24,7 @@ import trio
 from sliphook.agent.ui.questions import Question
 from sliphook.errors import HostError
 from sliphook.session.arguments import check_word
-from sliphook.session.scope_exit import exit_kind
+from sliphook.session.interrupt import exit_kind
 
 from .channel import MAX_WAITING, Channel, NewMessage
 from .commands import COMMANDS, RELOAD

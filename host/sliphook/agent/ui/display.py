@@ -16,6 +16,9 @@ MAX_SHOWN_CHARS = 200
 MAX_NOTICE_CHARS = 600
 """A notice is longer than other lines: its end says what to do."""
 
+TOLD_TO_STOP = "told to stop"
+"""The status of a tool call that was interrupted and may still run."""
+
 _NOTICES = frozenset(get_args(AlertLevel))
 
 
@@ -52,7 +55,7 @@ class Display(Protocol):
 
         Args:
             call: the call.
-            status: as in `post_tool_call`, but never `denied`.
+            status: as in `post_tool_call`, but never `denied`; or `TOLD_TO_STOP`.
             result: what the model reads.
             duration_ms: how long the tool ran; None if it did not run.
         """
@@ -100,7 +103,8 @@ class LineDisplay(ABC):
     ) -> None:
         """See `Display`."""
         took = "" if duration_ms is None else f" in {duration_ms:.0f} ms"
-        what = "" if status == result == "cancelled" else f": {result}"
+        says_it = status == result and status in ("cancelled", TOLD_TO_STOP)
+        what = "" if says_it else f": {result}"
         self._line(
             status, quote(f"{call.name}{took}{what}", MAX_SHOWN_CHARS)
         )  # `error` is no notice here

@@ -113,6 +113,10 @@ class Player:
         """Pass on a line of the plugin's log."""
         self._log(level, message)
 
+    def tell_user(self, words: str) -> None:
+        """Pass on what the host would tell its user."""
+        self._log("warning", f"{self.name} {words}")
+
     async def host(self, instance: Instance, initialize: msgspec.Raw) -> None:
         """Run the process to its end."""
         try:

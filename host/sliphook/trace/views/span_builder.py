@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypeVar
+from typing import Final
 
-from sliphook.trace.exchanges import Exchanges, Names, Params, RecordRole, confirms_cancel, facts_of
+from sliphook.trace.exchanges import Exchanges, Names, RecordRole, confirms_cancel
 from sliphook.trace.record import TraceRecord
 
-from .spans import Interrupt, Lane, Mark, MarkKind, ProcessSpan, Span, SpanKind, State, TraceSpans
+from .agent_spans import AgentSpans
+from .spans import Lane, Mark, MarkKind, ProcessSpan, Span, SpanKind, State, TraceSpans
 
 __all__ = ["spans_of"]
 
-_TURN_STATES: Final[dict[str, State]] = {
-    "completed": "good",
-    "interrupted": "cancelled",
-    "denied": "deny",
-}
-_TOOL_STATES: Final[dict[str, State]] = {"ok": "good", "denied": "deny", "cancelled": "cancelled"}
 _VERDICTS: Final[dict[str, State]] = {"deny": "deny", "ask": "ask"}
-_Key = TypeVar("_Key")
-_WRONG: Final = frozenset({"stray", "refused", "late"})
+_WRONG: Final = frozenset({"stray", "refused"})
+_SOON_S: Final = 0.5
+"""What stops so soon after it was told to is not shown as still running."""
 
 
 def spans_of(records: Iterable[TraceRecord]) -> TraceSpans:
@@ -36,9 +32,10 @@ class _Builder:
         self._trace = TraceSpans()
         self._exchanges = Exchanges()
         self._names = Names()
-        self._agent = _Agent(self._trace)
+        self._agent = AgentSpans(self._trace)
         self._lanes: dict[str, Lane] = {}
         self._open: dict[int, Span] = {}  # by the identity of the request's record
+        self._told: dict[tuple[str, int | str], Span] = {}
         self._states: dict[str, str] = {}
 
     def take(self, record: TraceRecord) -> None:
@@ -64,6 +61,9 @@ class _Builder:
 
     def result(self) -> TraceSpans:
         trace = self._trace
+        for (plugin, _), span in self._told.items():
+            span.end_s, span.verdict = trace.ended_s, "told; still running"
+            self._lanes[plugin].spans.append(span)
         for lane in self._lanes.values():
             for span in lane.spans:
                 if span.state == "open":
@@ -101,10 +101,23 @@ class _Builder:
             )
         elif record.kind == "stderr":
             lane.marks.append(Mark(kind="stderr", what="stderr", at_s=at_s, record=record))
-        elif confirms_cancel(record):
-            lane.marks.append(Mark(kind="cancel", what="cancelled", at_s=at_s, record=record))
+        elif record.kind == "late":
+            self._over(lane, record)
         elif record.kind in _WRONG:
             lane.marks.append(Mark(kind="wrong", what=record.kind, at_s=at_s, record=record))
+
+    def _over(self, lane: Lane, record: TraceRecord) -> None:
+        """The work of a request ended after the host had given it up."""
+        at_s, stopped = record.mono_s, confirms_cancel(record)
+        kind: MarkKind = "cancel" if stopped else "wrong"
+        lane.marks.append(Mark(kind=kind, what=record.verdict or "late", at_s=at_s, record=record))
+        if record.id is None:
+            return
+        span = self._told.pop((record.plugin, record.id), None)
+        if span is not None and not (stopped and at_s - span.begin_s < _SOON_S):
+            span.end_s, span.verdict = at_s, f"told to stop; {record.note or 'ended'}"
+            span.records.append(record)
+            lane.spans.append(span)
 
     def _changed(self, lane: Lane, record: TraceRecord) -> None:
         before, now = self._states.get(record.plugin), record.verdict or ""
@@ -152,6 +165,8 @@ class _Builder:
                     "cancelled" if record.verdict == "cancelled" else "failed",
                     record.verdict,
                 )
+                if entry.request is not None and record.verdict in ("cancelled", "timed_out"):
+                    self._goes_on(entry, record)
             case "returned":
                 self._end(lane, entry, record, "good", None)
             case "told":
@@ -163,6 +178,18 @@ class _Builder:
                 lane.marks.append(
                     Mark(kind="said", what=entry.label, at_s=record.mono_s, record=record)
                 )
+
+    def _goes_on(self, entry: RecordRole, record: TraceRecord) -> None:
+        """The plugin had the request, so its work goes on until it says otherwise."""
+        if record.id is not None:
+            self._told[record.plugin, record.id] = Span(
+                kind=_kind_of(record.method or ""),
+                what=entry.label,
+                begin_s=record.mono_s,
+                end_s=record.mono_s,
+                state="told",
+                records=[],
+            )
 
     def _begin(self, lane: Lane, what: str, kind: SpanKind, record: TraceRecord) -> None:
         span = Span(
@@ -201,128 +228,3 @@ def _kind_of(method: str) -> SpanKind:
     if method.startswith("hook/"):
         return "hook"
     return "tool" if method in ("tool/call", "command/run") else "protocol"
-
-
-class _Agent:
-    """What the agent did, as far as hooks and events tell it."""
-
-    def __init__(self, trace: TraceSpans) -> None:
-        self._trace = trace
-        self._sessions: dict[str, Span] = {}
-        self._turns: dict[str, Span] = {}
-        self._models: dict[tuple[str, int], Span] = {}
-        self._tools: dict[str, Span] = {}
-        self._interrupted: set[str] = set()
-
-    def take(self, record: TraceRecord) -> None:
-        if record.kind == "late":  # its turn may have ended long ago
-            return
-        if record.session_id is not None:
-            session = _known(
-                self._sessions,
-                record.session_id,
-                self._trace.sessions,
-                "session",
-                "session",
-                record,
-            )
-            if session.state == "open":
-                session.end_s = record.mono_s
-        if record.turn_id is not None:
-            turn = _known(
-                self._turns,
-                record.turn_id,
-                self._trace.turns,
-                "turn",
-                f"turn {len(self._turns) + 1}",
-                record,
-            )
-            if turn.state == "open":
-                turn.end_s = record.mono_s
-        family, _, name = (record.method or "").partition("/")
-        # Those that no plugin heard tell as much of what the agent did.
-        if family in ("hook", "event") and (
-            record.kind == "unheard" or record.direction == "to_plugin"
-        ):
-            self._note(name, facts_of(record).params, record)
-
-    def close(self) -> None:
-        for spans in (self._trace.models, self._trace.tools):
-            for span in spans:
-                turn = self._turns.get(span.records[0].turn_id or "")
-                if span.state == "open":  # the trace has no end of it; it ended with its turn
-                    span.end_s = (
-                        self._trace.ended_s if turn is None else max(span.begin_s, turn.end_s)
-                    )
-
-    def _note(self, name: str, params: Params, record: TraceRecord) -> None:
-        turn_id, trace = record.turn_id or "", self._trace
-        call = turn_id, params.call_index or 0
-        match name:
-            case "session_start" if record.session_id in self._sessions:
-                self._sessions[record.session_id].what = f"session {params.platform or ''}".rstrip()
-            case "session_end" if record.session_id in self._sessions:
-                _finish(self._sessions[record.session_id], record, "good", params.reason)
-            case "turn_end" if turn_id in self._turns:
-                _finish(
-                    self._turns[turn_id],
-                    record,
-                    _TURN_STATES.get(params.outcome or "", "failed"),
-                    params.outcome,
-                )
-            case "agent_loop_stopped" if turn_id not in self._interrupted:
-                self._interrupted.add(turn_id)
-                trace.interrupts.append(
-                    Interrupt(
-                        at_s=record.mono_s,
-                        reason=params.invalidation_reason or params.reason or "interrupt",
-                    )
-                )
-            case "pre_llm_call":
-                _known(self._models, call, trace.models, "model", params.model or "model", record)
-            case "post_llm_call" | "llm_call_failed" if call in self._models:
-                if name == "post_llm_call":
-                    _finish(self._models[call], record, "good", params.finish_reason)
-                else:
-                    _finish(self._models[call], record, "failed", params.kind)
-            case "pre_tool_call" if params.call_id is not None:
-                _known(
-                    self._tools,
-                    params.call_id,
-                    trace.tools,
-                    "tool",
-                    params.tool_name or "tool",
-                    record,
-                )
-            case "post_tool_call" if params.call_id in self._tools:
-                status = str(params.status)
-                _finish(
-                    self._tools[params.call_id], record, _TOOL_STATES.get(status, "failed"), status
-                )
-            case _:
-                pass
-
-
-def _known(
-    known: dict[_Key, Span],
-    key: _Key,
-    all_of_them: list[Span],
-    kind: SpanKind,
-    what: str,
-    record: TraceRecord,
-) -> Span:
-    """The span with this key; if there is none, it begins with the record."""
-    span = known.get(key)
-    if span is None:
-        span = known[key] = Span(
-            kind=kind, what=what, begin_s=record.mono_s, end_s=record.mono_s, records=[record]
-        )
-        all_of_them.append(span)
-    return span
-
-
-def _finish(span: Span, record: TraceRecord, state: State, verdict: str | None) -> None:
-    """End the span with the record; if several plugins are told, the first record counts."""
-    if span.state == "open":
-        span.end_s, span.state, span.verdict = record.mono_s, state, verdict
-        span.records.append(record)

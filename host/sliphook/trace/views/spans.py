@@ -23,8 +23,11 @@ __all__ = [
     "TraceSpans",
 ]
 
-State = Literal["good", "deny", "ask", "failed", "cancelled", "open"]
-"""How something ended, which gives its colour; `open` if the trace does not tell."""
+State = Literal["good", "deny", "ask", "failed", "cancelled", "told", "open"]
+"""How something ended, which gives its colour.
+
+`told`: work that was told to stop and still runs; `open` if the trace does not tell.
+"""
 
 SpanKind = Literal["session", "turn", "model", "tool", "hook", "call", "protocol"]
 """`hook` and `tool` are also a plugin's requests.
@@ -60,7 +63,9 @@ class Span(msgspec.Struct, kw_only=True):
         """How long it took: as the host measured it, else between the records."""
         measured = (
             self.records[-1].elapsed_ms
-            if self.records and self.kind not in ("session", "turn", "model")
+            if self.records
+            and self.kind not in ("session", "turn", "model")
+            and self.state != "told"
             else None
         )
         return (self.end_s - self.begin_s) * 1000 if measured is None else measured

@@ -51,7 +51,7 @@ class PluginSummary(msgspec.Struct, frozen=True, kw_only=True):
         restarts: those that were started after a death.
         deaths: processes that ended without being asked to.
         dropped: messages that were given up because its queue was full.
-        late: answers to requests that had ended already, without those to a cancel.
+        late: answers to requests that had ended already, without those that the plugin stopped.
         refused: messages that broke a rule, and output that was no message.
         stderr_lines: lines on its standard error.
         rows: what it was asked and told, in the order of first use.
@@ -197,7 +197,7 @@ class Summary:
             # Every death leads to `restarting`, also the last one.
             self._counts[plugin, "death"] += now == "restarting"
             self._counts[plugin, "restart"] += now == "starting" and before == "restarting"
-        elif not confirms_cancel(record):
+        elif not (confirms_cancel(record) or (record.kind, record.verdict) == ("late", "killed")):
             self._rows.setdefault(plugin, {})
             self._counts[plugin, record.kind] += 1
 

@@ -290,7 +290,10 @@ class Notification(Payload, frozen=True, kw_only=True):
     source: Annotated[str, doc("who says so: `agent`, `host`, or a plugin's name", "agent")]
     late_end: Annotated[
         Union[LateEnd, msgspec.UnsetType],
-        doc("the tool call that has ended, if the notification is about that; else absent"),
+        doc(
+            "the tool call that has ended, if the notification is about that; else absent",
+            {"call_id": "c-1", "tool_name": "deploy", "how": "ok", "after_ms": 3200.0},
+        ),
     ] = msgspec.UNSET
 
 

@@ -105,8 +105,8 @@ class LateEnd(msgspec.Struct, frozen=True, kw_only=True):
     how: Annotated[
         Literal["stopped", "ok", "failed", "unknown", "killed"],
         doc(
-            "`stopped`: before it had finished; `ok`, `failed`: it was done all the same; `killed`: "
-            "its process ended, so its work may be half done",
+            "`stopped`: before it had finished; `ok`, `failed`: it was done all the same; "
+            "`killed`: its process ended, so its work may be half done",
             "ok",
         ),
     ]
@@ -119,7 +119,10 @@ class Inflight(msgspec.Struct, frozen=True, kw_only=True):
     llm: Annotated[bool, doc("a model call was under way", False)]
     tools: Annotated[
         list[str],
-        doc("`call_id` of every open tool call; its `post_tool_call` tells if it still runs", ["c-1"]),
+        doc(
+            "`call_id` of every open tool call; its `post_tool_call` tells if it still runs",
+            ["c-1"],
+        ),
     ]
     requests: Annotated[
         list[int], doc("ids of the requests to this very plugin that are now cancelled", [7])

@@ -8,7 +8,7 @@ const panel = document.getElementById("panel");
 
 const LEFT = 168, RIGHT = 28, PAD = 9, LEAST_TRACK = 44, CHAR = 6, BOLD = 6.7, LEAST = 3, CROWD = 12;
 const HEIGHTS = { bars: 20, thin: 12, marks: 14 };
-const GRAVITY = { death: 6, failed: 5, wrong: 5, lost: 5, deny: 4, ask: 3, cancelled: 2 };
+const GRAVITY = { death: 6, failed: 5, wrong: 5, lost: 5, deny: 4, ask: 3, told: 3, cancelled: 2 };
 
 const FLAG_ROW = 19, FLAG_ROWS = Math.max(1, Math.min(3, picture.flags.length)), TOP = 58 + FLAG_ROW * (FLAG_ROWS - 1);
 

@@ -57,6 +57,7 @@ _KEYS: Final = (
     ("deny", "denied"),
     ("failed", "failed"),
     ("cancelled", "cancelled"),
+    ("told", "told to stop, still running"),
 )
 
 
@@ -242,6 +243,7 @@ _GRAVITY: Final = {
     "deny": 4,
     "ask": 3,
     "cancelled": 2,
+    "told": 3,
 }
 
 

@@ -1,0 +1,82 @@
+"""One tool call inside a turn, from `pre_tool_call` to `post_tool_call`, and whether it runs on."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import trio
+
+from sliphook.transport.call import Call
+from sliphook_sdk.protocol import ToolResult
+
+ToolStatus = Literal["ok", "error", "denied", "cancelled", "timed_out"]
+
+
+class OpenTool:
+    """A tool call whose `pre_tool_call` has been fired and whose `post_tool_call` has not."""
+
+    def __init__(
+        self,
+        call_id: str,
+        model_call_id: str | None,
+        name: str,
+        origin: str,
+        arguments: dict[str, Any],
+    ) -> None:
+        self.call_id = call_id
+        self.model_call_id = model_call_id
+        self.name = name
+        self.origin = origin
+        self.arguments = arguments
+        self.started = False
+        self.substituted_by: str | None = None
+        self.request: Call | None = None
+        self._began_s = 0.0
+        self._ended_s: float | None = None
+
+    def begin(self) -> None:
+        """The tool begins to run."""
+        self.started = True
+        self._began_s = trio.current_time()
+
+    @property
+    def still_running(self) -> bool:
+        """Its plugin was told to stop it, and it has not ended: it may still act."""
+        return self.request is not None and self.request.goes_on
+
+    @property
+    def has_begun(self) -> bool:
+        """The tool did begin to run; False if its plugin was never sent the call."""
+        return self.started and (self.request is None or self.request.written)
+
+    def end(self) -> None:
+        """The tool has run."""
+        self._ended_s = trio.current_time()
+
+    def duration_ms(self) -> float | None:
+        """How long the tool has run; None if it has not begun."""
+        if not self.has_begun:
+            return None
+        return round(((self._ended_s or trio.current_time()) - self._began_s) * 1000, 3)
+
+    def before(self) -> dict[str, Any]:
+        """The fields of `pre_tool_call`."""
+        return {
+            "call_id": self.call_id,
+            "model_call_id": self.model_call_id,
+            "tool_name": self.name,
+            "origin": self.origin,
+            "arguments": self.arguments,
+        }
+
+    def over(self, status: ToolStatus, result: ToolResult | None) -> dict[str, Any]:
+        """The fields of `post_tool_call`."""
+        return {
+            **self.before(),
+            "started": self.has_begun,
+            "status": status,
+            "still_running": self.still_running,
+            "duration_ms": self.duration_ms(),
+            "substituted_by": self.substituted_by,
+            "result": result,
+        }
