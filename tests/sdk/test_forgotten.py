@@ -81,7 +81,7 @@ def test_logging_of_the_author_is_left_alone(start: Start) -> None:
 
 
 LATE = """
-    import asyncio, time
+    import asyncio, threading, time
     from sliphook_sdk import *
 
     plugin = Plugin("torture")
@@ -102,6 +102,18 @@ LATE = """
         ctx.progress("begun")
         goes_on(ctx)
         raise ValueError("too late")
+
+    released = threading.Event()
+
+    @plugin.tool
+    def deaf(*, ctx) -> str:
+        ctx.progress("begun")
+        released.wait()
+        return "done all the same"
+
+    @plugin.tool
+    def release() -> None:
+        released.set()
 
     @plugin.tool
     def stops(*, ctx) -> str:
@@ -156,6 +168,24 @@ def test_a_handler_that_goes_on_after_its_cancel_is_logged_once(start_each: Star
     child.close_input()
     assert child.ended() == 0
     assert child.unasked == []
+
+
+def test_while_a_tool_goes_on_after_its_cancel_others_are_said_to_run(start_each: Start) -> None:
+    """Else the host would take the plugin for stuck: it replies to nothing that came before."""
+    child = start_each(LATE)
+    child.initialize()
+    deaf, beside = (child.request("tool/call", tool_call(name)) for name in ("deaf", "stops"))
+    begun = {child.said("$/progress")["id"] for _ in range(2)}
+    assert begun == {deaf, beside}
+    child.notify("$/cancelRequest", {"id": deaf})
+    assert child.said("$/progress")["id"] == beside
+    later = child.request("tool/call", tool_call("release"))
+    assert child.said("$/progress")["id"] == later
+    assert child.reply(deaf)["result"] == DONE
+    child.reply(later)
+    child.notify("$/cancelRequest", {"id": beside})
+    assert child.reply(beside)["error"] == STOPPED
+    assert [message["method"] for message in child.unasked] in ([], ["host/log"])
 
 
 def test_an_async_def_that_swallows_its_cancel_is_logged_too(start: Start) -> None:

@@ -140,6 +140,8 @@ async def test_a_tool_that_does_its_work_all_the_same_is_called_that(
         ({"content": "no such host", "is_error": True}, "failed", "it failed"),
         ({"content": 7, "is_error": "?"}, "unknown", "whether it succeeded is not known"),
         ("deployed", "ok", "it succeeded, so its work is done"),
+        ("x" * 300_000, "ok", "it succeeded, so its work is done"),
+        ("x" * 2_000_000, "unknown", "whether it succeeded is not known"),
     ],
 )
 async def test_the_end_tells_what_came_of_it_however_soon(

@@ -215,6 +215,8 @@ class PluginRequests:
         # a call may end while its progress is on the way, so that is no fault
         if call is None or not self._lines.allows(trio.current_time()):
             return
+        if params.message is None and params.fraction is None:
+            return  # that it is worked on, which the hang watchdog has heard
         message = quote(params.message, 200) if params.message is not None else None
         # a plugin's number is not trusted to be from 0 to 1
         fraction = min(1.0, max(0.0, params.fraction)) if params.fraction is not None else None

@@ -190,16 +190,14 @@ class Connection:
         self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
 
     def _tell_cancelled(self, call: Call, *, urgent: bool = False) -> None:
-        method = "$/cancelRequest"
-        frame = self._rpc.notify(method, CancelParams(id=call.id))
-        self.tell(Item(frame, method, session_id=call.session_id), urgent=urgent)
+        frame = self._rpc.notify("$/cancelRequest", CancelParams(id=call.id))
+        self.tell(Item(frame, "$/cancelRequest", session_id=call.session_id), urgent=urgent)
 
     def end(self, call: Call, status: CallStatus, why: str) -> None:
         """Settle a call of this connection as the host sees fit."""
         if call.status is None:
             # first: `replied` keeps a status that is there
-            call.status = status
-            call.why = why
+            call.status, call.why = status, why
             self.under_way.pop(call.id, None)
             self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, why)
             # an answer that could not be taken was one
@@ -275,7 +273,7 @@ class Connection:
         message = body.message
         try:
             if body.size > UNWEIGHED_BYTES:  # a smaller one keeps every limit
-                message = within_limits(body, self.under_way)
+                message = within_limits(body, self.under_way, self._unfinished.told)
             if isinstance(message, envelope.Reply):
                 return self._handle_reply(body.data, message)
             if isinstance(message, envelope.InvalidMessage):
@@ -286,8 +284,7 @@ class Connection:
             full = self._unsent_replies >= MAX_PLUGIN_REQUESTS
             # an id that stands twice is refused for that
             if full and isinstance(message, envelope.Request) and self._rpc.is_free(message.id):
-                why = "too many requests are under way"
-                refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, why)
+                refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are open")
                 # no `reply_to`: the engine never saw this request, so its id was not taken
                 self._put_reply(Item(refusal, message.method))
                 return False
@@ -311,6 +308,7 @@ class Connection:
         content = error.in_content
         may_answer = error.is_reply or error.may_be_reply
         call = self.under_way.get(error.id) if may_answer and isinstance(error.id, int) else None
+        late = error.is_reply and self._unfinished.unreadable(error.id)
         # a reply is never answered: two peers could refuse each other's refusals for ever
         refused = call is None and not error.is_reply and not (content and error.id is None)
         if call is not None:
@@ -318,11 +316,9 @@ class Connection:
             self.end(call, "error", f"its reply {wrong}: {error.why}")
         elif refused:
             self._put_reply(Item(self._rpc.refuse(error.id, error.code, error.why), "error"))
-        elif error.is_reply:
-            self._unfinished.unreadable(error.id)
         why = f"a message was refused: {error.why}" if content else error.why
         # that is no violation if the plugin or the host's call is told of it
-        self._violation(data, why, counts=not content or not (refused or call))
+        self._violation(data, why, counts=not content or not (refused or call or late))
 
     def _violation(
         self, data: bytes, why: str, *, fatal: bool = False, counts: bool = True

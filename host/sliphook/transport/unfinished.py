@@ -41,7 +41,7 @@ class _Result(msgspec.Struct, frozen=True):
 _RESULT: Final = msgspec.json.Decoder(_Result | str | None)
 
 
-class _Told:
+class Told:
     """One request: when the plugin was told to stop, and whether the user was told that it runs."""
 
     __slots__ = ("at_s", "call", "said")
@@ -51,6 +51,11 @@ class _Told:
         self.at_s = at_s
         self.said = False
 
+    @property
+    def method(self) -> str:
+        """The request's method."""
+        return self.call.method
+
 
 class Unfinished:
     """The requests of one process that the host gave up, until their replies or its end.
@@ -59,6 +64,9 @@ class Unfinished:
         deadlines: the host's deadlines.
         say: takes a line for the user, in words that follow the plugin's name.
         recorder: records the messages, or None.
+
+    Attributes:
+        told: the requests by id, in the order in which the plugin was told.
     """
 
     def __init__(
@@ -67,39 +75,39 @@ class Unfinished:
         self._deadlines = deadlines
         self._say = say
         self._recorder = recorder
-        self._told: dict[int, _Told] = {}
+        self.told: dict[int, Told] = {}
         self._timer = Timer(self._look)
         self._watching = False
         self._lines = RateLimit(_MAX_LINES, _LINES_SPAN_S)
 
     def add(self, call: Call) -> None:
         """The plugin has been told to stop a request that it may have read."""
-        if len(self._told) >= MAX_UNFINISHED:
+        if len(self.told) >= MAX_UNFINISHED:
             # a dict keeps the order of insertion: the first key is the oldest
-            del self._told[next(iter(self._told))]
-        self._told[call.id] = _Told(call, trio.current_time())
+            del self.told[next(iter(self.told))]
+        self.told[call.id] = Told(call, trio.current_time())
         call.goes_on = True
         if not self._watching:
             self._watch()
 
     def replied(self, reply: Reply, data: bytes) -> None:
         """A late reply: the work is over."""
-        over = self._end(reply.id, _end_by(reply, self._told))
+        over = self._end(reply.id, _end_by(reply, self.told))
         if self._recorder is not None:
             self._recorder.late(data, reply, over)
 
-    def unreadable(self, request_id: int | str | None) -> None:
-        """A late reply that cannot be read: the work is over all the same."""
-        self._end(request_id, "unknown")
+    def unreadable(self, request_id: int | str | None) -> bool:
+        """A late reply that cannot be read: the work is over all the same; False if it is none."""
+        return self._end(request_id, "unknown") is not None
 
     def close(self) -> None:
         """The process ends, and with it what still ran."""
         self._deadlines.remove(self._timer, STILL_RUNS_S)
-        shown = [told.call for told in self._told.values() if told.said or told.call.name]
+        shown = [told.call for told in self.told.values() if told.said or told.call.name]
         if shown:
             # a line of its own: it may end in order, or for a reason that says nothing of these
             self._say(f"ended while {_names(shown)} still ran: killed; the work may be half done")
-        for request_id in list(self._told):
+        for request_id in list(self.told):
             over = self._end(request_id, "killed", say=False)
             if over is not None and self._recorder is not None:
                 self._recorder.killed(*over)
@@ -112,7 +120,7 @@ class Unfinished:
         """Report what has not ended in time; one line for all."""
         self._watching = False
         now_s = trio.current_time()
-        new = [told for told in self._told.values() if not told.said and _is_work(told.call)]
+        new = [told for told in self.told.values() if not told.said and _is_work(told.call)]
         # a margin: the clock may be read a little before the deadline
         due = [told for told in new if now_s - told.at_s > STILL_RUNS_S - 0.01]
         for told in due:
@@ -127,7 +135,7 @@ class Unfinished:
     def _end(
         self, request_id: int | str | None, end: CallEnd, *, say: bool = True
     ) -> tuple[Call, str] | None:
-        told = self._told.pop(request_id, None) if isinstance(request_id, int) else None
+        told = self.told.pop(request_id, None) if isinstance(request_id, int) else None
         if told is None:
             return None
         call, late_s = told.call, trio.current_time() - told.at_s
@@ -159,7 +167,7 @@ def words_of_end(end: CallEnd, late_s: float) -> str:
     return f"ended {after} after it was told to stop; {_HOW[end]}"
 
 
-def _end_by(reply: Reply, told: dict[int, _Told]) -> CallEnd:
+def _end_by(reply: Reply, told: dict[int, Told]) -> CallEnd:
     if reply.error is not None:
         return "stopped" if reply.error.code == int(ErrorCode.REQUEST_CANCELLED) else "failed"
     mine = told.get(reply.id) if isinstance(reply.id, int) else None

@@ -16,13 +16,14 @@ class _Call(Protocol):
 
 
 def within_limits(
-    body: Body, calls: Mapping[int, _Call]
+    body: Body, calls: Mapping[int, _Call], given_up: Mapping[int, _Call]
 ) -> envelope.Message | envelope.InvalidMessage:
     """The message of `body`, or its refusal if it is over the limit of its method.
 
     Args:
         body: what came.
         calls: the host's requests under way, by id: a result's limit is that of what was asked.
+        given_up: those that may still be answered, too late.
     """
     message = body.message
     if isinstance(message, envelope.InvalidMessage):
@@ -34,7 +35,7 @@ def within_limits(
         limit, id = message_limit(message.method), message.id
     else:
         id = message.id
-        call = calls.get(id) if isinstance(id, int) else None
+        call = (calls.get(id) or given_up.get(id)) if isinstance(id, int) else None
         limit = ERROR_LIMIT if message.error is not None else OTHER_LIMIT
         if call is not None and message.error is None:
             limit = message_limit(call.method)

@@ -38,6 +38,7 @@ export class Call {
 export class Peer {
   #write;
   #open = new Map(); // the host's requests that are not answered yet, by id
+  #goesOn = new Set(); // of these the ids that were cancelled
   #asked = new Map(); // ours, by id
   #lastId = 0;
 
@@ -65,13 +66,16 @@ export class Peer {
       return undefined;
     }
     const call = new Call(id, method, params ?? {}, traceparent);
-    if (id !== undefined) this.#open.set(id, call);
+    if (id !== undefined) {
+      this.#open.set(id, call);
+      if (this.#goesOn.size) this.#sayItRuns(call);
+    }
     return call;
   }
 
   /** Answer a request, once. */
   answer(call, result) {
-    if (!this.#open.delete(call.id)) return;
+    if (!this.#close(call)) return;
     let body;
     try {
       body = JSON.stringify({ jsonrpc: "2.0", id: call.id, result: result ?? null });
@@ -93,7 +97,7 @@ export class Peer {
     if (call.id === undefined) return;
     if (call.cancelled) error = new RpcError(ErrorCode.REQUEST_CANCELLED, "request cancelled");
     const code = error instanceof RpcError ? error.code : ErrorCode.INTERNAL_ERROR;
-    if (this.#open.delete(call.id))
+    if (this.#close(call))
       this.#refuse(call.id, code, error instanceof RpcError ? error.message : describe(error));
   }
 
@@ -142,9 +146,26 @@ export class Peer {
   }
 
   #cancel(id) {
-    // unknown or already answered: nothing to do. Else its handler runs, and the host takes the
-    // answer for the end of that: so it comes when the handler comes back
-    this.#open.get(id)?.cancel();
+    const call = this.#open.get(id);
+    if (call === undefined) return; // unknown, or already answered
+    // its handler runs, and the host takes the answer for the end of that: so it comes when the
+    // handler comes back
+    call.cancel();
+    this.#goesOn.add(id);
+    // of each method the newest: so the host sees that the handler holds none of them
+    const others = [...this.#open.values()].filter((other) => !other.cancelled);
+    for (const other of new Map(others.map((one) => [one.method, one])).values())
+      this.#sayItRuns(other);
+  }
+
+  /** While a handler goes on after its cancel, say of others that they run beside it. */
+  #sayItRuns(call) {
+    if (call.method.includes("/")) this.notify("$/progress", { id: call.id }); // no ping
+  }
+
+  #close(call) {
+    this.#goesOn.delete(call.id);
+    return this.#open.delete(call.id);
   }
 
   #settle({ id, result, error }) {

@@ -44,6 +44,7 @@ class Replies:
         self._write = write
         self._log_error = log_error
         self.open: dict[int | str, Call] = {}
+        self._going_on: set[int | str] = set()
 
     def cancel(self, request_id: int | str) -> None:
         """Tell the handler; if it has not begun, reply. Nothing if the request was answered."""
@@ -52,6 +53,8 @@ class Replies:
             call.cancel()
             if not call.begun:
                 self.withdraw(call)
+            else:
+                self._goes_on(request_id)
 
     def may_begin(self, call: Call) -> bool:
         """True if the handler may run now; False if the request has been cancelled.
@@ -62,7 +65,28 @@ class Replies:
         call.begun = True
         if call.cancelled:
             self.withdraw(call)
-        return not call.cancelled
+            return False
+        if self._going_on:
+            self._say_it_runs(call)
+        return True
+
+    def _goes_on(self, request_id: int | str) -> None:
+        self._going_on.add(request_id)
+        if request_id not in self.open:  # it has just been answered by another thread
+            self._going_on.discard(request_id)
+            return
+        # of each method the newest: so the host sees that the handler holds none of them
+        others = [call for call in list(self.open.values()) if call.begun and not call.cancelled]
+        for call in {call.method: call for call in others}.values():
+            self._say_it_runs(call)
+
+    def _say_it_runs(self, call: Call) -> None:
+        """While a handler goes on after its cancel, say of others that they run beside it."""
+        if isinstance(call.id, int) and "/" in call.method:  # no ping
+            params = {"id": call.id}
+            self._write(
+                frame(to_json({"jsonrpc": "2.0", "method": "$/progress", "params": params}))
+            )
 
     def withdraw(self, call: Call) -> None:
         """Reply that the request was cancelled, unless it has been answered."""
@@ -95,6 +119,8 @@ class Replies:
     def _send(self, request_id: int | str, body: bytes) -> None:
         # only the thread that removes the entry replies
         if self.open.pop(request_id, None) is not None:
+            if self._going_on:
+                self._going_on.discard(request_id)
             self._write(frame(body))
 
 
