@@ -329,6 +329,40 @@ def test_ctrl_c_interrupts_a_hanging_tool_and_a_second_one_leaves(
     assert ended["outcome"] == "interrupted"
 
 
+DEAF = f"""#!{sys.executable}
+import threading
+from sliphook_sdk import Plugin
+
+plugin = Plugin("ops")
+
+@plugin.tool
+def deploy(*, ctx) -> str:
+    ctx.progress("begun")
+    threading.Event().wait()
+
+plugin.run()
+"""
+
+
+def test_a_tool_of_the_sdk_that_does_not_look_is_not_called_cancelled(
+    run: Runner, tmp_path: Path
+) -> None:
+    """The session ends with the signal, and the process with its threads."""
+    plugin = tmp_path / "ops"
+    plugin.write_text(DEAF)
+    plugin.chmod(0o755)
+    ran = run.start("TOOL deploy", "--plugin", plugin)
+    ran.wait_for_line("progress: ops: begun")
+    ran.process.send_signal(signal.SIGINT)
+    assert ran.end() == 130
+    lines = ran.err.splitlines()
+    assert "told to stop: deploy" in lines
+    assert (
+        "warning: ops: ops ended while the tool deploy still ran: killed; the work may be half done"
+    ) in lines
+    assert "cancelled" not in ran.err
+
+
 @pytest.mark.parametrize(
     ("number", "status", "word"), [(signal.SIGINT, 130, "sigint"), (signal.SIGTERM, 143, "sigterm")]
 )

@@ -93,6 +93,27 @@ for (const [what, method, params] of [
     ));
 }
 
+test("while a tool goes on after its cancel, others are said to run", () =>
+  withChild(
+    `let release;
+     const released = new Promise((resolve) => { release = resolve; });
+     plugin.tool("deaf", async () => { await released; return "done"; });
+     plugin.tool("release", () => release());`,
+    {},
+    async (child) => {
+      await child.initialize();
+      const [deaf, beside] = [child.request("tool/call", tool("deaf")), child.request("tool/call", tool("deaf"))];
+      child.notify("$/cancelRequest", { id: deaf });
+      assert.equal((await child.said("$/progress")).params.id, beside);
+      assert.deepEqual(await child.ask("ping"), {});
+      const later = child.request("tool/call", tool("release"));
+      assert.equal((await child.said("$/progress")).params.id, later);
+      for (const id of [deaf, beside]) assert.equal((await child.reply(id)).result.content, "done");
+      await child.reply(later);
+      assert.deepEqual(child.unasked, []);
+    },
+  ));
+
 for (const [what, start] of [
   ["a Worker", `new (await import("node:worker_threads")).Worker(new URL(import.meta.url))`],
   ["child_process.fork", `(await import("node:child_process")).fork(new URL(import.meta.url))`],

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from sliphook.agent.ui.display import PlainDisplay
+from sliphook.agent.ui.display import TOLD_TO_STOP, PlainDisplay
 from sliphook.agent.ui.terminal import TerminalDisplay
 from sliphook_sdk.protocol import ToolCallRequest
 
@@ -47,8 +47,11 @@ def test_a_call_that_was_cancelled_is_said_once(capsys: pytest.CaptureFixture[st
     display.tool_ended(
         ToolCallRequest(call_id="c", name="nap", arguments={}), "cancelled", "cancelled", None
     )
+    display.tool_ended(
+        ToolCallRequest(call_id="c", name="nap", arguments={}), TOLD_TO_STOP, TOLD_TO_STOP, None
+    )
     display.tool_ended(ToolCallRequest(call_id="c", name="nap", arguments={}), "ok", "ok", 1.0)
-    assert capsys.readouterr().err == "cancelled: nap\nok: nap in 1 ms: ok\n"
+    assert capsys.readouterr().err == "cancelled: nap\ntold to stop: nap\nok: nap in 1 ms: ok\n"
 
 
 def test_a_pipe_gets_every_byte_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:

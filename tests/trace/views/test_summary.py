@@ -120,8 +120,9 @@ def test_lives() -> None:
         record("drop", 4, body=b"{}"),
         record("late", 4, body=b"{}"),
         record(
-            "late", 4, body=b"{}", id=3, method="tool/call", verdict="cancelled", note="as asked"
+            "late", 4, body=b"{}", id=3, method="tool/call", verdict="cancelled", note="stopped"
         ),
+        record("late", 4, id=4, method="tool/call", verdict="killed", note="killed"),
         life("stopping", 5),
         record("exit", 5),
         life("stopped", 6),

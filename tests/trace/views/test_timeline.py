@@ -98,6 +98,44 @@ def test_spans_marks_and_processes() -> None:
     assert [mark.kind for mark in lane.marks] == ["event", "event", "event", "event", "wrong"]
 
 
+@pytest.mark.parametrize(
+    ("late", "ended_s", "verdict"),
+    [
+        ([], 109.0, "told; still running"),
+        (
+            [record("late", 5.0, id=3, note="ended 3.0 s after …")],
+            105.0,
+            "told to stop; ended 3.0 s after …",
+        ),
+        (
+            [record("late", 5.0, id=3, verdict="killed", note="killed 3.0 s after …")],
+            105.0,
+            "told to stop; killed 3.0 s after …",
+        ),
+        (
+            [record("late", 5.0, id=3, verdict="cancelled", note="stopped 3.0 s after …")],
+            105.0,
+            "told to stop; stopped 3.0 s after …",
+        ),
+        ([record("late", 2.4, id=3, verdict="cancelled", note="stopped 400 ms after …")], None, ""),
+    ],
+)
+def test_work_that_goes_on_is_drawn_until_it_ends(
+    late: list[TraceRecord], ended_s: float | None, verdict: str
+) -> None:
+    """What stops soon, as nearly all work does, is no bar of its own."""
+    call = asked(3, 1.2, method="tool/call", name="deploy", **PLACE)
+    cancelled = settled(3, 2.0, "cancelled", method="tool/call", **PLACE)
+    never_sent = settled(4, 2.0, "cancelled", method="tool/call", **PLACE)
+    records = [call, cancelled, never_sent, *late, record("exit", 9.0)]
+    bars = [span for span in spans_of(records).lanes[0].spans if span.state == "told"]
+    assert [(round(span.begin_s, 3), round(span.end_s, 3), span.verdict) for span in bars] == (
+        [] if ended_s is None else [(102.0, ended_s, verdict)]
+    )
+    # the key of the colours has one more
+    assert draw_svg(records, "t").count("told") > (0 if ended_s is None else 1)
+
+
 def test_the_same_in_svg() -> None:
     root = ElementTree.fromstring(draw_svg(TRACE, "demo.jsonl"))
     texts = {element.text for element in root.iter(f"{SVG}text")}
