@@ -41,7 +41,7 @@ class _Result(msgspec.Struct, frozen=True):
 _RESULT: Final = msgspec.json.Decoder(_Result | str | None)
 
 
-class Told:
+class ToldToStop:
     """One request: when the plugin was told to stop, and whether the user was told that it runs."""
 
     __slots__ = ("at_s", "call", "said")
@@ -75,7 +75,7 @@ class Unfinished:
         self._deadlines = deadlines
         self._say = say
         self._recorder = recorder
-        self.told: dict[int, Told] = {}
+        self.told: dict[int, ToldToStop] = {}
         self._timer = Timer(self._look)
         self._watching = False
         self._lines = RateLimit(_MAX_LINES, _LINES_SPAN_S)
@@ -85,7 +85,7 @@ class Unfinished:
         if len(self.told) >= MAX_UNFINISHED:
             # a dict keeps the order of insertion: the first key is the oldest
             del self.told[next(iter(self.told))]
-        self.told[call.id] = Told(call, trio.current_time())
+        self.told[call.id] = ToldToStop(call, trio.current_time())
         call.goes_on = True
         if not self._watching:
             self._watch()
@@ -167,7 +167,7 @@ def words_of_end(end: CallEnd, late_s: float) -> str:
     return f"ended {after} after it was told to stop; {_HOW[end]}"
 
 
-def _end_by(reply: Reply, told: dict[int, Told]) -> CallEnd:
+def _end_by(reply: Reply, told: dict[int, ToldToStop]) -> CallEnd:
     if reply.error is not None:
         return "stopped" if reply.error.code == int(ErrorCode.REQUEST_CANCELLED) else "failed"
     mine = told.get(reply.id) if isinstance(reply.id, int) else None
