@@ -21,6 +21,7 @@ from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParam
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYTES
 
 from .open_tool import OpenTool, ToolStatus
+from .reports import Reports
 from .state import SessionState, TurnState
 
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads

@@ -44,17 +44,13 @@ _RESULT: Final = msgspec.json.Decoder(_Result | str | None)
 class ToldToStop:
     """One request: when the plugin was told to stop, and whether the user was told that it runs."""
 
-    __slots__ = ("at_s", "call", "said")
+    __slots__ = ("at_s", "call", "method", "said")
 
     def __init__(self, call: Call, at_s: float) -> None:
         self.call = call
+        self.method = call.method
         self.at_s = at_s
         self.said = False
-
-    @property
-    def method(self) -> str:
-        """The request's method."""
-        return self.call.method
 
 
 class Unfinished:

@@ -420,7 +420,7 @@ export interface TurnEnd extends Payload {
   last_assistant_message: string | null;
 }
 
-/** The agent shows the user an error or a warning, or work ended that was told to stop. */
+/** The user is told something by the agent, the host or another plugin. */
 export interface Notification extends Payload {
   /** how serious */
   level: "info" | "warning" | "error";
