@@ -94,7 +94,7 @@ def test_a_fire_through_the_host(guard: Path) -> None:
     assert plugin["decision"] == "deny"
     assert "stderr: asked about shell" in done.stderr
     # the host's socket cannot be opened again, so a child inherits it: it harms no message
-    assert 'messages alone (log to stderr): "a child writes"' in done.stderr
+    assert "guard: stderr: a child writes\n" in done.stderr
 
 
 @needs_node

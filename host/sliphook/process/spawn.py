@@ -164,9 +164,10 @@ async def spawn(
             abandon_on_cancel=True,  # a slow disk must not hold up the agent's end
             limiter=_spawns,
         )
-    except RuntimeError as error:  # "can't start new thread"
+    except (RuntimeError, MemoryError) as error:  # "can't start new thread"; "" without memory
         handover.abandon()
-        raise CannotStart(f"{quote(str(path))} cannot be started: {error}") from None
+        why = str(error) or "the agent has no memory left"
+        raise CannotStart(f"{quote(str(path))} cannot be started: {why}") from None
     except BaseException:
         # also if this task was cancelled: the thread may still be about to deliver a child
         handover.abandon()

@@ -3,6 +3,8 @@
 import fs from "node:fs";
 import net from "node:net";
 
+import { keepFromChildren } from "./children.js";
+
 const BUSY = ["EAGAIN", "EWOULDBLOCK"];
 const GONE = ["EPIPE", "ECONNRESET"];
 
@@ -12,8 +14,8 @@ const GONE = ["EPIPE", "ECONNRESET"];
  * `console.log` nor a program that the plugin starts can damage a message.
  *
  * Node has no dup2. But opening gives the lowest free descriptor, so closing 1 and then opening
- * standard error puts it there. If a stream cannot be opened again, since it is a socket, only
- * `process.stdout` is turned to standard error.
+ * standard error puts it there. If a stream cannot be opened again, since it is a socket, the
+ * descriptors stay: `process.stdout` is turned to standard error, and so is what children inherit.
  *
  * @returns {[import("node:stream").Readable, (bytes: Buffer) => void]} to read from, and to write
  */
@@ -32,6 +34,7 @@ export function takeOver() {
     onto(1, "/dev/fd/2", "a");
   } catch {
     process.stdout.write = process.stderr.write.bind(process.stderr);
+    keepFromChildren();
   }
   const reader = fs.fstatSync(incoming).isFile()
     ? fs.createReadStream("", { fd: incoming })

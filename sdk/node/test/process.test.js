@@ -141,17 +141,38 @@ test("a subscriber to a hook is told of it too, once", () =>
     },
   ));
 
-for (const [streams, pipes, inherited] of [
-  ["pipes", true, 'execSync("cat; echo a child", { stdio: "inherit" });'],
-  ["sockets", false, 'console.error("a child");'],
+const LINES = [
+  "a print",
+  "a write",
+  "a child",
+  "by execFileSync",
+  "by spawnSync",
+  "by spawn",
+  "a fork",
+];
+
+for (const [streams, pipes] of [
+  ["pipes", true],
+  ["sockets", false],
 ]) {
   test(`what the author prints is no message, over ${streams}`, () =>
     withChild(
-      `import { execSync } from "node:child_process";
-       plugin.hook("pre_tool_call", () => {
+      `import { execFileSync, execSync, fork, spawn, spawnSync } from "node:child_process";
+       import fs from "node:fs";
+       fs.writeFileSync("forked.mjs", 'console.log("a fork")');
+       plugin.hook("pre_tool_call", async () => {
          console.log("a print");
          process.stdout.write("a write\\n");
-         ${inherited}
+         execSync("cat; echo a child", { stdio: "inherit" });
+         execFileSync("echo", ["by execFileSync"], { stdio: ["inherit", process.stdout, "pipe"] });
+         spawnSync("echo", ["by spawnSync"], { stdio: [0, 1, 2] });
+         if (execSync("echo piped").toString() !== "piped\\n") return deny("no output");
+         if (spawnSync("echo", ["piped"]).stdout.toString() !== "piped\\n") return deny("none");
+         const children = [
+           spawn("sh", ["-c", "cat; echo by spawn"], { stdio: "inherit" }),
+           fork("forked.mjs"),
+         ];
+         await Promise.all(children.map((one) => new Promise((end) => one.on("exit", end))));
          return allow();
        });`,
       { pipes },
@@ -160,8 +181,9 @@ for (const [streams, pipes, inherited] of [
         assert.deepEqual(await child.ask("hook/pre_tool_call", toolCall()), { decision: "allow" });
         child.process.stdin.end();
         await child.ended();
+        assert.equal(child.stray, "");
         await child.until(
-          () => ["a print", "a write", "a child"].every((line) => child.stderr.includes(line)),
+          () => LINES.every((line) => child.stderr.includes(line)),
           "the lines",
         );
       },
