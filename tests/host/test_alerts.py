@@ -136,3 +136,23 @@ async def test_secrets_are_hidden_from_the_other_plugins(autojump_clock: MockClo
         await talker.ask("host/notify", level="info", message="it is hunter2hunter2")
         await alerts(other)
     assert heard(other) == [("info", "it is [redacted]", "talker")]
+
+
+async def test_fifty_that_fail_at_once_are_told_one_at_a_time(autojump_clock: MockClock) -> None:
+    """Between two of them other tasks run: each goes to fifty plugins."""
+    failing = [
+        FakePlugin(f"p{number}", hooks={"stop": {"decision": "maybe"}}, hears=["notification"])
+        for number in range(50)
+    ]
+    async with (
+        PluginHost(failing) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        await turn.stop()
+        begun = session.seq
+        for _ in range(5):
+            await trio.lowlevel.checkpoint()
+        assert session.seq - begun < 20  # not all fifty
+        await trio.sleep(1)
+    assert [len(heard(plugin)) for plugin in failing] == [49] * 50

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import trio
@@ -16,7 +18,18 @@ from sliphook.transport.rate_limit import RateLimit
 from sliphook_sdk.protocol import AlertLevel
 from sliphook_sdk.protocol.limits import MAX_NOTIFY_PER_MINUTE
 
+_log = logging.getLogger(__name__)
 _EVENT: Final = "notification"
+MAX_WAITING: Final = 256
+"""Alerts that wait to be told at most; further ones are not told, though the user sees them."""
+
+
+class _Alert(NamedTuple):
+    plugin: Plugin
+    level: AlertLevel
+    message: str
+    source: str
+    session_id: str | None
 
 
 class Alerts:
@@ -38,6 +51,8 @@ class Alerts:
         self._sessions = sessions
         self._listeners = listeners
         self._failures: WeakKeyDictionary[Plugin, RateLimit] = WeakKeyDictionary()
+        self._waiting: deque[_Alert] = deque()
+        self._told_just_now = False
 
     def tell(
         self, plugin: Plugin, level: AlertLevel, message: str, source: str, session_id: str | None
@@ -51,12 +66,42 @@ class Alerts:
             source: `host`, or the plugin's name.
             session_id: the session; None: the one of the plugin's newest request, else the newest.
         """
-        others = without(self._listeners(_EVENT), plugin.name)
-        session = self._sessions.get(session_id or "") or self._session_of(plugin)
-        if others and session is not None and (source != HOST or self._may_fail(plugin)):
-            turn = session.open_root
+        if not self._listeners(_EVENT) or (source == HOST and not self._may_fail(plugin)):
+            return
+        alert = _Alert(plugin, level, message, source, session_id)
+        if not self._told_just_now:
+            self._told_just_now = True
+            self._soon()
+            self._tell(alert)
+        elif len(self._waiting) < MAX_WAITING:
+            self._waiting.append(alert)
+
+    def _soon(self) -> None:
+        trio.lowlevel.current_trio_token().run_sync_soon(self._next)
+
+    def _next(self) -> None:
+        # one at a time, and other tasks run between them: fifty plugins may fail in one hook, and
+        # each failure goes to fifty
+        if not self._waiting:
+            self._told_just_now = False
+            return
+        self._soon()
+        try:
+            self._tell(self._waiting.popleft())
+        except Exception:  # a fault of the host: raised in here, it would end the agent
+            _log.exception("an alert could not be told")
+
+    def _tell(self, alert: _Alert) -> None:
+        others = without(self._listeners(_EVENT), alert.plugin.name)
+        session = self._sessions.get(alert.session_id or "") or self._session_of(alert.plugin)
+        if others and session is not None:
             session.hooks.tell(
-                _EVENT, turn, only=others, level=level, message=message, source=source
+                _EVENT,
+                session.open_root,
+                only=others,
+                level=alert.level,
+                message=alert.message,
+                source=alert.source,
             )
 
     def _may_fail(self, plugin: Plugin) -> bool:
