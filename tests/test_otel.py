@@ -21,6 +21,7 @@ from sliphook.otel import OtelSpans
 from sliphook.session.session import Session
 from sliphook.testing import CRASHES, HANGS, FakePlugin
 from sliphook_sdk.protocol import Message, Usage
+from tests.docs.protocol_sentences.says import says
 from tests.trace.made import Kept
 
 
@@ -92,6 +93,11 @@ async def converse(session: Session) -> None:
         await turn.call_tool("deploy", {"service": "web"})
 
 
+@says(
+    "If the agent makes spans (OpenTelemetry), the host's requests and events have `traceparent`: the"
+    " span that the work is part of, in the form of W3C Trace Context (`00-` trace id `-` span id `-`"
+    " flags).",
+)
 async def test_every_part_of_a_session_has_its_span_and_plugins_can_continue_it() -> None:
     exporter, kept = InMemorySpanExporter(), Kept()
     hooks = {

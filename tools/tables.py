@@ -36,12 +36,12 @@ _OWN_TABLES: Final[tuple[type[msgspec.Struct], ...]] = (
     protocol.Manifest,
     protocol.Subscription,
     protocol.ToolSpec,
-    protocol.CommandSpec,
-    protocol.EnvWant,
     protocol.Answer,
-    shapes.ToolResult,
 )
 """Structs that have a table of their own under a heading with their name."""
+
+_DECLARED: Final[tuple[type[msgspec.Struct], ...]] = (protocol.CommandSpec, protocol.EnvWant)
+"""Structs of the manifest that share a table."""
 
 _SHAPES: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.Message,
@@ -55,6 +55,8 @@ _SHAPES: Final[tuple[type[msgspec.Struct], ...]] = (
 
 _HOME_OF: Final = {
     **{struct.__name__: "shapes" for struct in _SHAPES},
+    **{struct.__name__: "commandspec-and-envwant" for struct in _DECLARED},
+    "ToolResult": "toolcall",
     "HostInfo": "initialize",
     "PluginInfo": "initialize",
     "SessionInfo": "initialize",
@@ -172,10 +174,10 @@ def _method(method: protocol.Method) -> str:
     return table(_HEADS, rows)
 
 
-def _shapes() -> str:
-    return table(
-        ("shape", *_HEADS), ((struct.__name__, *row) for struct in _SHAPES for row in _rows(struct))
-    )
+def _together(structs: Iterable[type[msgspec.Struct]]) -> str:
+    """One table for several structs."""
+    rows = ((struct.__name__, *row) for struct in structs for row in _rows(struct))
+    return table(("shape", *_HEADS), rows)
 
 
 def _methods(by: str) -> str:
@@ -305,7 +307,8 @@ def all_tables() -> dict[str, Callable[[], str]]:
         "names": _names,
         "fields Common": partial(_fields, Payload),
         "fields initialize": _initialize,
-        "shapes": _shapes,
+        "fields declared": partial(_together, _DECLARED),
+        "shapes": partial(_together, _SHAPES),
     }
     for entry in protocol.CATALOGUE.values():
         without = (*_COMMON, *_ONLY_ON_THE_WIRE)

@@ -19,6 +19,7 @@ from sliphook.testing import Received
 from sliphook_sdk.protocol import CATALOGUE
 from tests.agent import walks
 from tests.agent.grammar import faults
+from tests.docs.protocol_sentences.says import says
 
 from .stories import SAYINGS, STORIES
 
@@ -159,6 +160,17 @@ def test_every_payload_is_what_the_catalogue_says(way: str) -> None:
     } == {}
 
 
+@says(
+    "The order of fires in one session, as a grammar (`*` any number, `+` at least one, `?` at most"
+    " one, `|` or):",
+    "After a failed attempt there may be another one; if there is none, the turn ends.",
+    "If a `stop` is answered with `continue_with`, the model goes on.",
+    "Events that happen at their own time (`notification`, `user_input_*`, `subagent_*`,"
+    " `agent_loop_stopped`) come in between.",
+    "Whatever happens, each `turn_start` has exactly one `turn_end`, each `pre_tool_call` exactly one"
+    " `post_tool_call`, each `subagent_start` exactly one `subagent_stop`, and each `session_start`"
+    " one `session_end`.",
+)
 @pytest.mark.parametrize("way", walks.WALKS)
 def test_every_way_keeps_to_the_grammar(way: str) -> None:
     sessions = dict.fromkeys(message.params["session_id"] for message in walked(way))

@@ -11,6 +11,7 @@ from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import Answer, Message, ToolCallRequest, ToolResult
 from sliphook_sdk.protocol.payloads import Stop
 from tests.agent.walks import DONE, Stage, calling, one_turn
+from tests.docs.protocol_sentences.says import says
 
 LOOK = ToolCallRequest(call_id="call_1_1", name="look", arguments={})
 
@@ -26,6 +27,10 @@ async def asked(*replies: ScriptedReply, hooks: dict[str, Any], **more: Any) -> 
     return stage.model.asked
 
 
+@says(
+    "It lasts as long as what it came with: from `session_start` and `subagent_start` as system text of"
+    " the session or child,",
+)
 async def test_session_start_is_system_text_of_every_call(autojump_clock: MockClock) -> None:
     hooks = {"session_start": {"context": ["tabs, not spaces", "tests first"]}}
     head = [
@@ -47,6 +52,9 @@ async def test_without_a_system_text_of_the_agents_it_is_the_plugins_alone(
     ]
 
 
+@says(
+    "from `user_prompt_submit` with that message,",
+)
 async def test_user_prompt_submit_stays_with_the_message(autojump_clock: MockClock) -> None:
     hooks = {"user_prompt_submit": {"context": ["it is noon"]}}
     first, second = await asked(calling("look"), DONE, hooks=hooks)
@@ -58,6 +66,9 @@ async def test_user_prompt_submit_stays_with_the_message(autojump_clock: MockClo
     ]
 
 
+@says(
+    "from `pre_llm_call` in that call,",
+)
 async def test_pre_llm_call_is_for_that_call_only(autojump_clock: MockClock) -> None:
     def first_only(call: Any) -> Answer:
         return Answer(context=["think twice"]) if call.call_index == 1 else Answer()
@@ -67,6 +78,9 @@ async def test_pre_llm_call_is_for_that_call_only(autojump_clock: MockClock) -> 
     assert second[0] == user("work")
 
 
+@says(
+    "from the tool hooks behind the tool's result.",
+)
 async def test_tool_hooks_stand_behind_the_result(autojump_clock: MockClock) -> None:
     hooks = {"pre_tool_call": {"context": ["before"]}, "post_tool_call": {"context": ["after"]}}
     _, second = await asked(calling("look"), DONE, hooks=hooks)

@@ -58,7 +58,7 @@ EXAMPLES: Final = {
     if info.startswith("example: ") and info != "example: common"
     for value in _messages(text)
 }
-"""By the method and the kind: `tool/call request`, `tool/call result bare`."""
+"""By the method and the kind: `tool/call request`, `initialize error error`."""
 
 
 def message(name: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def test_no_example_is_missing_or_unmarked() -> None:
     wanted |= {
         f"event/{entry.name} notification" for entry in CATALOGUE.values() if entry.kind == "event"
     }
-    more = {"initialize error error", "initialize result disabled", "tool/call result bare"}
+    more = {"initialize error error"}
     assert len(CATALOGUE) == 18
     assert len(METHODS) == 13
     assert sorted(EXAMPLES) == sorted(wanted | more)
@@ -173,15 +173,6 @@ def test_errors() -> None:
             cls=jsonschema.Draft202012Validator,
         )
     assert message("initialize error error")["error"]["code"] == -32602
-
-
-def test_short_forms() -> None:
-    assert message("tool/call result bare")["result"] == "web is deployed"
-    check_schema("web is deployed", "tool/call", "result")
-    decode(
-        message("initialize result disabled")["result"],
-        METHOD_BY_NAME["initialize"].result or Answer,
-    )
 
 
 def test_initialize_names_the_whole_catalogue() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sliphook.schemas import SchemaError, check, check_schema, why_arguments_do_not_fit
+from tests.docs.protocol_sentences.says import says
 
 CITY = {
     "type": "object",
@@ -155,6 +156,10 @@ def test_an_unknown_draft_is_refused_and_the_known_ones_are_named() -> None:
         check_schema({"$schema": "https://json-schema.org/draft/2030-01/schema"})
 
 
+@says(
+    "A check that takes longer than 8 ms of the processor is given up, and the model is told to send"
+    " less: where many alternatives (`anyOf`) are nested, or thousands of objects come.",
+)
 @pytest.mark.parametrize("draft", ["2020-12/schema", "2019-09/schema"])
 def test_a_schema_of_a_few_lines_cannot_ask_for_a_million_steps(draft: str) -> None:
     doubling = {

@@ -43,7 +43,7 @@ from sliphook_sdk.protocol.reach import why_never
 
 from .checks import ManifestError, check_name, check_timeout, refuse_doubles
 from .route import Pattern, Route, refuse_covered_guards
-from .tools import PluginTool, check_declared, read_tools, schema_size
+from .tools import PluginTool, check_declared, check_size, read_tools
 
 
 class _Version(msgspec.Struct):
@@ -148,7 +148,7 @@ def read_manifest(
             raise ManifestError(f"env: {why}")
     refuse_doubles("variable", (want.name for want in wire.env or ()))
     if wire.config_schema:
-        schema_size(wire.config_schema, "its config_schema")
+        check_size(wire.config_schema, "its config_schema")
         check_declared(wire.config_schema, "its config_schema")
     return ReadManifest(
         wire=wire,

@@ -12,7 +12,6 @@ from sliphook_sdk.protocol import ToolSpec
 from sliphook_sdk.protocol.limits import (
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_PARTS,
-    MAX_SCHEMAS_BYTES,
     MAX_TOOLS,
     TOOL_TIMEOUT_S,
 )
@@ -70,7 +69,7 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
     """
     if len(specs) > MAX_TOOLS:
         raise ManifestError(f"it offers {len(specs):,} tools; at most {MAX_TOOLS} are allowed")
-    size = parts = 0
+    parts = 0
     for spec in specs:
         check_name("tool", spec.name)
         schema = spec.input_schema
@@ -79,11 +78,7 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
         what = f"the input_schema of the tool {spec.name}"
         if schema.get("type", "object") != "object":
             raise ManifestError(f"{what} must describe an object")
-        size += schema_size(schema, what)
-        if size > MAX_SCHEMAS_BYTES:
-            raise ManifestError(
-                f"the schemas of its tools are over {MAX_SCHEMAS_BYTES:,} bytes together"
-            )
+        check_size(schema, what)
         parts += check_declared(schema, what)
         if parts > MAX_SCHEMA_PARTS:
             raise ManifestError(
@@ -104,8 +99,8 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
     )
 
 
-def schema_size(schema: dict[str, Any], what: str) -> int:
-    """The bytes of a schema.
+def check_size(schema: dict[str, Any], what: str) -> None:
+    """Look at the bytes of a schema.
 
     Raises:
         ManifestError: there are too many.
@@ -113,7 +108,6 @@ def schema_size(schema: dict[str, Any], what: str) -> int:
     size = len(msgspec.json.encode(schema))
     if size > MAX_SCHEMA_BYTES:
         raise ManifestError(f"{what} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}")
-    return size
 
 
 def check_declared(schema: dict[str, Any], what: str) -> int:
