@@ -184,9 +184,9 @@ class Rpc:
     def consume_reply(self, message: envelope.Reply) -> bool:
         """Take a reply; as `consume`."""
         request_id, error = message.id, message.error
-        self._has_reply = True
         if error is not None and not error.message:
             error = msgspec.structs.replace(error, message="(no message)")
+        self._has_reply = self._has_reply or self.was_issued(request_id)
         # out of the table before it is told: it may send the next request at once
         asked = self._asked.pop(request_id, None)
         if asked is not None:

@@ -88,8 +88,7 @@ async def test_json_that_is_no_message(message: str, why: str) -> None:
 
 
 @says(
-    "A plugin MUST NOT send a batch (an array of messages): with a header it is answered with"
-    " -32600, on a line it is stray output.",
+    "A plugin MUST NOT send a batch (an array of messages): it is answered with -32600.",
 )
 async def test_a_batch() -> None:
     wire = Wire()
@@ -98,9 +97,11 @@ async def test_a_batch() -> None:
         wire.write(b"Content-Length: %d\r\n\r\n%b\n" % (len(batch), batch))
         assert (await wire.reply(None))["error"] == EXAMPLES[-32600]
         assert seen.lines() == [EXAMPLES[-32600]["message"]]
-        wire.write(b"[1]\n")
+        wire.write(batch + b"\n")
         await wire.is_read()
-        assert seen.lines()[1].startswith("stray output on stdout")
+        assert [one["error"] for one in wire.got if one.get("id", 0) is None] == [
+            EXAMPLES[-32600]
+        ] * 2
 
 
 @says(
@@ -183,6 +184,8 @@ async def test_what_the_host_does_not_know() -> None:
     "A plugin MUST ignore fields that it does not know, and take a value of an open set that it does"
     ' not know for "something else": both sides may gain new ones.',
     "So does the host.",
+    "Elsewhere the host tells the plugin's log of an unknown field, once for each kind, unless its"
+    " name begins with `_`.",
 )
 async def test_fields_of_tomorrow() -> None:
     wire = Wire(uses=["notify"], tools=[{"name": "mine", "colour": "red"}], of_tomorrow={})
@@ -193,7 +196,12 @@ async def test_fields_of_tomorrow() -> None:
         assert reply["result"] == {}
         wire.send(id=1, method="any", colour="red")
         assert (await wire.reply(1))["error"]["code"] == -32601
-        assert seen.lines() == []
+        said = len(seen.lines())
+        assert any("colour" in line for line in seen.lines())
+        wire.answers["tool/call"] = {"content": "fine", "colour": "red", "_own": 1}
+        await turn.call_tool("mine", {})
+        assert len(seen.lines()) == said
+        assert not any("_own" in line for line in seen.lines())
 
 
 @says(
@@ -393,8 +401,7 @@ async def test_a_plugin_that_could_not_read() -> None:
     "| before `initialize`: the process has just been started | nothing before `initialize` | as in"
     " the next line |",
     "| `initialize` sent: until the host has read the manifest | nothing, perhaps `exit` | the reply"
-    " to `initialize`: the manifest. `host/log`: kept. A request for a method that needs a grant:"
-    " -32001. `$/progress`: ignored |",
+    " to `initialize`: the manifest. `host/log`: kept. Any request: -32001. `$/progress`: ignored |",
     "There is no `initialized` message: the plugin is ready when the host has read the manifest, and"
     " the host reads the manifest before it looks at the plugin's next message.",
     "The host's first message.",
@@ -451,8 +458,9 @@ async def test_when_it_is_ready() -> None:
 
 @says(
     "| in shutdown: from `shutdown` to `exit` | replies; `$/cancelRequest` for `shutdown`, if there"
-    " is no reply within 1.5 s | a reply to a request that is still under way counts. `host/log`:"
-    " kept. A request for a method that needs a grant: -32001 |",
+    " is no reply within 1.5 s | a reply to a request that is still under way counts. `host/log`,"
+    " `host/notify`, `host/inject` and `host/interrupt`: as before, so that a handler of `turn_end`"
+    " may ask. `host/tools`: -32001 |",
     "| after `exit`: standard input is at its end | nothing | what was written before the process"
     " ended is read: replies count, `host/log` is kept. A request gets no reply |",
     "Any request may be [cancelled](#cancel-and-interrupt), `ping` and `shutdown` too: each has a"
@@ -467,7 +475,7 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
     wire = Wire(
         tools=[{"name": name} for name in ("one", "two", "never")],
         answers={"tool/call": BY_HAND, "shutdown": BY_HAND},
-        uses=["notify"],
+        uses=USES,
     )
     wire.stays = True
     found: Fields = {}
@@ -491,7 +499,10 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
         wire.send(method="host/log", params={"level": "info", "message": "ending"})
         wire.send(id=ids["one"], result="in shutdown")
         wire.send(id=3, method="host/notify", params={"level": "info", "message": "x"})
-        assert (await wire.reply(3))["error"]["code"] == -32001
+        assert (await wire.reply(3))["result"] == {}
+        assert (await wire.ask("host/tools", "3b", tools=[]))["error"]["code"] == -32001
+        asked = await wire.ask("host/inject", "3c", session_id=session.session_id, text="x")
+        assert asked["result"] == {"queued": True}
         assert (await wire.ask("unknown", 4))["error"]["code"] == -32601
         await wire.hears("exit")
         assert trio.current_time() - began == pytest.approx(1.5, abs=0.01)
@@ -509,8 +520,9 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
 
 
 @says(
-    "In every state a request with an unknown method is answered with -32601, an unknown"
-    " notification is ignored, and a reply to an id that was never sent is a violation.",
+    "From ready on a request with an unknown method is answered with -32601.",
+    "In every state an unknown notification is ignored, and a reply to an id that was never sent is a"
+    " violation.",
 )
 async def test_in_every_state() -> None:
     wire = Wire(answers={"initialize": BY_HAND, "shutdown": BY_HAND})
@@ -518,7 +530,8 @@ async def test_in_every_state() -> None:
     async def say(number: int) -> None:
         wire.send(method="unknown/told")
         wire.send(id=900 + number, result=None)
-        assert (await wire.ask("unknown/asked", number))["error"]["code"] == -32601
+        code = -32001 if number == 1 else -32601
+        assert (await wire.ask("unknown/asked", number))["error"]["code"] == code
 
     async def talk() -> None:
         message = await wire.hears("initialize")

@@ -151,12 +151,16 @@ async def test_a_child_agent() -> None:
         (Refuses("no web", -32000), "error", "no web (-32000)"),
         ({"text": "x"}, "error", "Object missing required field `content`"),
         (None, "error", "its answer does not fit"),
+        ({"content": "x", "isError": True}, "error", "isError"),
+        ({"content": [{"type": "text", "text": "x"}]}, "error", "its content is a list, as in MCP"),
         (7, "error", "its answer does not fit"),
     ],
 )
 @says(
     "The answer is a ToolResult.",
     "A bare string is short for one with that `content`.",
+    "MCP's `isError` that is true, or a list as `content`, is refused: the model reads an error"
+    " instead.",
     "A tool that failed MAY answer with `is_error`, or with an error reply: the model reads its"
     " message.",
 )
@@ -393,12 +397,57 @@ async def test_the_last_assistant_message() -> None:
     assert wire.params("hook/stop")[0]["last_assistant_message"] == "two"
 
 
-@says("At most 8 `continue_with` count in one turn.")
+@says(
+    "At most 8 `continue_with` count in one turn; the user is shown each, and that the ninth is"
+    " ignored.",
+)
 @limit("`continue_with` in one turn")
 async def test_at_most_eight_times() -> None:
+    """Each is shown by the agent, which gets it here."""
     wire = Wire(hears=["stop"], answers={"hook/stop": {"continue_with": "more"}})
-    async with turn_of(wire) as (turn, _):
+    async with turn_of(wire) as (turn, seen):
         assert [await turn.stop() for _ in range(9)] == ["more"] * 8 + [None]
+        assert "probe asks to go on for the 9th time in this turn; the turn ends" in seen.problems
+
+
+@says(
+    "The alerts of a plugin (`host/notify`) come with its name.",
+    "That a plugin died, is left out, or did not answer a hook in time, is said by the `host`.",
+    "A plugin is not told of its own alerts and failures.",
+    "Of the failures of one plugin at most 10 in a minute are told.",
+    "What belongs to no session is told in one: that of the plugin's newest request under way, else"
+    " the newest.",
+)
+async def test_notifications_of_other_plugins(autojump_clock: MockClock) -> None:
+    one = Wire("one", hears=["notification", "stop"], uses=["notify"])
+    two = Wire("two", hears=["notification"])
+    async with (
+        host_of(one, two) as (host, _),
+        host.session() as old,
+        host.session() as new,
+        old.turn("x") as turn,
+    ):
+        await one.ask("host/notify", level="info", message="hi")
+        await two.hears("event/notification")
+        one.answers["hook/stop"] = BY_HAND
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(turn.stop)
+            hook = await one.hears("hook/stop")
+            await one.ask("host/notify", "later", level="info", message="hi")
+            one.send(id=hook["id"], result=None)
+        await two.hears("event/notification", 2)
+        sessions = [params["session_id"] for params in two.params("event/notification")]
+        assert sessions == [new.session_id, old.session_id]
+        for _number in range(11):
+            await turn.stop()
+        await two.hears("event/notification", 12)
+        one.process.end(1)
+        await one.hears("initialize", 2)
+        await trio.sleep(60)
+        sources = [params["source"] for params in two.params("event/notification")]
+        assert sources[:2] == ["one", "one"]
+        assert set(sources[2:]) == {"host"}
+        assert one.sent("event/notification") == []
 
 
 @says(

@@ -27,6 +27,10 @@ def words(text: str) -> list[str]:
     return re.findall(r"[A-Za-z]{2,}", text)
 
 
+def test_the_page_is_not_too_long() -> None:
+    assert len(PAGE.splitlines()) <= 1_400
+
+
 def test_what_is_quoted_stands_on_the_page() -> None:
     page = flat(re.sub(r"^(\s*)(?:- |[0-9]+\. )", r"\1", PAGE, flags=re.MULTILINE))
     found = quotes()

@@ -80,6 +80,27 @@ async def test_log() -> None:
 
 
 @says(
+    "A `level` that is unknown or absent counts as the nearest, or `info`; without a text as"
+    " `message` the notification is left out; the host says both once in the log.",
+)
+async def test_log_lines_that_do_not_quite_fit() -> None:
+    wire = Wire()
+    async with host_of(wire) as (_, seen):
+        for level in ("warn", "loud", None):
+            wire.send(method="host/log", params={"level": level, "message": str(level)})
+        wire.send(method="host/log", params={"message": "none"})
+        wire.send(method="host/log", params={"level": "error", "message": 7})
+        wire.send(method="host/log", params={"level": "error"})
+        await wire.is_read()
+    assert seen.lines("warning") == ["warn"]
+    assert seen.lines("info") == ["loud", "None", "none"]
+    assert seen.lines("error") == []
+    assert any("level" in line for line in seen.lines())
+    assert any("message" in line for line in seen.lines())
+    assert len(seen.lines()) < 6
+
+
+@says(
     "The list replaces the tools of that scope; if `session_id` is null, those of the manifest.",
     "Either all of them take effect, or none if one is refused (-32602).",
     "Tools of a session are removed when the session ends.",
@@ -210,12 +231,12 @@ async def test_limit_of_requests_under_way() -> None:
 async def test_limit_of_violations() -> None:
     wire = Wire()
     async with host_of(wire) as (_, seen):
-        for number in range(99):
+        for number in range(100):
             wire.send(id=10_000 + number, result=None)
         await wire.is_read()
         wire.send(id=20_000, result=None)
         await wire.restarts()
-    assert "100 violations of the protocol" in seen.problems[0]
+    assert "more than 100 violations" in seen.problems[0]
 
 
 @limit("an id that is a string")
@@ -412,7 +433,8 @@ async def test_the_id_of_a_large_message(autojump_clock: MockClock) -> None:
                 request = await wire.hears("tool/call", known + 1)
                 await wire.pour(text.replace("@ID@", str(request["id"])).encode() + b"\n")
             assert found[0].status == status
-        assert len(seen.lines()) == 3
+        refused = [line for line in seen.lines() if line.startswith("a message was refused")]
+        assert len(refused) == 3
 
 
 @limit("one message of a plugin, refused or not")
