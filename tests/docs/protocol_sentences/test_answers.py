@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -488,31 +489,76 @@ async def test_progress_does_not_extend(autojump_clock: MockClock) -> None:
 # -- cancel
 
 
+def late_ends(wire: Wire) -> list[Fields]:
+    """The ends of late work that it was told of."""
+    told = wire.params("event/notification")
+    return [params["late_end"] for params in told if "late_end" in params]
+
+
 @says(
     "`$/cancelRequest` withdraws one request: it timed out, or its turn was interrupted.",
-    "A plugin SHOULD stop the work.",
-    "It MUST reply, since any reply settles the request, also a late result; all are dropped.",
-    "The reply SHOULD be -32800, and come at once.",
+    "A plugin SHOULD stop the work at once.",
+    "It MUST reply, and SHOULD reply when the work has ended, since the host takes the reply for its"
+    " end:",
+    "with -32800 if it was stopped or never began, with its result if it was done all the same.",
+    "The result is dropped, but the user is told of it.",
     "Without any reply for 5 s the plugin is [suspect](#the-process),",
     "A plugin with a request 5 s past its timeout or its cancel is suspect, and is sent `ping`.",
 )
-async def test_a_cancel_that_is_not_answered(autojump_clock: MockClock) -> None:
+async def test_the_reply_to_a_cancel(autojump_clock: MockClock) -> None:
     error = {"code": -32800, "message": "request cancelled"}
-    for reply in ({"error": error}, {"result": "late"}, None):
+    cases: tuple[tuple[Fields | None, str], ...]
+    cases = ({"error": error}, "stopped"), ({"result": "late"}, "ok"), (None, "")
+    for reply, how in cases:
         wire = Wire(tools=[{"name": "mine"}], answers={"tool/call": BY_HAND})
-        async with host_of(wire) as (host, seen), host.session() as session:
+        hears = Wire("hears", hears=["notification", "turn_end"])
+        async with host_of(wire, hears) as (host, seen), host.session() as session:
             async with session.turn("x") as turn, trio.open_nursery() as nursery:
                 nursery.start_soon(turn.call_tool, "mine", NO_ARGUMENTS)
                 call = await wire.hears("tool/call")
                 session.interrupt()
             await wire.hears("$/cancelRequest")
+            await trio.sleep(1)
+            assert any("still running" in line for line in seen.problems), "it may still act"
+            ended = (await hears.hears("event/turn_end"))["params"]
+            assert ended["still_running"] == [call["params"]["call_id"]]
             if reply is not None:
                 wire.send(id=call["id"], **reply)
-            await trio.sleep(4.9)
+                (end,) = await hears.until(partial(late_ends, hears))
+                assert end["how"] == how
+                assert end["after_ms"] == pytest.approx(1_000, abs=50)
+            await trio.sleep(3.9)
             assert wire.sent("ping") == []
             await trio.sleep(0.2)
             assert len(wire.sent("ping")) == (reply is None)
-            assert seen.lines() == []
+            if reply is None:
+                wire.send(id=call["id"], error=error)
+
+
+@says("A `notification` with `late_end` may come before a hook that is under way.")
+async def test_a_late_end_may_come_first() -> None:
+    wire = Wire(
+        subscriptions=[{"event": "notification"}, {"event": "user_prompt_submit"}],
+        answers={"tool/call": BY_HAND},
+    )
+    works = Wire("works", tools=[{"name": "mine"}], answers={"tool/call": BY_HAND})
+    slow = asked("slow", BY_HAND, "user_prompt_submit", replaces=True)
+    async with host_of(wire, works, slow) as (host, _), host.session() as session:
+        async with session.turn("x") as turn, trio.open_nursery() as nursery:
+            nursery.start_soon(turn.call_tool, "mine", NO_ARGUMENTS)
+            call = await works.hears("tool/call")
+            session.interrupt()
+        async with session.turn("y") as turn, trio.open_nursery() as nursery:
+            nursery.start_soon(turn.submit)
+            held = await slow.hears("hook/user_prompt_submit")
+            works.send(id=call["id"], result="late")
+            await wire.until(lambda: late_ends(wire))
+            slow.send(id=held["id"], result=None)
+            await wire.hears("hook/user_prompt_submit")
+    seqs = [one["params"]["seq"] for one in wire.got if "seq" in one.get("params", {})]
+    assert wire.methods()[-1] != "event/notification"
+    assert late_ends(wire)[0]["how"] == "ok"
+    assert max(seqs) > wire.params("hook/user_prompt_submit")[0]["seq"] == seqs[-1]
 
 
 @says(

@@ -37,8 +37,8 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         "Answer `initialize` first ([start](#start)).",
         "Check that a handler exists for every subscription that you declare.",
         "Accept `event/NAME` for every hook that you subscribe to.",
-        "On `$/cancelRequest`: stop the handler if you can, reply -32800 at once, and drop what comes"
-        " later ([cancel](#cancel-and-interrupt)).",
+        "On `$/cancelRequest`: stop the handler if you can, and reply when it has ended: -32800 if it"
+        " was stopped, else with its result ([cancel](#cancel-and-interrupt)).",
         "Answer unknown requests with -32601, an unknown tool or command with -32602, and `ping` with"
         " anything; ignore unknown notifications and unknown fields.",
         "On `shutdown`: finish the event handlers, then reply.",
