@@ -93,7 +93,7 @@ def test_a_fire_through_the_host(guard: Path) -> None:
     assert plugin["status"] == "answered"
     assert plugin["decision"] == "deny"
     assert "stderr: asked about shell" in done.stderr
-    # the host's socket cannot be opened again, so a child inherits it: it harms no message
+    # the host's socket cannot be moved to another descriptor, so the SDK keeps it from children
     assert "guard: stderr: a child writes\n" in done.stderr
 
 
