@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sdk.conftest import Start
-from tests.sdk.driver import Child, payload, tool_call
+from tests.sdk.driver import Child, Message, payload, tool_call
 
 PLUGIN = """
     import asyncio, functools, threading, time
@@ -244,6 +244,11 @@ def test_the_end_of_the_input_ends_the_process(child: Child, tool: str) -> None:
     assert child.ended() == 0
 
 
+def but_progress(child: Child) -> list[Message]:
+    """What came unasked, without the word that a handler is still at work, as on a busy machine."""
+    return [message for message in child.unasked if message["method"] != "$/progress"]
+
+
 def test_the_end_waits_for_a_cancelled_handler_that_tidies_up(child: Child) -> None:
     request = child.request("tool/call", tool_call("tidies_up"))
     child.said("$/progress")
@@ -252,7 +257,7 @@ def test_the_end_waits_for_a_cancelled_handler_that_tidies_up(child: Child) -> N
     child.terminate()
     child.ask("hook/pre_tool_call", do("release"))
     assert child.ended() == 0
-    assert [message["params"]["message"] for message in child.unasked] == ["tidy"]
+    assert [message["params"]["message"] for message in but_progress(child)] == ["tidy"]
 
 
 def test_a_plain_function_that_is_cancelled_while_it_waits_for_a_thread_does_not_begin(
@@ -266,7 +271,7 @@ def test_a_plain_function_that_is_cancelled_while_it_waits_for_a_thread_does_not
         child.notify("$/cancelRequest", {"id": request})
         child.reply(request)
     child.ask("hook/stop", payload("stop"))  # in one of the threads, behind it
-    assert child.unasked == []
+    assert but_progress(child) == []
 
 
 def test_an_exception_that_cannot_be_told_holds_up_no_event(child: Child) -> None:
