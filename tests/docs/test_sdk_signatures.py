@@ -10,14 +10,22 @@ from typing import Annotated, Any, get_args, get_origin
 
 import sliphook_sdk
 from sliphook_sdk import AsyncContext, Context, EnvWant, Plugin, Tool, ToolResult, testing
+from sliphook_sdk.runtime.host import AsyncHost, Host
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "sdk" / "python" / "README.md"
 NODE = ROOT / "sdk" / "node" / "README.md"
 TYPES = ROOT / "sdk" / "node" / "types"
 COLUMNS = 98
-ANSWERS = ("allow", "deny", "ask", "replace", "substitute", "context", "continue_with")
-ERRORS = ("AnswerError", "Cancelled", "HostRefused", "RegistrationError", "ToolError")
+ANSWERS = ("allow", "deny", "ask", "replace", "substitute", "context", "continue_with", "disabled")
+ERRORS = (
+    "AnswerError",
+    "Cancelled",
+    "HostRefused",
+    "NotConnected",
+    "RegistrationError",
+    "ToolError",
+)
 
 
 def signature(shown: str, function: Callable[..., Any]) -> str:
@@ -68,10 +76,17 @@ def of_python() -> str:
     """The block of the README."""
     rows = [
         signature("Plugin", Plugin.__init__),
-        *members("plugin", Plugin, leave_out=("attach", "is_async", "read_config")),
+        *members("plugin", Plugin, leave_out=("attach", "declare_tool", "is_async", "read_config")),
         "",
         *members("ctx", Context),
         *(line for line in members("ctx", AsyncContext) if line.startswith("await ")),
+        "",
+        *members("plugin.host", Host, leave_out=("attach",)),
+        *(
+            line
+            for line in members("plugin.async_host", AsyncHost, leave_out=("attach",))
+            if line.startswith("await ")
+        ),
         "",
         *(signature(name, getattr(sliphook_sdk, name)) for name in ANSWERS),
         "",

@@ -232,7 +232,7 @@ def test_what_would_stop_the_loop_says_so(child: Child) -> None:
     message = child.reply(child.request("hook/pre_tool_call", do("block")))["error"]["message"]
     assert message == (
         "guard: RuntimeError: host/tools would stop the event loop; in an `async def` "
-        "await the method of its ctx"
+        "await the method of its ctx or of `plugin.async_host`"
     )
 
 

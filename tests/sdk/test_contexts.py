@@ -29,6 +29,9 @@ class Link:
     def notify(self, method: str, params: msgspec.Struct) -> None:
         self.sent.append((method, params))
 
+    def check(self, method: str, *, blocks: bool) -> None:
+        """Everything can be asked."""
+
     def ask(self, method: str, params: msgspec.Struct) -> Any:
         self.sent.append((method, params))
         return {"interrupted": True}
@@ -42,6 +45,7 @@ def made(
 ) -> tuple[Context[Any], Link]:
     link = Link()
     runtime = Runtime(link, ["interrupt"], {})
+    runtime.introduced()
     sample = {**example_of(kind), "session_id": "session", "turn_id": "turn", **fields}
     return Context(runtime, call, msgspec.convert(sample, kind)), link
 

@@ -272,13 +272,15 @@ def test_a_coroutine_from_a_plain_function_is_no_answer() -> None:
 
 def test_tools_of_a_plugin_that_does_not_run_and_doubled_ones() -> None:
     idle = Plugin("idle", uses=["tools"])
-    with pytest.raises(RuntimeError, match="for a plugin that runs"):
+    with pytest.raises(RuntimeError, match="the plugin does not run"):
         idle.set_tools([late])
     Harness(idle)
     with pytest.raises(ValueError, match="two of the tools are called 'late'"):
         idle.set_tools([late, late])
+    none = Plugin("none")
+    Harness(none)
     with pytest.raises(HostRefused, match=r"uses=\['tools'\]"):
-        Plugin("none").set_tools([late])
+        none.set_tools([late])
 
 
 async def _in_a_loop() -> Answer | None:

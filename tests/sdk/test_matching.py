@@ -14,8 +14,8 @@ from sliphook_sdk.errors import RpcError
 from sliphook_sdk.protocol import CATALOGUE, match_fields
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.protocol.payloads import PreToolCall
+from sliphook_sdk.registration.entry_handlers import EntryHandlers
 from sliphook_sdk.registration.matching import Matcher
-from sliphook_sdk.service import EntryHandlers
 from sliphook_sdk.testing import Harness
 
 

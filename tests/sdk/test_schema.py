@@ -228,7 +228,8 @@ def test_a_schema_of_the_authors_own() -> None:
         return str(arguments["x-y"])
 
     assert plugin.tools["raw"].spec.input_schema == schema
-    assert Harness(plugin).call_tool("raw", **{"x-y": "z"}).content == "z"
+    arguments: dict[str, Any] = {"x-y": "z"}
+    assert Harness(plugin).call_tool("raw", **arguments).content == "z"
     with pytest.raises(RegistrationError, match="cannot be called with the arguments as one dict"):
         Tool(stars_free, name="x", schema=schema)
 

@@ -56,7 +56,11 @@ def with_advice(why: str, spec: PluginSpec) -> str:
 
 
 def introduction(
-    plugin: PluginInfo, *, host: str = "sliphook", sessions: Sequence[SessionInfo] = ()
+    plugin: PluginInfo,
+    *,
+    host: str = "sliphook",
+    sessions: Sequence[SessionInfo] = (),
+    manifest_only: bool = False,
 ) -> msgspec.Raw:
     """The params of `initialize`.
 
@@ -64,6 +68,7 @@ def introduction(
         plugin: the plugin's name, settings and grants.
         host: the host's name.
         sessions: the open sessions.
+        manifest_only: the plugin is ended when its manifest is read.
     """
     params = InitializeParams(
         protocol_versions=list(PROTOCOL_VERSIONS),
@@ -71,6 +76,7 @@ def introduction(
         plugin=plugin,
         events=list(CATALOGUE),
         sessions=list(sessions),
+        manifest_only=manifest_only or msgspec.UNSET,
     )
     return msgspec.Raw(envelope.encode(params))
 

@@ -99,7 +99,7 @@ async def _ask(
         # A task of its own, since `run` returns only when the process has ended.
         nursery.start_soon(end)
         told = PluginInfo(name=spec.name, data_dir=str(data_dir), config=dict(spec.config))
-        await instance.run(introduction(told))
+        await instance.run(introduction(told, manifest_only=True))
         nursery.cancel_scope.cancel()
     answers.why = answers.why or instance.why or "ended"
     return answers

@@ -12,7 +12,7 @@ import pytest
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from sliphook_sdk import Plugin
     from sliphook_sdk.testing import Harness
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @pytest.fixture
 def plugin_harness(
     tmp_path: os.PathLike[str], request: pytest.FixtureRequest
-) -> Callable[..., Harness]:
-    """Creates a `sliphook_sdk.testing.Harness` for a plugin.
+) -> Iterator[Callable[..., Harness]]:
+    """Creates a `sliphook_sdk.testing.Harness` for a plugin, which is closed after the test.
 
     The plugin is a `Plugin`, or the path of its file, relative to the folder of the test. The
     options are those of `Harness`; without `data_dir` it is the test's `tmp_path`.
@@ -39,9 +39,14 @@ def plugin_harness(
     from sliphook_sdk import Plugin
     from sliphook_sdk.testing import Harness, load_plugin
 
+    made: list[Harness] = []
+
     def make(plugin: Plugin[Any] | os.PathLike[str] | str, **options: Any) -> Harness:
         loaded = plugin if isinstance(plugin, Plugin) else load_plugin(request.path.parent / plugin)
         options.setdefault("data_dir", tmp_path)
-        return Harness(loaded, **options)
+        made.append(Harness(loaded, **options))
+        return made[-1]
 
-    return make
+    yield make
+    for harness in made:
+        harness.close()

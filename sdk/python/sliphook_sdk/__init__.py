@@ -18,12 +18,21 @@ plugin without a process.
 
 from __future__ import annotations
 
-from .errors import AnswerError, Cancelled, HostRefused, RegistrationError, ToolError
+from .errors import (
+    AnswerError,
+    Cancelled,
+    HostRefused,
+    NotConnected,
+    RegistrationError,
+    ToolError,
+)
 from .plugin import Plugin
 from .protocol import Answer, EnvWant, ToolResult
 from .registration.answers import allow, ask, context, continue_with, deny, replace, substitute
+from .registration.life import Disabled, disabled
 from .registration.tools import Tool
 from .runtime.contexts import AsyncContext, Context
+from .runtime.plugin_context import LifeContext
 
 __all__ = [
     "Answer",
@@ -31,8 +40,11 @@ __all__ = [
     "AsyncContext",
     "Cancelled",
     "Context",
+    "Disabled",
     "EnvWant",
     "HostRefused",
+    "LifeContext",
+    "NotConnected",
     "Plugin",
     "RegistrationError",
     "Tool",
@@ -43,6 +55,7 @@ __all__ = [
     "context",
     "continue_with",
     "deny",
+    "disabled",
     "replace",
     "substitute",
 ]

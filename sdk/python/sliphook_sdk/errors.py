@@ -35,6 +35,10 @@ class HostRefused(Exception):
         self.message = message
 
 
+class NotConnected(RuntimeError):
+    """A request to the host while it cannot be heard: before the plugin runs, or after its end."""
+
+
 class Cancelled(BaseException):
     """Raised by `ctx.raise_if_cancelled()`: the host has withdrawn the request. Do not catch it.
 

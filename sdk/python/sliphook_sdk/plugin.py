@@ -11,13 +11,14 @@ from .protocol import EnvWant, Manifest, Uses, limits, why_no_plugin_name
 from .registration.arguments import fit
 from .registration.decorators import Registered
 from .registration.subscriptions import subscriptions_of
+from .registration.tools import Tool
+from .runtime.host import AsyncHost, Host
 from .runtime.sessions import Sessions, StateT
-from .runtime.state import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .registration.tools import Tool, ToolFunction
+    from .registration.tools import ToolFunction
     from .runtime.state import Runtime
 
 
@@ -28,6 +29,8 @@ class Plugin(Registered, Generic[StateT]):
         name: the plugin's name.
         uses: the grants that it asks for.
         sessions: the state of each session, if `sessions=` was given.
+        host: requests to the host that block, from any thread.
+        async_host: requests to the host that are awaited, in any task.
     """
 
     def __init__(
@@ -71,6 +74,8 @@ class Plugin(Registered, Generic[StateT]):
         self.name = name
         self.uses = tuple(uses)
         self.sessions: Sessions[StateT] = Sessions(sessions)
+        self.host = Host()
+        self.async_host = AsyncHost()
         self._version = version
         self._description = description
         self._env = [EnvWant(name=want) if isinstance(want, str) else want for want in env]
@@ -78,7 +83,7 @@ class Plugin(Registered, Generic[StateT]):
         self._disabled = disabled
         # states and tools of a session are dropped at its end, so the plugin must be told of it
         self._ends_sessions = sessions is not None or "tools" in uses
-        self._runtime: Runtime | None = None
+        self._runs = False
 
     def manifest(self, *, disabled: str | None = None) -> Manifest:
         """What the plugin declares to the host.
@@ -112,7 +117,12 @@ class Plugin(Registered, Generic[StateT]):
     @property
     def is_async(self) -> bool:
         """True if any handler is an `async def`."""
-        handlers = (*self.hooks, *self.tools.values(), *self.commands.values())
+        handlers = (
+            *self.hooks,
+            *self.tools.values(),
+            *self.commands.values(),
+            *self.life.values(),
+        )
         return any(handler.is_async for handler in handlers)
 
     def set_tools(
@@ -120,10 +130,11 @@ class Plugin(Registered, Generic[StateT]):
     ) -> None:
         """Replace the plugin's tools of one session, or of all if `session_id` is None.
 
-        Needs `uses=["tools"]`.
+        Needs `uses=["tools"]`. Without a session, the tools of the decorator go too unless they are
+        among the new ones, and the log says so; `add_tool` leaves them.
 
         It blocks until the host has answered, and may be called in any thread. In an `async def`
-        await `ctx.set_tools` instead.
+        await the one of `ctx` or of `plugin.async_host` instead.
 
         Args:
             tools: functions, or `Tool`s to give more than the function says. Either all of them
@@ -132,18 +143,68 @@ class Plugin(Registered, Generic[StateT]):
 
         Raises:
             HostRefused: it is not granted, or a name is taken; the old tools stay.
-            RuntimeError: the plugin does not run.
+            NotConnected: the plugin does not run.
         """
-        require(self.uses, "tools")
-        if self._runtime is None:
-            raise RuntimeError(
-                "set_tools() is for a plugin that runs; before that, use the decorator `tool`"
+        self.host.set_tools(tools, session_id=session_id)
+
+    def add_tool(
+        self,
+        tool: Tool | ToolFunction,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        timeout_s: float | None = None,
+        schema: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> None:
+        """Add a tool to those of one session, or of all if `session_id` is None.
+
+        Before the plugin runs it is the decorator `tool`. While it runs, it needs `uses=["tools"]`,
+        and blocks until the host has answered, in any thread; in an `async def` await the one of
+        `plugin.async_host` instead.
+
+        Args:
+            tool: a function, or a `Tool`.
+            name: as in `Tool`; of a function.
+            description: as in `Tool`; of a function.
+            timeout_s: as in `Tool`; of a function.
+            schema: as in `Tool`; of a function.
+            session_id: the session that it belongs to; it is removed when that ends.
+
+        Raises:
+            RegistrationError: the function cannot be a tool, or there is one of that name.
+            HostRefused: it is not granted, or the name is taken; the tools stay as they were.
+            NotConnected: the plugin has ended, or this is `on_start`.
+        """
+        if not isinstance(tool, Tool):
+            tool = Tool(
+                tool, name=name, description=description, timeout_s=timeout_s, schema=schema
             )
-        self._runtime.set_tools(tools, session_id)
+        if self._runs:
+            self.host.add_tool(tool, session_id=session_id)
+        else:
+            self.declare_tool(tool)
+
+    def remove_tool(self, name: str, *, session_id: str | None = None) -> None:
+        """Remove one of the tools of one session, or of all if `session_id` is None.
+
+        What the decorator has added can be removed too. For when and where see `add_tool`.
+
+        Raises:
+            LookupError: there is none of that name.
+            HostRefused: it is not granted; the tools stay as they were.
+            NotConnected: the plugin has ended, or this is `on_start`.
+        """
+        if self._runs:
+            self.host.remove_tool(name, session_id=session_id)
+        elif self.tools.pop(name, None) is None:
+            raise LookupError(f"the plugin {self.name} has no tool {name!r}")
 
     def attach(self, runtime: Runtime) -> None:
         """Connect the plugin with its state while it runs."""
-        self._runtime = runtime
+        self._runs = True
+        self.host.attach(runtime)
+        self.async_host.attach(runtime)
 
     def run(self) -> NoReturn:
         """Serve the host on standard input and output until it sends `exit`. Never returns."""

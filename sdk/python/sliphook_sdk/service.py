@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 import traceback
 from contextlib import suppress
+from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,6 @@ from .forked import OneProcess
 from .protocol import (
     CATALOGUE,
     CommandRunParams,
-    Entry,
     ErrorCode,
     InitializeParams,
     LogParams,
@@ -30,15 +30,22 @@ from .protocol import (
     ToolResult,
     limits,
 )
+from .registration.entry_handlers import EntryHandlers
 from .registration.handlers import Handler, HookHandler
 from .runtime.contexts import AsyncContext, BaseContext, Context
+from .runtime.plugin_context import LifeContext
 from .runtime.state import Runtime
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .plugin import Plugin
+    from .registration.life import LifeHandler
     from .runtime.state import HostLink
     from .wire.call import Call
 
+START_S: Final = limits.INITIALIZE_TIMEOUT_S - 1.0
+"""What `on_start` has of the time for `initialize`; the rest is for the start of Python."""
 LATE_S: Final = 0.5
 """A function that comes back later than this after its cancel is logged."""
 
@@ -56,9 +63,10 @@ class Invocation:
         args: its positional arguments.
         kwargs: its named arguments.
         call: the message that it is called for.
+        finish: makes the answer for the host from what the function returned.
     """
 
-    __slots__ = ("args", "call", "handler", "kwargs")
+    __slots__ = ("args", "call", "finish", "handler", "kwargs")
 
     def __init__(
         self, handler: Handler, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call
@@ -67,47 +75,7 @@ class Invocation:
         self.args = args
         self.kwargs = kwargs
         self.call = call
-
-
-class EntryHandlers:
-    """The handlers of one entry of the catalogue, in the order of the manifest.
-
-    Attributes:
-        entry: the hook or event.
-        decoder: decodes its params.
-        can_be_asked: True if any of the handlers answers.
-    """
-
-    def __init__(self, entry: Entry, handlers: list[HookHandler]) -> None:
-        self.entry = entry
-        self.decoder = msgspec.json.Decoder(entry.payload)
-        self.can_be_asked = any(handler.asked for handler in handlers)
-        self._handlers = handlers
-        self._one_asked = sum(handler.asked for handler in handlers) == 1
-
-    def to_ask(self, payload: Payload) -> HookHandler:
-        """The handler that answers: the first that fits.
-
-        If there is only one, the host has already checked that it fits.
-
-        Raises:
-            RpcError: none fits, so the host has read more in the payload than the SDK does. To
-                abstain would open a guard.
-        """
-        for handler in self._handlers:
-            if handler.asked and (self._one_asked or handler.fits(payload)):
-                return handler
-        raise RpcError(ErrorCode.INVALID_PARAMS, f"no handler's match fits this {self.entry.name}")
-
-    def would_be_asked(self, payload: Payload) -> bool:
-        """True if the host would send this payload as a request."""
-        return any(handler.asked and handler.fits(payload) for handler in self._handlers)
-
-    def to_tell(self, payload: Payload) -> list[HookHandler]:
-        """The handlers of an event: all that are told of it, or the one that would be asked."""
-        fitting = [handler for handler in self._handlers if handler.fits(payload)]
-        asked = [handler for handler in fitting if handler.asked]
-        return asked[:1] or fitting
+        self.finish: Callable[[Any], Any] = handler.finish
 
 
 class Service:
@@ -130,10 +98,11 @@ class Service:
         self.entries = {
             name: EntryHandlers(CATALOGUE[name], handlers) for name, handlers in by_name.items()
         }
+        self._to_clean_up: LifeHandler | None = None
         plugin.attach(self.runtime)
 
-    def initialize(self, call: Call) -> Manifest:
-        """Answer the first request with the manifest.
+    def initialize(self, call: Call) -> Invocation | Manifest:
+        """The manifest that answers the first request, or the invocation that prepares the plugin.
 
         Raises:
             RpcError: there is no common version of the protocol, or the params do not fit.
@@ -157,7 +126,38 @@ class Service:
             return self.plugin.manifest(
                 disabled=None if params.plugin.name is None else f"its settings do not fit: {exc}"
             )
+        manifest, start = self.plugin.manifest(), self.plugin.life.get("on_start")
+        if params.manifest_only is True or manifest.disabled:
+            return manifest
+        if start is None:
+            return self._takes_part(call)
+        invocation = self._life(start, call, call.arrived + START_S)
+        invocation.finish = partial(self._started, start, call)
+        return invocation
+
+    def shutdown(self, call: Call, seconds: float) -> Invocation | None:
+        """The invocation that cleans up, once; None if the plugin has nothing to clean up.
+
+        Args:
+            call: the request, or what stands for it if there was none.
+            seconds: how long it may take.
+        """
+        handler = self._to_clean_up
+        self._to_clean_up = None
+        return None if handler is None else self._life(handler, call, time.monotonic() + seconds)
+
+    def _started(self, start: LifeHandler, call: Call, returned: Any) -> Manifest:
+        reason = start.finish(returned)
+        return self._takes_part(call) if reason is None else self.plugin.manifest(disabled=reason)
+
+    def _takes_part(self, call: Call) -> Manifest:
+        self._to_clean_up = self.plugin.life.get("on_shutdown")
+        call.written = self.runtime.introduced
         return self.plugin.manifest()
+
+    def _life(self, handler: LifeHandler, call: Call, deadline: float) -> Invocation:
+        ctx = {"ctx": LifeContext(self.runtime, deadline)} if handler.wants_ctx else {}
+        return Invocation(handler, (), ctx, call)
 
     def hook(self, handlers: EntryHandlers, call: Call) -> Invocation:
         """The invocation that answers a hook."""
@@ -217,10 +217,12 @@ class Service:
             RpcError: the function failed; answer with this error.
         """
         handler = invocation.handler
+        if invocation.call.method == "initialize":
+            self.runtime.starts_here()
         if handler.is_async:
             import asyncio  # only for a tool that was added to a running plugin of plain functions
 
-            return asyncio.run(self._run_cancellable(invocation))
+            return asyncio.run(self.run_cancellable(invocation))
         try:
             with OneProcess():
                 returned = handler.function(*invocation.args, **invocation.kwargs)
@@ -228,7 +230,7 @@ class Service:
                 # else Python warns on standard error that it was never awaited
                 returned.close()
                 raise AnswerError("returned something to await; declare it with `async def`")
-            return handler.finish(returned)
+            return invocation.finish(returned)
         except BaseException as exc:  # also SystemExit: a handler cannot end the process
             return self._failed(invocation, exc)
         finally:
@@ -241,16 +243,19 @@ class Service:
             RpcError: the function failed; answer with this error.
         """
         handler = invocation.handler
+        if invocation.call.method == "initialize":
+            self.runtime.starts_here()
         try:
             with OneProcess():
                 returned = await handler.function(*invocation.args, **invocation.kwargs)
-            return handler.finish(returned)
+            return invocation.finish(returned)
         except BaseException as exc:
             return self._failed(invocation, exc)
         finally:
             self._log_if_late(invocation)
 
-    async def _run_cancellable(self, invocation: Invocation) -> Any:
+    async def run_cancellable(self, invocation: Invocation) -> Any:
+        """The same for a loop that no engine serves: a cancel of the call cancels this task."""
         import asyncio
 
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -310,6 +315,7 @@ class Service:
         payload: Payload,
     ) -> Invocation:
         if handler.wants_ctx:
+            self.runtime.introduced()  # a host that calls a handler has read the manifest
             kind: type[BaseContext[Any]] = AsyncContext if handler.is_async else Context
             kwargs["ctx"] = kind(self.runtime, call, payload)
         return Invocation(handler, args, kwargs, call)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from sliphook_sdk.errors import RpcError
 from sliphook_sdk.framing import FrameSplitter, FramingError
 from sliphook_sdk.process.exit import LINGER_S, end_process
-from sliphook_sdk.service import EntryHandlers, Invocation, Service
+from sliphook_sdk.protocol import ErrorCode, limits
+from sliphook_sdk.service import START_S, Invocation, Service
+from sliphook_sdk.wire.call import Call
 from sliphook_sdk.wire.rpc import Peer
 
 if TYPE_CHECKING:
@@ -15,14 +21,13 @@ if TYPE_CHECKING:
 
     from sliphook_sdk.plugin import Plugin
     from sliphook_sdk.process.streams import Output
-    from sliphook_sdk.protocol import ToolResult
-    from sliphook_sdk.wire.call import Call
+    from sliphook_sdk.registration.entry_handlers import EntryHandlers
 
 MAX_HANDLERS: Final = 64
 """Handlers that run in threads at the same time; further calls wait until one ends."""
 
-INLINE: Final = frozenset(("initialize", "ping"))
-"""Requests answered before the next message is read: they call no function of the author."""
+SHUT_LINGER_S: Final = limits.EXIT_GRACE_S - 0.5
+"""How long `on_shutdown` may still take after `exit`; then the host would send SIGTERM."""
 
 
 class Engine:
@@ -39,11 +44,13 @@ class Engine:
         self.peer = Peer(output.write)
         self.service = Service(plugin, self.peer)
         self.grace_s: float | None = None
-        self._is_shut_down = False
+        self.is_shut_down = False
         self._splitter = FrameSplitter()
-        self.peer.handle("initialize", self.service.initialize)
+        # answered before the next message is read, since they call no function of the author
+        self._inline = {"ping"} if "on_start" in plugin.life else {"initialize", "ping"}
+        self.peer.handle("initialize", partial(self.answer, self._initialize), direct=True)
         self.peer.handle("ping", lambda call: {})
-        self.peer.handle("shutdown", self._shutdown)
+        self.peer.handle("shutdown", partial(self.answer, self._shutdown))
         self.peer.handle("tool/call", partial(self.answer, self.service.tool))
         self.peer.handle("command/run", partial(self.answer, self.service.command))
         for name, handlers in self.service.entries.items():
@@ -59,7 +66,7 @@ class Engine:
         """Serve until the process ends. For the main thread."""
         raise NotImplementedError
 
-    def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
+    def answer(self, prepare: Callable[[Call], Any], call: Call) -> Any:
         """Handle a request, for `Peer.handle`.
 
         Args:
@@ -88,7 +95,7 @@ class Engine:
             call = self.peer.receive(body)
             if call is None:
                 continue
-            if call.method in INLINE:
+            if call.method in self._inline:
                 self.peer.dispatch(call)
             elif call.method == "exit":
                 # from here on as at the end of the input
@@ -96,12 +103,31 @@ class Engine:
             else:
                 calls.append(call)
         if not data and self.grace_s is None:
-            self.grace_s = 0.0 if self._is_shut_down else LINGER_S
+            self.grace_s = 0.0 if self.is_shut_down else LINGER_S
+            self.peer.close()
         return calls
 
-    def _shutdown(self, call: Call) -> dict[str, Any]:
-        self._is_shut_down = True
-        return {}
+    def clean_up(self, seconds: float) -> Invocation | None:
+        """What is left to do at an end without `shutdown`: the invocation of `on_shutdown`."""
+        return self.service.shutdown(Call(None, "shutdown", msgspec.Raw(b"{}")), seconds)
+
+    def _shutdown(self, call: Call) -> Any:
+        self.is_shut_down = True
+        return self.service.shutdown(call, limits.SHUTDOWN_TIMEOUT_S + SHUT_LINGER_S) or {}
+
+    def _initialize(self, call: Call) -> Any:
+        ready = self.service.initialize(call)
+        if isinstance(ready, Invocation):
+            handler = ready.handler
+            late = RpcError(
+                ErrorCode.INTERNAL_ERROR,
+                f"on_start: {handler.name}() took longer than {START_S:g} s ({handler.where})",
+            )
+            # a thread, since the function may block the event loop
+            timer = threading.Timer(START_S, self.peer.refuse, (call, late))
+            timer.daemon = True
+            timer.start()
+        return ready
 
 
 def is_ordered(call: Call) -> bool:

@@ -22,16 +22,17 @@ from sliphook_sdk.process.exit import LINGER_S, end_process
 from sliphook_sdk.process.signals import Signals
 from sliphook_sdk.protocol import ErrorCode, limits
 from sliphook_sdk.runtime.log import note_origins
-from sliphook_sdk.service import EntryHandlers, Invocation
+from sliphook_sdk.service import Invocation
 
-from .base import MAX_HANDLERS, Engine, is_ordered
+from .base import MAX_HANDLERS, SHUT_LINGER_S, Engine, is_ordered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
     from sliphook_sdk.plugin import Plugin
     from sliphook_sdk.process.streams import Output
-    from sliphook_sdk.protocol import Payload, ToolResult
+    from sliphook_sdk.protocol import Payload
+    from sliphook_sdk.registration.entry_handlers import EntryHandlers
     from sliphook_sdk.wire.call import Call
     from sliphook_sdk.wire.replies import DeferredReply
     from sliphook_sdk.wire.rpc import EndpointReply
@@ -58,6 +59,7 @@ class AsyncEngine(Engine):
         self._jobs: set[Future[None]] = set()
         self._ordered: deque[Call] = deque()
         self._ordered_run = False
+        self._cleaning_up: asyncio.Future[None] | None = None
         self._event: Coroutine[Any, Any, None] | None = None
         os.register_at_fork(after_in_child=self._abandon)
 
@@ -67,7 +69,7 @@ class AsyncEngine(Engine):
         threading.Thread(target=self._watchdog, daemon=True).start()
         self._loop.run_forever()
 
-    def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
+    def answer(self, prepare: Callable[[Call], Any], call: Call) -> Any:
         """See `Engine`."""
         ready = prepare(call)
         if not isinstance(ready, Invocation):
@@ -76,7 +78,10 @@ class AsyncEngine(Engine):
         if ready.handler.is_async:
             task = self._loop.create_task(self._run(reply, ready))
             self._tasks.add(task)  # the loop holds tasks only weakly
-            call.stop = partial(self._cancel, task, call)
+            if call.method == "shutdown":
+                self._cleaning_up = task  # goes on after its cancel, until the process ends
+            else:
+                call.stop = partial(self._cancel, task, call)
         else:
             try:
                 job = self._threads.submit(self._run_in_thread, reply, ready)
@@ -87,7 +92,10 @@ class AsyncEngine(Engine):
                 raise
             self._jobs.add(job)
             job.add_done_callback(self._jobs.discard)
-            call.stop = partial(self._cancel_job, job, call)
+            if call.method == "shutdown":
+                self._cleaning_up = asyncio.wrap_future(job, loop=self._loop)
+            else:
+                call.stop = partial(self._cancel_job, job, call)
         return reply
 
     def tell(self, handlers: EntryHandlers, call: Call) -> None:
@@ -178,13 +186,27 @@ class AsyncEngine(Engine):
 
     def _end_within(self, seconds: float) -> None:
         async def end() -> None:
+            until = self._loop.time() + (seconds or SHUT_LINGER_S)
             under_way = [*self._tasks, *map(asyncio.wrap_future, self._jobs)]
+            left = self.clean_up(seconds or SHUT_LINGER_S)
+            if left is not None:
+                self._cleaning_up = self._loop.create_task(self._clean_up(left))
             if under_way:
                 await asyncio.wait(under_way, timeout=seconds)
+            if self._cleaning_up is not None:
+                left_s = max(0.0, until - self._loop.time())
+                await asyncio.wait([self._cleaning_up], timeout=left_s)
             end_process(0)
 
         # kept, since the loop holds tasks only weakly
         self._ending = self._loop.create_task(end())
+
+    async def _clean_up(self, invocation: Invocation) -> None:
+        with suppress(RpcError):  # it is in the log
+            if invocation.handler.is_async:
+                await self.service.run_async(invocation)
+            else:
+                await self._loop.run_in_executor(self._threads, self.service.run, invocation)
 
     def _abandon(self) -> None:
         """In a forked child: its handler may go on to its next `await`, and all others nowhere."""
@@ -201,7 +223,7 @@ class AsyncEngine(Engine):
         poll.register(self._signals.fd, select.POLLIN)
         while True:
             for fd, _ in poll.poll():
-                patience_s = LINGER_S
+                patience_s = SHUT_LINGER_S if self.is_shut_down else LINGER_S
                 if fd == self._signals.fd:
                     if not self._signals.ending():
                         continue

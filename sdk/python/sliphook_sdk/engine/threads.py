@@ -19,10 +19,10 @@ from sliphook_sdk.process.exit import end_process
 from sliphook_sdk.process.signals import Signals
 from sliphook_sdk.protocol import limits
 from sliphook_sdk.runtime.log import note_origins
-from sliphook_sdk.service import EntryHandlers, Invocation
+from sliphook_sdk.service import Invocation
 
 from .backlog import WATCH_S, Backlog
-from .base import MAX_HANDLERS, Engine, is_ordered
+from .base import MAX_HANDLERS, SHUT_LINGER_S, Engine, is_ordered
 from .poller import EpollPoller, LockPoller
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from sliphook_sdk.plugin import Plugin
     from sliphook_sdk.process.streams import Output
-    from sliphook_sdk.protocol import ToolResult
+    from sliphook_sdk.registration.entry_handlers import EntryHandlers
     from sliphook_sdk.wire.call import Call
 
     from .poller import Poller
@@ -59,6 +59,8 @@ class ThreadEngine(Engine):
         self._max_running = MAX_HANDLERS
         self._idle = 1
         self._all_done: threading.Event | None = None
+        self._cleaned_up = threading.Event()  # on_shutdown is done, or has not begun
+        self._cleaned_up.set()
 
     def serve(self) -> None:
         """Serve until the process ends. For the main thread, and for the threads it starts."""
@@ -78,10 +80,15 @@ class ThreadEngine(Engine):
                 self._end_within(self.grace_s, work)
             self._run(work)
 
-    def answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
+    def answer(self, prepare: Callable[[Call], Any], call: Call) -> Any:
         """See `Engine`."""
         ready = prepare(call)
-        return self.service.run(ready) if isinstance(ready, Invocation) else ready
+        if not isinstance(ready, Invocation):
+            return ready
+        if call.method != "shutdown":
+            return self.service.run(ready)
+        self._cleaned_up.clear()
+        return self._clean_up(ready)
 
     def tell(self, handlers: EntryHandlers, call: Call) -> None:
         """See `Engine`."""
@@ -90,6 +97,12 @@ class ThreadEngine(Engine):
             with suppress(RpcError):  # it is in the log, and an event has no reply
                 self.service.run(invocation)
         self.service.event_done(handlers, payload)
+
+    def _clean_up(self, invocation: Invocation) -> Any:
+        try:
+            return self.service.run(invocation)
+        finally:
+            self._cleaned_up.set()
 
     def _begin_watch(self) -> bool:
         """True if this thread, which is idle, shall watch the backlog."""
@@ -203,7 +216,14 @@ class ThreadEngine(Engine):
                 self._all_done = threading.Event()
                 if not self._running:
                     self._all_done.set()
+            until = monotonic() + (seconds or SHUT_LINGER_S)
+            left = self.clean_up(seconds or SHUT_LINGER_S)
+            if left is not None:
+                self._cleaned_up.clear()
+                # beside the handlers that still run, and not here: it may never come back
+                threading.Thread(target=self._clean_up, args=(left,), daemon=True).start()
             self._all_done.wait(seconds)
+            self._cleaned_up.wait(max(0.0, until - monotonic()))
             end_process(0)
 
         try:

@@ -66,6 +66,10 @@ class InitializeParams(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ]
     sessions: Annotated[Optional[list[SessionInfo]], doc("the sessions that live", [])] = None
+    manifest_only: Annotated[
+        Union[bool, msgspec.UnsetType],
+        doc("true: the host only reads the manifest, to install the plugin; else absent", False),
+    ] = msgspec.UNSET
 
 
 class ToolCallParams(Payload, frozen=True, kw_only=True):

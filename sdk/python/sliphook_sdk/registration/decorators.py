@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from sliphook_sdk.protocol import CATALOGUE, Kind, OnFailure, Subscription
 
 from .handlers import CommandHandler, HookHandler
+from .life import LifeHandler
 from .subscriptions import check_reachable
 from .tools import Tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+
+    from .life import Moment
 
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 NamedT = TypeVar("NamedT", Tool, CommandHandler)
@@ -24,12 +27,14 @@ class Registered:
         hooks: the handlers of hooks and events, in the order of their definition.
         tools: the tools of the manifest by their names.
         commands: the slash commands by their names.
+        life: the functions for its start and its end.
     """
 
     def __init__(self) -> None:
         self.hooks: list[HookHandler] = []
         self.tools: dict[str, Tool] = {}
         self.commands: dict[str, CommandHandler] = {}
+        self.life: dict[Moment, LifeHandler] = {}
 
     def hook(
         self,
@@ -147,10 +152,14 @@ class Registered:
             tool = Tool(
                 function, name=name, description=description, timeout_s=timeout_s, schema=schema
             )
-            _add(self.tools, tool, "tool")
+            self.declare_tool(tool)
             return function
 
         return register if function is None else register(function)
+
+    def declare_tool(self, tool: Tool) -> None:
+        """Add a tool to the manifest. Raises RegistrationError if there is one of that name."""
+        _add(self.tools, tool, "tool")
 
     @overload
     def command(self, function: FunctionT, /) -> FunctionT: ...
@@ -187,6 +196,39 @@ class Registered:
             return function
 
         return register if function is None else register(function)
+
+    def on_start(self, function: FunctionT) -> FunctionT:
+        """Register the function that prepares the plugin: `(*, ctx) -> Disabled | None`.
+
+        It is called once, with the settings and the data folder, before the host is answered that
+        the plugin is ready; not when the plugin is only installed. It may be an `async def`, whose
+        tasks go on in the plugin's event loop. If it raises, the plugin fails to start, and the
+        user reads why, with file and line. It has 9 s.
+
+        Raises:
+            RegistrationError: the function is not allowed, or there is one already.
+        """
+        return self._at("on_start", function)
+
+    def on_shutdown(self, function: FunctionT) -> FunctionT:
+        """Register the function that cleans up: `(*, ctx) -> None`.
+
+        It is called once if the plugin has started: after the last events when the host ends it,
+        and at once when the host is gone or SIGTERM comes; `ctx.deadline` says how long it has.
+        Only `kill -9` and a crash leave it out. It may be an `async def`.
+
+        Raises:
+            RegistrationError: the function is not allowed, or there is one already.
+        """
+        return self._at("on_shutdown", function)
+
+    def _at(self, moment: Moment, function: FunctionT) -> FunctionT:
+        handler = LifeHandler(function, moment)
+        if moment in self.life:
+            other = self.life[moment]
+            raise handler.wrong(f"cannot be {moment}: {other.name}() at {other.where} is")
+        self.life[moment] = handler
+        return function
 
     def _subscriber(
         self, subscription: Subscription, kind: Kind

@@ -11,16 +11,10 @@ if TYPE_CHECKING:
 
 
 class CallFields:
-    """The common fields of every payload, for tools and commands too.
+    """The common fields of every payload, for tools and commands too."""
 
-    Args:
-        payload: the params of the call.
-    """
-
-    __slots__ = ("_payload",)
-
-    def __init__(self, payload: Payload) -> None:
-        self._payload = payload
+    __slots__ = ()
+    _payload: Payload
 
     @property
     def session_id(self) -> str:

@@ -6,32 +6,17 @@ whose requests are awaited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from sliphook_sdk.errors import Cancelled, HostRefused
-from sliphook_sdk.protocol import (
-    AlertLevel,
-    ErrorCode,
-    InjectParams,
-    InterruptParams,
-    InterruptResult,
-    Level,
-    LogParams,
-    NotifyParams,
-    ProgressParams,
-    Uses,
-)
+from sliphook_sdk.errors import Cancelled
+from sliphook_sdk.protocol import AlertLevel, ProgressParams
 
 from .call_fields import CallFields
-from .state import require
+from .host import AsyncHost, Host
+from .plugin_context import ConfigT, PluginContext
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
-
-    from typing_extensions import TypeVar
 
     from sliphook_sdk.protocol import Payload
     from sliphook_sdk.registration.tools import Tool, ToolFunction
@@ -39,45 +24,22 @@ if TYPE_CHECKING:
 
     from .state import Runtime
 
-    ConfigT = TypeVar("ConfigT", default=Any)
-else:
-    from typing import TypeVar
 
-    ConfigT = TypeVar("ConfigT")
-
-
-# read here: msgspec reads a type at its first use, and not safely in two threads
-msgspec.json.Decoder(InterruptResult)
-
-
-class BaseContext(CallFields, Generic[ConfigT]):
+class BaseContext(PluginContext[ConfigT], CallFields):
     """What both kinds of handler have."""
 
-    __slots__ = ("_call", "_runtime")
+    __slots__ = ("_call", "_payload")
 
     def __init__(self, runtime: Runtime, call: Call, payload: Payload) -> None:
-        super().__init__(payload)
-        self._runtime = runtime
+        super().__init__(runtime)
         self._call = call
+        self._payload = payload
 
     @property
     def deadline(self) -> float | None:
         """When the host stops waiting for the answer, on `time.monotonic()`; None for events."""
         timeout_s = getattr(self._payload, "timeout_s", None)
         return self._call.arrived + timeout_s if isinstance(timeout_s, float) else None
-
-    @property
-    def config(self) -> ConfigT:
-        """The user's settings for the plugin: the author's Struct, or a dict without one."""
-        config: ConfigT = self._runtime.config
-        return config
-
-    @property
-    def data_dir(self) -> Path:
-        """The plugin's own folder."""
-        from pathlib import Path  # imported here, since it would slow every plugin's start
-
-        return Path(self._runtime.data_dir)
 
     @property
     def traceparent(self) -> str | None:
@@ -104,12 +66,6 @@ class BaseContext(CallFields, Generic[ConfigT]):
         if self._call.cancelled:
             raise Cancelled
 
-    def log(self, level: Level, message: str, **fields: Any) -> None:
-        """Write a line to the plugin's log, with values beside the message."""
-        self._runtime.link.notify(
-            "host/log", LogParams(level=level, message=message, fields=fields or None)
-        )
-
     def progress(self, message: str | None = None, fraction: float | None = None) -> None:
         """Report how far the work is.
 
@@ -123,9 +79,6 @@ class BaseContext(CallFields, Generic[ConfigT]):
             self._runtime.link.notify(
                 "$/progress", ProgressParams(id=self._call.id, message=message, fraction=fraction)
             )
-
-    def _require(self, grant: Uses) -> None:
-        require(self._runtime.uses, grant)
 
 
 class Context(BaseContext[ConfigT]):
@@ -150,8 +103,7 @@ class Context(BaseContext[ConfigT]):
         Raises:
             HostRefused: it is not granted, or there were too many.
         """
-        self._require("notify")
-        self._runtime.link.ask("host/notify", NotifyParams(level=level, message=message))
+        Host(self._runtime).notify(level, message)
 
     def inject(self, text: str) -> None:
         """Put a text before the session's next model call, in the user's role. It starts no turn.
@@ -162,8 +114,7 @@ class Context(BaseContext[ConfigT]):
             HostRefused: it is not granted, the text is too long, too many texts wait, or the
                 session has ended.
         """
-        self._require("inject")
-        self._runtime.link.ask("host/inject", InjectParams(session_id=self.session_id, text=text))
+        Host(self._runtime).inject(text, session_id=self.session_id)
 
     def interrupt(self, reason: str) -> bool:
         """Interrupt the turn that this call belongs to. Needs `uses=["interrupt"]`.
@@ -174,9 +125,8 @@ class Context(BaseContext[ConfigT]):
         Raises:
             HostRefused: it is not granted, or the session has ended.
         """
-        self._require("interrupt")
-        params = InterruptParams(session_id=self.session_id, turn_id=self.turn_id, reason=reason)
-        return _interrupted(self._runtime.link.ask("host/interrupt", params))
+        host = Host(self._runtime)
+        return host.interrupt(reason, session_id=self.session_id, turn_id=self.turn_id)
 
     def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
@@ -199,10 +149,7 @@ class AsyncContext(BaseContext[ConfigT]):
         Raises:
             HostRefused: it is not granted, or there were too many.
         """
-        self._require("notify")
-        await self._runtime.link.ask_async(
-            "host/notify", NotifyParams(level=level, message=message)
-        )
+        await AsyncHost(self._runtime).notify(level, message)
 
     async def inject(self, text: str) -> None:
         """Put a text before the session's next model call, in the user's role. It starts no turn.
@@ -213,10 +160,7 @@ class AsyncContext(BaseContext[ConfigT]):
             HostRefused: it is not granted, the text is too long, too many texts wait, or the
                 session has ended.
         """
-        self._require("inject")
-        await self._runtime.link.ask_async(
-            "host/inject", InjectParams(session_id=self.session_id, text=text)
-        )
+        await AsyncHost(self._runtime).inject(text, session_id=self.session_id)
 
     async def interrupt(self, reason: str) -> bool:
         """Interrupt the turn that this call belongs to. Needs `uses=["interrupt"]`.
@@ -227,9 +171,8 @@ class AsyncContext(BaseContext[ConfigT]):
         Raises:
             HostRefused: it is not granted, or the session has ended.
         """
-        self._require("interrupt")
-        params = InterruptParams(session_id=self.session_id, turn_id=self.turn_id, reason=reason)
-        return _interrupted(await self._runtime.link.ask_async("host/interrupt", params))
+        host = AsyncHost(self._runtime)
+        return await host.interrupt(reason, session_id=self.session_id, turn_id=self.turn_id)
 
     async def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
@@ -242,12 +185,3 @@ class AsyncContext(BaseContext[ConfigT]):
             HostRefused: it is not granted, or a name is taken; the old tools stay.
         """
         await self._runtime.set_tools_async(tools, session_id)
-
-
-def _interrupted(result: Any) -> bool:
-    try:
-        return msgspec.convert(result, InterruptResult).interrupted
-    except msgspec.ValidationError as exc:
-        raise HostRefused(
-            ErrorCode.INVALID_REQUEST, f"the host's answer to host/interrupt makes no sense: {exc}"
-        ) from None

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING
 
 from sliphook_sdk.errors import RpcError
 from sliphook_sdk.protocol import ErrorCode
-from sliphook_sdk.registration.tools import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
 
     from sliphook_sdk.protocol import ToolSpec
-    from sliphook_sdk.registration.tools import ToolFunction
+    from sliphook_sdk.registration.tools import Tool
+
+    Change = Callable[[Mapping[str, Tool]], Iterable[Tool]]
+    """The new tools of a scope, from those that it has."""
 
 
 class Toolbox:
     """The tools of all sessions, and those of single sessions."""
 
     def __init__(self, declared: Mapping[str, Tool]) -> None:
+        self._declared = dict(declared)
         self._tools: dict[str | None, dict[str, Tool]] = {None: dict(declared)}
 
     def find(self, name: str, session_id: str) -> Tool:
@@ -34,10 +37,8 @@ class Toolbox:
         return tool
 
     @contextmanager
-    def changing(
-        self, tools: Iterable[Tool | ToolFunction], session_id: str | None
-    ) -> Generator[list[ToolSpec]]:
-        """Replace the tools of a scope, around the request that tells the host.
+    def changing(self, change: Change, session_id: str | None) -> Generator[list[ToolSpec]]:
+        """Change the tools of a scope, around the request that tells the host.
 
         Inside, both the old and the new tools can be called. If the request fails, the old ones
         stay.
@@ -45,12 +46,12 @@ class Toolbox:
         Raises:
             ValueError: two of the new tools have the same name.
         """
+        old = self._tools.get(session_id, {})
         new: dict[str, Tool] = {}
-        for tool in (tool if isinstance(tool, Tool) else Tool(tool) for tool in tools):
+        for tool in change(old):
             if tool.spec.name in new:
                 raise ValueError(f"two of the tools are called {tool.spec.name!r}")
             new[tool.spec.name] = tool
-        old = self._tools.get(session_id, {})
         # the host may call a new tool before its reply is read; calls of old ones may be on the way
         self._tools[session_id] = {**old, **new}
         try:
@@ -60,6 +61,39 @@ class Toolbox:
             raise
         self._tools[session_id] = new
 
+    def declared_without(self, tools: Iterable[Tool]) -> list[str]:
+        """The tools of the manifest that can be called now, and that are not among `tools`."""
+        kept = {tool.spec.name for tool in tools}
+        return [name for name in self._tools[None] if name in self._declared and name not in kept]
+
     def forget(self, session_id: str) -> None:
         """Remove the tools of a session that has ended."""
         self._tools.pop(session_id, None)
+
+
+def added(tool: Tool) -> Change:
+    """The tools, and one more.
+
+    The change raises RegistrationError if one has that name.
+    """
+
+    def change(now: Mapping[str, Tool]) -> list[Tool]:
+        name = tool.spec.name
+        if name in now:
+            raise tool.wrong(
+                f"cannot be added as the tool {name!r}: {now[name].name}() at {now[name].where} is"
+            )
+        return [*now.values(), tool]
+
+    return change
+
+
+def removed(name: str) -> Change:
+    """The tools without one. The change raises LookupError if there is none of that name."""
+
+    def change(now: Mapping[str, Tool]) -> list[Tool]:
+        if name not in now:
+            raise LookupError(f"there is no tool {name!r} among {', '.join(now) or 'no tools'}")
+        return [tool for tool in now.values() if tool.spec.name != name]
+
+    return change

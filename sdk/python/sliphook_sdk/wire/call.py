@@ -25,6 +25,7 @@ class Call:
         cancelled: the host has withdrawn the request; it no longer waits for the answer.
         cancelled_at: when it did, on `time.monotonic()`; None if it has not.
         stop: called on a cancel, in the thread that reads it; an engine sets it.
+        written: called when the reply to a direct handler's call is written.
     """
 
     __slots__ = (
@@ -38,6 +39,7 @@ class Call:
         "params",
         "stop",
         "traceparent",
+        "written",
     )
 
     def __init__(
@@ -52,6 +54,7 @@ class Call:
         self.cancelled = False
         self.cancelled_at: float | None = None
         self.stop: Callable[[], object] | None = None
+        self.written: Callable[[], object] | None = None
         self._woken: threading.Event | None = None
 
     def cancel(self) -> None:

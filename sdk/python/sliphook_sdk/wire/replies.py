@@ -118,10 +118,13 @@ class Replies:
 
     def _send(self, request_id: int | str, body: bytes) -> None:
         # only the thread that removes the entry replies
-        if self.open.pop(request_id, None) is not None:
+        call = self.open.pop(request_id, None)
+        if call is not None:
             if self._going_on:
                 self._going_on.discard(request_id)
             self._write(frame(body))
+            if call.written is not None:
+                call.written()
 
 
 class DeferredReply:

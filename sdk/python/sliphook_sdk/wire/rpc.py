@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import sys
 from concurrent import futures
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unused-ignore]
 from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
 
-from sliphook_sdk.errors import HostRefused, RpcError, describe
+from sliphook_sdk.errors import HostRefused, NotConnected, RpcError, describe
 from sliphook_sdk.forked import say
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CancelParams, ErrorCode, LogParams
@@ -28,6 +28,7 @@ from sliphook_sdk.protocol import CancelParams, ErrorCode, LogParams
 from .call import Call
 from .envelope import Envelope, ErrorObject, unasked_body
 from .replies import NO_REASON, DeferredReply, Replies
+from .waiting import loop_runs, settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,8 @@ class Peer:
         self._handlers: dict[str, Callable[[Call], Any]] = {}
         self._direct: dict[str, Callable[[Call], Any]] = {}
         self._endpoint = Endpoint(self._handlers, self._send, itertools.count(1).__next__)
+        self._asked: set[futures.Future[Any]] = set()
+        self._closed = False
 
     def handle(self, method: str, handler: Callable[[Call], Any], *, direct: bool = False) -> None:
         """Register the handler of a method.
@@ -145,48 +148,69 @@ class Peer:
 
         Raises:
             HostRefused: the host answered with an error.
-            RuntimeError: an event loop runs in this thread, and would be blocked; or this is a
-                forked child, which the host does not hear.
+            NotConnected: the host has gone, before the request or before its answer.
+            RuntimeError: see `check`.
         """
-        self._check_process(method)
-        if _loop_runs():
-            raise RuntimeError(
-                f"{method} would stop the event loop; in an `async def` await the method of its ctx"
-            )
-        return _result(self._endpoint.request(method, params))
+        self.check(method, blocks=True)
+        return _result(self._request(method, params))
 
     async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
         """Send a request and await its result.
 
         Raises:
             HostRefused: the host answered with an error.
-            RuntimeError: this is a forked child, which the host does not hear.
+            NotConnected: the host has gone, before the request or before its answer.
+            RuntimeError: see `check`.
         """
-        import asyncio
-
-        self._check_process(method)
-
-        loop = asyncio.get_running_loop()
-        arrived = loop.create_future()
-
-        def settle() -> None:
-            if not arrived.done():
-                arrived.set_result(None)
-
-        # not asyncio.wrap_future: cancelling it would cancel Endpoint's future, and then Endpoint
-        # raises in `consume`
-        reply = self._endpoint.request(method, params)
-        reply.add_done_callback(lambda _: loop.call_soon_threadsafe(settle))
-        await arrived
+        self.check(method, blocks=False)
+        reply = self._request(method, params)
+        # a cancel must not reach Endpoint's future: then Endpoint raises in `consume`
+        await settled(reply)
         return _result(reply)
+
+    def check(self, method: str, *, blocks: bool) -> None:
+        """Check that a request can be made here.
+
+        Raises:
+            NotConnected: the host has gone.
+            RuntimeError: this is a forked child, which the host does not hear; or the request
+                blocks, and an event loop runs in this thread.
+        """
+        if os.getpid() != self._pid:
+            raise RuntimeError(f"{method} is for the plugin's own process, and not for its child")
+        if self._closed:
+            raise _gone(method)
+        if blocks and loop_runs():
+            raise RuntimeError(
+                f"{method} would stop the event loop; in an `async def` await the method of its ctx"
+                " or of `plugin.async_host`"
+            )
+
+    def close(self) -> None:
+        """Nothing more is read: the requests to the host that are open fail, and so do new ones."""
+        self._closed = True
+        for reply in tuple(self._asked):
+            self._abandon(reply)
+
+    def _request(self, method: str, params: msgspec.Struct) -> futures.Future[Any]:
+        reply: futures.Future[Any] = self._endpoint.request(method, params)
+        self._asked.add(reply)
+        reply.add_done_callback(self._asked.discard)
+        if self._closed:  # meanwhile
+            self._abandon(reply)
+        return reply
+
+    def _abandon(self, reply: futures.Future[Any]) -> None:
+        with suppress(futures.InvalidStateError):  # answered meanwhile
+            reply.set_exception(_gone("a request"))
+
+    def refuse(self, call: Call, error: RpcError) -> None:
+        """Answer a request of a direct handler with an error, unless it has been answered."""
+        self._replies.refuse(call, error)
 
     def log_error(self, what: str) -> None:
         """Write a line of the SDK to the plugin's log."""
         self._endpoint.notify("host/log", LogParams(level="error", message=what))
-
-    def _check_process(self, method: str) -> None:
-        if os.getpid() != self._pid:
-            raise RuntimeError(f"{method} is for the plugin's own process, and not for its child")
 
     def _cancel_request(self, params: msgspec.Raw) -> None:
         try:
@@ -252,16 +276,8 @@ def _for_endpoint(error: RpcError) -> JsonRpcException:
     return JsonRpcException(error.message or NO_REASON, int(error.code))
 
 
-def _loop_runs() -> bool:
-    asyncio = sys.modules.get("asyncio")
-    # then no loop can run; importing it here would slow the start of plain plugins
-    if asyncio is None:
-        return False
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+def _gone(what: str) -> NotConnected:
+    return NotConnected(f"{what} has no answer any more: the host has gone, and the plugin ends")
 
 
 def _result(reply: futures.Future[Any]) -> Any:

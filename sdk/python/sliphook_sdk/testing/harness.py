@@ -1,30 +1,14 @@
-"""Test a plugin without a process: call its handlers as the host would, and see their answers.
-
-Example:
-    ```python
-    from guard import plugin
-
-    def test_trees_stay():
-        answer = Harness(plugin).fire("pre_tool_call", arguments={"command": "rm -rf /"})
-        assert answer is not None and answer.decision == "deny"
-    ```
-"""
+"""Plays the host to a plugin without a process."""
 
 from __future__ import annotations
 
-import asyncio
-import re
-import sys
-from concurrent.futures import ThreadPoolExecutor
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
-from pathlib import Path
+import threading
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
 
-from .errors import HostRefused, RpcError
-from .protocol import (
+from sliphook_sdk.errors import HostRefused, RpcError
+from sliphook_sdk.protocol import (
     CATALOGUE,
     METHOD_BY_NAME,
     Answer,
@@ -37,56 +21,27 @@ from .protocol import (
     ToolCallParams,
     ToolResult,
     Uses,
+    limits,
     nearest,
 )
-from .protocol.describe import example_of
-from .service import Invocation, Service
-from .wire.call import Call
+from sliphook_sdk.protocol.describe import example_of
+from sliphook_sdk.service import Invocation, Service
+from sliphook_sdk.wire.call import Call
+
+from .loop import LoopThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
+    from pathlib import Path
+    from types import TracebackType
 
-    from .plugin import Plugin
+    from sliphook_sdk.plugin import Plugin
 
 
 _RESULTS: Final[dict[str, dict[str, bool]]] = {
     "host/inject": {"queued": True},
     "host/interrupt": {"interrupted": True},
 }
-
-
-def load_plugin(path: Path | str) -> Plugin[Any]:
-    """The plugin in a file, imported anew, without running it.
-
-    Args:
-        path: a Python file that creates one `Plugin` at its top level and calls `run()` only under
-            `if __name__ == "__main__":`.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        LookupError: the file creates no `Plugin`, or several.
-        RegistrationError: a handler is not allowed.
-    """
-    from .plugin import Plugin
-
-    file = Path(path).resolve()
-    name = f"plugin_{re.sub(r'[^a-zA-Z0-9]', '_', file.stem)}"
-    loader = SourceFileLoader(name, str(file))
-    spec = spec_from_loader(name, loader)
-    assert spec is not None  # None only if the loader is none
-    module = module_from_spec(spec)
-    sys.modules[name] = module  # msgspec resolves the annotations of a Struct there
-    sys.path.insert(0, str(file.parent))  # as Python does for a program
-    try:
-        loader.exec_module(module)
-    finally:
-        sys.path.remove(str(file.parent))
-    found: set[Plugin[Any]] = {
-        value for value in vars(module).values() if isinstance(value, Plugin)
-    }
-    if len(found) != 1:
-        raise LookupError(f"{path} has {len(found)} plugins at its top level, not one")
-    return found.pop()
 
 
 class PluginError(AssertionError):
@@ -96,10 +51,16 @@ class PluginError(AssertionError):
     """
 
 
+class CallCancelled(Exception):
+    """The call was cancelled, as the test has asked; what the handler returned is dropped."""
+
+
 class Harness:
     """Plays the host to one plugin.
 
-    It works in an `async def` test too; the event loop is blocked while a handler runs.
+    All `async def` run in one event loop in a thread of its own, as they do under a host, and so do
+    the tasks that they start. It works in an `async def` test too; the test's own loop is blocked
+    while a handler runs. `close`, or the end of a `with` block, ends the plugin in order.
 
     Attributes:
         plugin: the plugin.
@@ -115,33 +76,67 @@ class Harness:
         data_dir: Path | str = ".",
         granted: Collection[Uses] = get_args(Uses),
     ) -> None:
-        """Initialize the plugin, as the host does at its start.
+        """Initialize the plugin, as the host does at its start: `on_start` is called.
 
         Args:
             plugin: the plugin.
             config: the user's settings, as in JSON.
             data_dir: the plugin's own folder.
             granted: the uses that the user grants; requests that need another one are refused.
+
+        Raises:
+            PluginError: `on_start` raised.
         """
         self.plugin = plugin
         self.sent: list[tuple[str, msgspec.Struct]] = []
         self.logs: list[LogParams] = []
         self._link = _Link(self, granted)
         self._service = Service(plugin, self._link)
+        self._loop = LoopThread()
         self._seq = 0
         params = example_of(InitializeParams)
         params["plugin"] = {"name": plugin.name, "data_dir": str(data_dir), "config": config or {}}
-        self._manifest: Manifest = self._service.initialize(_call("initialize", params, 1))
+        call = _call("initialize", params, 1)
+        self._manifest: Manifest = self._run(self._service.initialize(call))
+        self._service.runtime.introduced()
+
+    def __enter__(self) -> Harness:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        raised: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the plugin, as the host does: `on_shutdown` is called, then its tasks are cancelled.
+
+        Raises:
+            PluginError: `on_shutdown` raised.
+        """
+        before = len(self.logs)
+        try:
+            call = _call("shutdown", {}, None)
+            self._run(self._service.shutdown(call, limits.SHUTDOWN_TIMEOUT_S))
+        finally:
+            self._loop.close()
+        for line in self.logs[before:]:
+            if line.level == "error" and "where" in (line.fields or {}):
+                raise PluginError(line.message)
 
     def manifest(self) -> Manifest:
         """What the plugin declares."""
         return self._manifest
 
-    def fire(self, name: str, **fields: Any) -> Answer | None:
+    def fire(self, name: str, *, cancel_after: float | None = None, **fields: Any) -> Answer | None:
         """Ask the plugin, as the host does when it fires a hook.
 
         Args:
             name: the hook.
+            cancel_after: cancel the request after so many seconds, if it is not answered by then.
             fields: some fields of its payload; the others are filled with sample values.
 
         Returns:
@@ -149,6 +144,7 @@ class Harness:
 
         Raises:
             PluginError: the handler raised, or gave an answer that is not allowed.
+            CallCancelled: it was cancelled, and its handler has come back.
             ValueError: there is no such hook or field.
             LookupError: the plugin has no handler for the hook.
         """
@@ -158,7 +154,7 @@ class Harness:
             raise LookupError(f"{self.plugin.name} has no handler for the hook {name}")
         if not handlers.would_be_asked(handlers.decoder.decode(call.params)):
             return None
-        answer: Answer | None = self._run(self._service.hook(handlers, call))
+        answer: Answer | None = self._run(self._service.hook(handlers, call), cancel_after)
         return answer
 
     def tell(self, name: str, **fields: Any) -> None:
@@ -184,19 +180,34 @@ class Harness:
             self._run(invocation)
         self._service.event_done(handlers, payload)
 
-    def call_tool(self, name: str, /, *, session_id: str = "s-1", **arguments: Any) -> ToolResult:
+    def call_tool(
+        self,
+        name: str,
+        /,
+        *,
+        session_id: str = "s-1",
+        cancel_after: float | None = None,
+        **arguments: Any,
+    ) -> ToolResult:
         """Call a tool as a model does.
+
+        Args:
+            name: the tool.
+            session_id: the session that the call belongs to.
+            cancel_after: cancel the call after so many seconds, if it is not answered by then.
+            arguments: the model's.
 
         Returns:
             Its result; if the tool raised or the arguments do not fit, `is_error` is true and the
             content says why.
 
         Raises:
+            CallCancelled: it was cancelled, and the tool has come back.
             LookupError: the plugin has no such tool.
         """
         fields = {"name": name, "arguments": arguments, "session_id": session_id}
         result: ToolResult = self._answer(
-            self._service.tool, self._call("tool/call", ToolCallParams, fields)
+            self._service.tool, self._call("tool/call", ToolCallParams, fields), cancel_after
         )
         return result
 
@@ -237,24 +248,40 @@ class Harness:
             raise ValueError(f"{method}: {exc}") from None
         return call
 
-    def _answer(self, prepare: Callable[[Call], Invocation | ToolResult], call: Call) -> Any:
+    def _answer(
+        self,
+        prepare: Callable[[Call], Invocation | ToolResult],
+        call: Call,
+        cancel_after: float | None = None,
+    ) -> Any:
         try:
             ready = prepare(call)
         except RpcError as exc:
             raise LookupError(f"{self.plugin.name}: {exc.message}") from None
-        return self._run(ready)
+        return self._run(ready, cancel_after)
 
-    def _run(self, ready: Invocation | ToolResult) -> Any:
+    def _run(self, ready: Any, cancel_after: float | None = None) -> Any:
         if not isinstance(ready, Invocation):
             return ready
-        run = self._service.run
+        call = ready.call
+        timer = None if cancel_after is None else threading.Timer(cancel_after, call.cancel)
         try:
-            if ready.handler.is_async and _loop_runs():
-                with ThreadPoolExecutor(1) as pool:  # an event loop cannot run inside another
-                    return pool.submit(run, ready).result()
-            return run(ready)
+            if timer is not None:
+                timer.start()
+            if ready.handler.is_async:
+                answer = self._loop.run(self._service.run_cancellable(ready))
+            else:
+                answer = self._service.run(ready)
         except RpcError as exc:
+            if call.cancelled:
+                raise CallCancelled(f"{ready.handler.name} was cancelled") from None
             raise PluginError(exc.message) from exc.__context__
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if call.cancelled:
+            raise CallCancelled(f"{ready.handler.name} was cancelled, and answered all the same")
+        return answer
 
 
 class _Link:
@@ -270,6 +297,9 @@ class _Link:
         else:
             self._harness.sent.append((method, params))
 
+    def check(self, method: str, *, blocks: bool) -> None:
+        """Every request can be made, in an event loop too."""
+
     def ask(self, method: str, params: msgspec.Struct) -> Any:
         self._harness.sent.append((method, params))
         grant = METHOD_BY_NAME[method].grant
@@ -283,14 +313,6 @@ class _Link:
 
 def _call(method: str, params: dict[str, Any], request_id: int | None) -> Call:
     return Call(request_id, method, msgspec.Raw(msgspec.json.encode(params)))
-
-
-def _loop_runs() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _payload(name: str) -> type[Payload]:
