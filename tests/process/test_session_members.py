@@ -7,13 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
 from sliphook import PluginHost
+from sliphook.process import session_members
 from sliphook.process.reaper_main import kill_sessions
 from tests.programs import WAIT_S, Workshop, case_of, group_lives, until
 
@@ -103,3 +106,24 @@ def test_only_the_members_are_killed() -> None:
         assert ours.poll() is None
         for process in (other, ours):
             process.kill()
+
+
+async def test_what_ends_at_once_shares_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fifty plugins that end together: a thread and a look for each would hold the agent."""
+    looks: list[set[int]] = []
+    may_end = threading.Event()
+
+    def look(sessions: set[int]) -> None:
+        looks.append(sessions)
+        assert may_end.wait(WAIT_S)
+
+    monkeypatch.setattr(session_members, "_kill", look)
+    with trio.fail_after(WAIT_S):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session_members.end_session, 1)
+            await until(lambda: looks == [{1}])
+            for session in range(2, 52):
+                nursery.start_soon(session_members.end_session, session)
+            await trio.testing.wait_all_tasks_blocked()
+            may_end.set()
+    assert looks == [{1}, set(range(2, 52))]

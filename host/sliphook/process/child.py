@@ -29,8 +29,8 @@ from sliphook.quoting import quote
 from sliphook.transport import descriptors
 
 from .reaper import OrphanReaper
-from .reaper_main import kill_sessions
 from .sandbox import status_of
+from .session_members import end_session, pid_is_free
 
 POLL_S = 0.05
 """The interval of looking at a process for which no pidfd can be opened."""
@@ -186,16 +186,7 @@ class ChildProcess:
         if self._look() != UNKNOWN_STATUS:
             return True
         # the system gives the id of a group that has members to no new process
-        return self._pid_is_free()
-
-    def _pid_is_free(self) -> bool:
-        try:
-            os.kill(self.pid, 0)  # signal 0 only checks
-        except ProcessLookupError:
-            return True
-        except PermissionError:
-            return False
-        return False
+        return pid_is_free(self.pid)
 
     def reap(self) -> int | None:
         """Reap a process that has ended, and return its status; None if it still lives.
@@ -223,19 +214,9 @@ class ChildProcess:
         return self.returncode
 
     async def end_session(self) -> None:
-        """Kill what is left of its session, in groups of their own. Called after `reap`.
-
-        In a thread, since all processes of the machine are looked through.
-        """
-        if self.returncode is None or os.getpid() != self._owner:
-            return
-        with suppress(RuntimeError):  # no room for a thread: at the agent's end the reaper looks
-            await trio.to_thread.run_sync(self._kill_session, limiter=_waits)
-
-    def _kill_session(self) -> None:
-        # the system gives the id of a session that has members to no new process
-        if self._pid_is_free():
-            kill_sessions({self.pid})
+        """Kill what is left of its session, in groups of their own. Called after `reap`."""
+        if self.returncode is not None and os.getpid() == self._owner:
+            await end_session(self.pid)
 
 
 def _why_changed(path: Path, seal: Seal, watch: PathWatch) -> str | None:
