@@ -14,6 +14,7 @@ from trio.testing import MockClock
 from sliphook.trace import FileTrace
 from sliphook_sdk.protocol import RESERVED_PLUGINS, Manifest, Message, ModelTool
 from tests.docs.test_protocol_examples import message
+from tools import manifest_faults
 
 from .says import PAGE, limit, says
 from .wire import BY_HAND, Fields, Refuses, Wire, host_of, own, turn_of
@@ -153,7 +154,8 @@ async def test_a_plugin_that_disables_itself() -> None:
     "A plugin whose manifest fails does not start, and the user reads why.",
     'It is tried with a manifest that has nothing but `"protocol_version":1,"name":"guard"`'
     " and what the left column shows.",
-    "A field of another type than its table has fails as the third and the fifth line do.",
+    "A field of another type than its table says fails as those of the second and the fifth line"
+    " do.",
 )
 async def test_a_manifest_that_fails() -> None:
     """The table is made by the host's own reader (tools/manifest_faults.py)."""
@@ -161,6 +163,9 @@ async def test_a_manifest_that_fails() -> None:
     said = "the manifest does not fit: Expected `array | null`, got `object` - at `$.tools`"
     assert await why(wire) == said
     assert f"| {said} |".replace("array |", "array \\|") in PAGE
+    lines = [words for _, words in manifest_faults.rows()]
+    wrong = [number for number, words in enumerate(lines, 1) if ": Expected `" in words]
+    assert wrong == [2, 5]
     wire = Wire("guard", uses="notify")
     assert "at `$.uses`" in await why(wire)
 

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import trio
+from trio.testing import MockClock
 
 from sliphook import PluginHost, PluginSpec, Turn
 from sliphook.testing.host_stream import Stream
 from sliphook.testing.process import FakeProcess
+from tests.programs import WAIT_S
 
-WAIT_S = 3_000.0
-"""The bound of every wait: on a clock that jumps, longer than all of the host's."""
+JUMPS_S: Final = 3_000.0
+"""The bound of every wait on a clock that jumps: longer than all of the host's."""
 
 Fields = dict[str, Any]
 BY_HAND: Final = object()
@@ -112,7 +114,7 @@ class Wire(PluginSpec):
 
     async def until(self, done: Callable[[], Any]) -> Any:
         """Wait until messages of the host make `done()` true; returns what it returns."""
-        with trio.fail_after(WAIT_S):
+        with trio.fail_after(bound_s()):
             while not (found := done()):
                 await self._news.wait()
         return found
@@ -226,6 +228,11 @@ class Wire(PluginSpec):
             self.send(id=message["id"], result=answer)
 
 
+def bound_s() -> float:
+    """The bound of every wait, in seconds of the test's clock."""
+    return JUMPS_S if isinstance(trio.lowlevel.current_clock(), MockClock) else WAIT_S
+
+
 class Refuses:
     """An answer that is an error reply."""
 
@@ -259,7 +266,7 @@ class Seen:
 async def host_of(*plugins: PluginSpec, **options: Any) -> AsyncGenerator[tuple[PluginHost, Seen]]:
     """A host with these plugins, and what it tells."""
     seen = Seen()
-    with trio.fail_after(WAIT_S):
+    with trio.fail_after(bound_s()):
         async with PluginHost(
             plugins,
             on_log=lambda _, level, line: seen.log.append((level, line)),
