@@ -16,7 +16,8 @@ FROM_PLUGINS: list[type[msgspec.Struct]] = [
     ToolSpec,
     ToolResult,
     CommandResult,
-    *(m.params for m in METHODS if m.by == "plugin" and m.name.startswith("host/")),
+    # a log line is read by a Struct of the host's own, with any level
+    *(m.params for m in METHODS if m.name.startswith("host/") and m.name != "host/log"),
 ]
 PROGRAM = """
 import asyncio, sys, threading
