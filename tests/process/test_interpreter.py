@@ -35,7 +35,7 @@ def executable(path: Path, text: str) -> Path:
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An agent whose first `python3` is a shim, in a folder that wants the chosen one."""
-    interpreter._chosen_by.cache_clear()
+    interpreter.chosen_by.cache_clear()
     for name in ("chosen", "usual"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "python3").symlink_to(os.path.realpath(sys.executable))

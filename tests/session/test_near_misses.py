@@ -143,7 +143,7 @@ async def test_unknown_fields_of_a_manifest_and_its_parts(shop: Workshop) -> Non
 
 async def test_lines_that_do_not_fit(shop: Workshop) -> None:
     log = Log()
-    sends = [
+    sends: list[dict[str, object]] = [
         {"level": "warn", "message": "a"},
         {"level": "warn", "message": "b"},
         {"level": "FATAL!", "message": "c"},

@@ -268,8 +268,12 @@ async def test_a_turn_goes_on_eight_times_at_most(autojump_clock: MockClock) -> 
     plugin = FakePlugin("eager", hooks={"stop": go_on}, hears=["notification"])
     quiet, other = FakePlugin("quiet", hears=["stop"]), FakePlugin("other", hears=["notification"])
     told: list[tuple[str, str]] = []
+
+    def problem(name: str, line: str) -> None:
+        told.append((name, line))
+
     async with (
-        PluginHost([plugin, quiet, other], on_problem=lambda *line: told.append(line)) as host,
+        PluginHost([plugin, quiet, other], on_problem=problem) as host,
         host.session() as session,
         session.turn("x") as turn,
     ):

@@ -353,8 +353,9 @@ async def test_lines_and_memory_are_bounded_however_much_goes_on(autojump_clock:
                 session.interrupt()
 
             async with session.turn("hello") as turn, trio.open_nursery() as tools:
+                nothing: dict[str, Any] = {}
                 for _ in range(calls):
-                    tools.start_soon(turn.call_tool, "deploy", {})
+                    tools.start_soon(turn.call_tool, "deploy", nothing)
         await trio.sleep(1)
         assert scene.lines == ["ops was told to stop the tool deploy 0.5 s ago; still running"]
         await host.restart("ops")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -32,10 +33,11 @@ def written(value: Any, blank: str, escaped: bool) -> str:
             return '"' + "".join(f"\\u{ord(char):04X}" for char in value) + '"'
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        parts = [written(part, blank, escaped) for part in value]
+        items = cast("Sequence[Any]", value)
+        parts = [written(part, blank, escaped) for part in items]
         return f"[{blank}{f'{blank},{blank}'.join(parts)}{blank}]"
     if isinstance(value, tuple):
-        pairs: Pairs = value
+        pairs = cast(Pairs, value)
         fields = [
             # of two equal names one may be written with escapes
             f"{written(name, blank, escaped ^ (at % 2 == 1))}{blank}:{written(part, blank, escaped)}"

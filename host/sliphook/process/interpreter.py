@@ -69,7 +69,7 @@ def path_with_interpreter(path: Path, search: str) -> str:
     entries = search.split(os.pathsep)
     if found is None or os.path.dirname(found) not in entries or not _may_be_shim(found):
         return search
-    chosen = _chosen_by(found)
+    chosen = chosen_by(found)
     if chosen is None:
         return search  # the shim will say why, on the plugin's stderr
     entries.insert(entries.index(os.path.dirname(found)), os.path.dirname(chosen))
@@ -98,7 +98,7 @@ def _may_be_shim(program: str) -> bool:
 
 
 @functools.lru_cache(maxsize=64)
-def _chosen_by(shim: str) -> str | None:
+def chosen_by(shim: str) -> str | None:
     """The program that a shim starts here and now; None if it does not tell."""
     name = os.path.basename(shim)
     question = next((ask for pattern, ask in _HOW_TO_ASK if pattern.fullmatch(name)), None)

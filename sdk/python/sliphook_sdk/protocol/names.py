@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from itertools import compress
-from typing import Any, AnyStr, Final, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Optional, Union
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _BACKSLASH: Final = b"\x00"
 _QUOTE: Final = b"\x01"
@@ -78,7 +81,9 @@ def doubled_name(outside: bytes, strings: list[bytes]) -> Optional[DoubledName]:
     return None
 
 
-def _first_doubled(seen: set[AnyStr], names: list[AnyStr], level: int) -> Optional[DoubledName]:
+def _first_doubled(
+    seen: set[Any], names: Sequence[Union[bytes, str]], level: int
+) -> Optional[DoubledName]:
     for name in names:
         if name in seen:
             shown = name if isinstance(name, str) else name.decode("utf-8", "replace")
