@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from sliphook.plugin.tools import PluginTool, ToolTable
+import pytest
+
+from sliphook.plugin.checks import ManifestError
+from sliphook.plugin.tools import PluginTool, ToolTable, read_tools
+from sliphook_sdk.protocol import ToolSpec
 
 
 def tool(name: str, description: str = "") -> PluginTool:
@@ -121,3 +125,20 @@ def test_the_shapes_that_model_apis_take() -> None:
         "input_schema": {"type": "object", "properties": {}},
     }
     assert offer.timeout_s == 2.5
+
+
+def test_all_tools_of_a_scope_have_a_thousand_schemas_at_most() -> None:
+    def offered(*sizes: int) -> list[ToolSpec]:
+        return [
+            ToolSpec(
+                name=f"t{number}",
+                input_schema={"properties": {f"k{one}": {} for one in range(size - 1)}},
+            )
+            for number, size in enumerate(sizes)
+        ]
+
+    assert len(read_tools(offered(500, 400, 100))) == 3
+    with pytest.raises(ManifestError, match="more than 1,000 schemas in them"):
+        read_tools(offered(500, 400, 101))
+    with pytest.raises(ManifestError, match="the tool t0 cannot be used: has more than 700"):
+        read_tools(offered(701))

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 
-from sliphook.schemas import SchemaError, check, check_schema, why_arguments_do_not_fit
+from sliphook.schemas import (
+    SchemaError,
+    TooManySchemas,
+    check,
+    check_schema,
+    why_arguments_do_not_fit,
+)
 from tests.docs.protocol_sentences.says import says
 
 CITY = {
@@ -151,6 +157,31 @@ def test_expressions_of_a_schema_count_by_what_they_take(expression: str, taken:
         check_schema(schema(2 * taken))
 
 
+@pytest.mark.parametrize(
+    ("part", "counts"),
+    [
+        (True, 1),
+        ({"type": "string", "title": "t", "description": "d", "default": "", "enum": [""]}, 1),
+        (dict.fromkeys(["title", "description", "$comment", "format", "default", "const"], ""), 2),
+        ({"$ref": "#/$defs/a"}, 2),
+        ({"$anchor": "here"}, 2),
+    ],
+)
+def test_a_schema_counts_by_what_it_takes_to_read(part: Any, counts: int) -> None:
+    assert check_schema({"$defs": {"a": {}}, "properties": {"x": part}}) == 2 + counts
+
+
+def test_a_schema_is_read_no_further_than_the_caller_allows() -> None:
+    schema = {"properties": {f"k{one}": {"type": "string"} for one in range(100)}}
+    assert check_schema(schema, at_most=101) == 101
+    with pytest.raises(TooManySchemas, match="more than 100 schemas"):
+        check_schema(schema, at_most=100)
+    # a fault behind that is not found any more
+    schema["properties"]["k0"] = {"type": "no"}
+    with pytest.raises(TooManySchemas):
+        check_schema(schema, at_most=50)
+
+
 def test_an_unknown_draft_is_refused_and_the_known_ones_are_named() -> None:
     with pytest.raises(SchemaError, match=r"2020-12/schema.*draft-07"):
         check_schema({"$schema": "https://json-schema.org/draft/2030-01/schema"})
@@ -213,8 +244,8 @@ def test_no_part_of_a_schema_chooses_another_draft(draft: str) -> None:
 
 
 def test_a_thousand_anchors_are_found_as_quickly_as_one() -> None:
-    parts = {f"p{number}": {"$anchor": f"x{number}"} for number in range(190)}
-    schema = {"allOf": [{"$ref": f"#x{number}"} for number in range(190)], "$defs": parts}
+    parts = {f"p{number}": {"$anchor": f"x{number}"} for number in range(170)}
+    schema = {"allOf": [{"$ref": f"#x{number}"} for number in range(170)], "$defs": parts}
     assert why_arguments_do_not_fit({}, schema) is None
 
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 import trio
 
-from sliphook import Turn
+from sliphook import PluginHost, Turn
+from sliphook.trace.record import TraceRecord
 from tests.pairs import check_pairs
-from tests.programs import EVERYTHING, Workshop
+from tests.programs import EVERYTHING, WAIT_S, Workshop, until
 
 from .interrupting import conversation, hang_in, interrupted_turn
 
@@ -127,3 +129,45 @@ async def test_a_healthy_plugin_beside_a_hanging_one_hears_at_once(shop: Worksho
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
     check_pairs(healthy.fired())
+
+
+class _Records(list[TraceRecord]):
+    """A trace in memory."""
+
+    def record(self, record: TraceRecord) -> None:
+        self.append(record)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Nothing of it is shown."""
+
+
+async def test_the_trace_of_an_interrupt_is_whole_and_in_order(shop: Workshop) -> None:
+    """Its records are made when `interrupt()` has returned; the next turn's come behind them."""
+    probe = shop.program(hears=EVERYTHING, on=hang_in("hook/pre_tool_call"))
+    trace = _Records()
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path], trace=trace) as host, host.session() as session:
+            async with session.turn("one") as turn, trio.open_nursery() as nursery:
+                nursery.start_soon(lambda: turn.call_tool("mine", {}, run=_returns))
+                await probe.hears("hook/pre_tool_call")
+                before = len(trace)
+                session.interrupt()
+                at_once = len(trace)
+            async with session.turn("two"):
+                await until(lambda: any(one.kind == "settled" for one in trace))
+    records = [(one.kind, one.method, one.verdict) for one in trace[before:] if one.plugin]
+    assert at_once - before <= 1  # that of the fire; those of the plugins' wires come later
+    assert records[:6] == [
+        ("message", "event/agent_loop_stopped", None),
+        ("message", "$/cancelRequest", None),
+        ("message", "event/post_tool_call", None),
+        ("message", "event/turn_end", None),
+        ("settled", "hook/pre_tool_call", "cancelled"),
+        ("message", "event/turn_start", None),
+    ]
+    times = [one.mono_s for one in trace]
+    assert times == sorted(times)
+
+
+async def _returns(_: dict[str, Any]) -> str:
+    return "done"

@@ -42,10 +42,3 @@ CASES: Final[tuple[Case, ...]] = (
 )
 
 KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))
-
-HOLDS_TOO_LONG: Final[frozenset[str]] = frozenset(
-    {
-        "time/fifty-hang-at-once",
-    }
-)
-"""Cases that hold the loop for longer than `tests.heartbeat` allows, and are not mended yet."""

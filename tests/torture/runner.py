@@ -14,7 +14,6 @@ import trio
 
 from tests.heartbeat import Heartbeat, heartbeat
 from tests.torture.case import Case, Verdict
-from tests.torture.cases import HOLDS_TOO_LONG
 from tests.torture.inside import comes, descriptors, tasks
 from tests.torture.stage import play
 
@@ -48,8 +47,7 @@ def run(
     """
     verdicts, left = _play_all(cases, folder, limit, done)
     for number, verdict in enumerate(verdicts):
-        title = verdict.case.title
-        if verdict.held.beyond(slack) and not verdict.faults and title not in HOLDS_TOO_LONG:
+        if verdict.held.beyond(slack) and not verdict.faults:
             again, more = _play_all([verdict.case], folder / f"{number:03}-again", 1, done)
             again[0].faults += again[0].held.beyond(slack)
             verdicts[number] = again[0]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from sliphook.trace.record import TraceSink
 from sliphook.transport.call import Call
+from sliphook.transport.outbox import Item
 from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.wire import envelope
 from sliphook.wire.framing import Body, FrameReader, FramingError, Stray
+from sliphook_sdk.framing import frame
 
 __all__ = ["Watched"]
 
@@ -51,18 +53,18 @@ class Watched:
             self.recorder.received(piece.data, piece.message, call)
 
     def _sent(self, body: Body) -> None:
-        message = body.message
+        message, whole = body.message, frame(body.data)
         if isinstance(message, envelope.Request):
             call = Call(message.method, 0.0, _ignore)
             call.id = message.id if isinstance(message.id, int) else 0
             self._calls[message.id] = call
-            self.recorder.sent(body.data, message.method, message.id, call)
+            self.recorder.sent(Item(whole, message.method, call=call))
         elif isinstance(message, envelope.Notification):
-            self.recorder.sent(body.data, message.method, None, None)
+            self.recorder.sent(Item(whole, message.method))
         elif isinstance(message, envelope.Reply):
-            self.recorder.sent(body.data, "reply", message.id, None)
+            self.recorder.sent(Item(whole, "reply", reply_to=message.id))
         else:
-            self.recorder.sent(body.data, "invalid", message.id, None)
+            self.recorder.sent(Item(whole, "invalid", reply_to=message.id))
 
 
 def _ignore(_: Call) -> None:

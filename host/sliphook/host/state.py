@@ -23,6 +23,7 @@ from sliphook.plugin.secrets import own_keys
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder
+from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.host import Approver
 from sliphook.session.plugin_calls import PluginCalls
@@ -83,6 +84,7 @@ class HostState:
     ) -> None:
         self.services = HostServices(
             deadlines=Deadlines(),
+            pace=Pace(),
             reaper=OrphanReaper(),
             redactor=Redactor(),
             trace=trace,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     import msgspec
 
+    from sliphook.process.pace import Pace
     from sliphook.process.reaper import OrphanReaper
     from sliphook.trace.record import TraceSink
     from sliphook.trace.redact import Redactor
@@ -27,6 +28,7 @@ class HostServices:
 
     Attributes:
         deadlines: the timeouts of all requests.
+        pace: how many plugins start or are cleaned up in one pass of the loop.
         reaper: kills the plugins' process groups if the host dies.
         redactor: hides secrets in logs and on stderr.
         trace: takes the records of messages, or None.
@@ -34,6 +36,7 @@ class HostServices:
     """
 
     deadlines: Deadlines
+    pace: Pace
     reaper: OrphanReaper
     redactor: Redactor
     trace: TraceSink | None

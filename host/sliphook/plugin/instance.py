@@ -17,6 +17,7 @@ import trio
 from sliphook.process.child import Process, describe_exit
 from sliphook.process.diagnosis import advice_for, last_words
 from sliphook.process.limits import NO_LIMITS, Limits, said_of_end
+from sliphook.process.pace import Pace
 from sliphook.process.shutdown import NO_PARAMS, drain, reap, terminate
 from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
@@ -69,6 +70,7 @@ class Instance:
         process: the process, just started.
         owner: the plugin.
         deadlines: the host's deadlines.
+        pace: the host's, so that many plugins do not begin or end in one pass of the loop.
         handlers: what the plugin may call, by method.
         stderr: takes the process's stderr.
         recorder: records the messages, or None.
@@ -87,6 +89,7 @@ class Instance:
         process: Process,
         owner: InstanceOwner,
         deadlines: Deadlines,
+        pace: Pace,
         handlers: Mapping[str, Handler],
         stderr: StderrTail,
         recorder: TransportRecorder | None,
@@ -104,6 +107,7 @@ class Instance:
         self._deadlines = deadlines
         self._stderr = stderr
         self._recorder = recorder
+        self._pace = pace
         self._limits = limits
         self._hang = HangWatchdog(
             deadlines, self.connection, self._ping, lambda why: self.condemn("crashed", why)
@@ -139,13 +143,10 @@ class Instance:
     # -- its tasks
 
     async def run(self, initialize: msgspec.Raw) -> None:
-        """Send `initialize`, then run until the process ends or is ended, and clean up.
-
-        Args:
-            initialize: the params of `initialize`.
-        """
+        """Send `initialize` (its params), then run until the process ends or is ended; clean up."""
         try:
             async with trio.open_nursery() as nursery:
+                await self._pace.step()
                 nursery.start_soon(self._read)
                 nursery.start_soon(self.connection.write)
                 nursery.start_soon(self._drain_stderr)
@@ -156,6 +157,7 @@ class Instance:
                 call.start_clock(self._deadlines)
                 self.connection.call(call, initialize)
                 await self._over.wait()
+                await self._pace.step()
                 # the tasks above still read its output, so that no full pipe holds it up
                 if self.stopped:
                     await terminate(
@@ -234,8 +236,7 @@ class Instance:
 
     def _take_stderr(self, lines: list[tuple[str, str]]) -> None:
         # the tail keeps the lines of the plugin's earlier processes too
-        ours = self._stderr.taken - self._taken_before
-        if ours > 0:
+        if (ours := self._stderr.taken - self._taken_before) > 0:
             self._last_lines = self._stderr.lines[-ours:]
         for level, line in lines:
             self._owner.log_line(level, line)
@@ -245,13 +246,12 @@ class Instance:
     async def _clean_up(self) -> None:
         """Kill the rest of the group, reap the process, read the pipes to their end, close.
 
-        The order matters. After the kill nothing more is written. Answers that are still in the
-        pipes count, and the last line on stderr is a part of `why`. With that, `close` settles the
-        open calls.
+        The order matters: after the kill nothing more is written, answers still in the pipes count,
+        and the last line on stderr is a part of `why`, with which `close` settles the open calls.
         """
         by_itself = self.why is None and not self.stopped
         returncode = await reap(
-            self._process, self._owner.name, grace_s=DYING_S if by_itself else 0.0
+            self._process, self._owner.name, self._pace, grace_s=DYING_S if by_itself else 0.0
         )
         await self._process.end_session()
         await self.connection.read_rest()

@@ -49,8 +49,9 @@ class PendingRequests:
 
     def withdraw(self, turn_ids: set[str]) -> None:
         """Cancel the requests of these turns."""
-        for call in [call for call in self._waiting if call.turn_id in turn_ids]:
-            self.cancel(call)
+        if self._waiting:  # usually nothing waits, and an interrupt looks at every plugin
+            for call in [call for call in self._waiting if call.turn_id in turn_ids]:
+                self.cancel(call)
 
     def cancel(self, call: Call) -> None:
         """Cancel one request; does nothing if it has ended."""

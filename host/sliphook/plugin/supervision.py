@@ -229,10 +229,10 @@ class Plugin:
         try:
             process = await self._spawn()
         except CannotStart as error:
-            refused = isinstance(error, Refused)
-            self._fail(Trigger.REFUSE if refused else Trigger.CANNOT_START, str(error))
+            no = Trigger.REFUSE if isinstance(error, Refused) else Trigger.CANNOT_START
+            self._fail(no, str(error))
             return
-        host = self._services.deadlines, self._host.handlers(self)
+        host = self._services.deadlines, self._services.pace, self._host.handlers(self)
         instance = Instance(process, self, *host, self._stderr, self._recorder, self.spec.limits)
         self._instance = instance
         if self._recorder is not None:
@@ -255,8 +255,8 @@ class Plugin:
     async def _spawn(self) -> Process:
         if self._broken_record is not None:
             raise CannotStart(self._broken_record)
-        declared = self.manifest.wire if self.manifest is not None else None
-        self._host.hide(secret_values(self.spec, declared))
+        self._host.hide(secret_values(self.spec, self.manifest and self.manifest.wire))
+        await self._services.pace.step()
         return await launch(self.spec, self._host.data_dir(self), self._services.reaper)
 
     async def _died(self, instance: Instance) -> None:

@@ -7,7 +7,13 @@ from typing import Any
 
 import msgspec
 
-from sliphook.schemas import SchemaError, check_schema, tool_for, why_tool_is_refused
+from sliphook.schemas import (
+    SchemaError,
+    TooManySchemas,
+    check_schema,
+    tool_for,
+    why_tool_is_refused,
+)
 from sliphook_sdk.protocol import ToolSpec
 from sliphook_sdk.protocol.limits import (
     MAX_SCHEMA_BYTES,
@@ -79,12 +85,13 @@ def read_tools(specs: Sequence[ToolSpec]) -> tuple[PluginTool, ...]:
         if schema.get("type", "object") != "object":
             raise ManifestError(f"{what} must describe an object")
         check_size(schema, what)
-        parts += check_declared(schema, what)
-        if parts > MAX_SCHEMA_PARTS:
+        try:
+            parts += check_declared(schema, what, MAX_SCHEMA_PARTS - parts)
+        except TooManySchemas:
             raise ManifestError(
                 f"the schemas of its tools have more than {MAX_SCHEMA_PARTS:,} schemas in them, an"
                 " expression counted as several; offer fewer tools, or simpler ones"
-            )
+            ) from None
     refuse_doubles("tool", (spec.name for spec in specs))
     return tuple(
         PluginTool(
@@ -110,14 +117,17 @@ def check_size(schema: dict[str, Any], what: str) -> None:
         raise ManifestError(f"{what} is {size:,} bytes, over {MAX_SCHEMA_BYTES:,}")
 
 
-def check_declared(schema: dict[str, Any], what: str) -> int:
+def check_declared(schema: dict[str, Any], what: str, at_most: int = MAX_SCHEMA_PARTS) -> int:
     """The number of schemas in a schema that can be used.
 
     Raises:
+        TooManySchemas: there are more than `at_most`.
         ManifestError: it cannot be used.
     """
     try:
-        return check_schema(schema)
+        return check_schema(schema, at_most)
+    except TooManySchemas:
+        raise
     except SchemaError as error:
         raise ManifestError(f"{what} cannot be used: {error}") from None
 

@@ -22,6 +22,7 @@ from sliphook_sdk.protocol import Empty
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S, SHUTDOWN_TIMEOUT_S, TERM_GRACE_S
 
 from .child import Process
+from .pace import Pace
 
 _log = logging.getLogger(__name__)
 NO_PARAMS = msgspec.Raw(envelope.encode(Empty()))
@@ -90,12 +91,13 @@ async def _until_first(*waits: Callable[[], Awaitable[object]]) -> None:
             nursery.start_soon(one, wait, nursery.cancel_scope)
 
 
-async def reap(process: Process, name: str, *, grace_s: float) -> int | None:
+async def reap(process: Process, name: str, pace: Pace, *, grace_s: float) -> int | None:
     """Kill what is left of the group and reap its leader; the pipes keep what was written.
 
     Args:
         process: the process, which has ended or has to end.
         name: the plugin's name, for the log.
+        pace: many processes may have ended at once.
         grace_s: how long it may still take to end by itself.
 
     Returns:
@@ -103,10 +105,12 @@ async def reap(process: Process, name: str, *, grace_s: float) -> int | None:
     """
     with trio.move_on_after(grace_s):
         await process.exited()
+    await pace.step()
     if process.reap() is None:
         process.signal_group(signal.SIGKILL)
         with trio.move_on_after(KILL_GRACE_S):
             await process.exited()
+        await pace.step()
     returncode = process.reap()
     if returncode is None:
         _log.error(

@@ -13,6 +13,7 @@ from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction, launch
 from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.spec import PluginSpec
+from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.spawn import CannotStart
 from sliphook.process.stderr import StderrTail
@@ -89,7 +90,7 @@ async def _ask(
         answers.why = str(error)
         return answers
     # No handlers: at its installation, a plugin has been granted nothing that it could ask for.
-    instance = Instance(process, answers, deadlines, {}, StderrTail(), None)
+    instance = Instance(process, answers, deadlines, Pace(), {}, StderrTail(), None)
     async with trio.open_nursery() as nursery:
 
         async def end() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from .check import check_schema, compile_in_steps, why_arguments_do_not_fit
-from .errors import SchemaError
+from .errors import SchemaError, TooManySchemas
 from .providers import PROVIDERS, blamed_tool, tool_for, why_tool_is_refused
 
 __all__ = [
     "PROVIDERS",
     "SchemaError",
+    "TooManySchemas",
     "blamed_tool",
     "check_schema",
     "compile_in_steps",

@@ -16,3 +16,7 @@ class SchemaError(SliphookError):
         super().__init__(f"{path} {why}" if path else why)
         self.why = why
         self.path = path
+
+
+class TooManySchemas(SchemaError):
+    """It has more schemas in it than the caller allows, which is fewer than one may have."""

@@ -10,13 +10,12 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import nearest
 
-from .errors import SchemaError
+from .errors import SchemaError, TooManySchemas
 from .keywords import (
     DRAFTS,
     EVERY,
     IN_PLACE,
     IN_PLACE_LISTS,
-    LAZY,
     LISTED_ITEMS,
     MAPS,
     NOT_FOLLOWED,
@@ -28,17 +27,15 @@ from .keywords import (
     is_object,
     kind_of,
 )
+from .order import in_order
 from .parts import SchemaPart
 from .patterns import MAX_PATTERN_CHARS, read_pattern, schemas_worth
 
 MAX_PARTS: Final = 700
-"""The most schemas in one: each takes 12 us. An expression counts as several: `schemas_worth`."""
+"""The most schemas in one, counted by what they take to read: each 10 us at most (`_worth`)."""
+_NAMING: Final = ("$ref", "$id", "id", "$anchor")
 MAX_LOOPS: Final = 200
 """Of lists, expressions, and parts referred to: each may take 40 us more to compile."""
-MAX_HEIGHT: Final = 48
-"""The most schemas nested for one value: each takes a part of the C stack."""
-MAX_UNEVALUATED_HEIGHT: Final = 12
-"""The same if the library has to find out which properties or items were evaluated."""
 
 
 class ReadSchema(NamedTuple):
@@ -57,18 +54,30 @@ class ReadSchema(NamedTuple):
     size: int
 
 
-def read_schema(raw: Any) -> ReadSchema:
+def read_schema(raw: Any, at_most: int = MAX_PARTS) -> ReadSchema:
     """Read a schema as it was decoded from JSON.
 
+    Args:
+        raw: the schema.
+        at_most: how many schemas may be in it, as they are counted.
+
     Raises:
+        TooManySchemas: there are more, but not more than `MAX_PARTS`.
         SchemaError: its form is wrong, a reference leads nowhere or round in a circle, or it is too
             large.
     """
-    return _Reader(raw).read()
+    return _Reader(raw, at_most).read()
+
+
+def _worth(raw: dict[str, Any] | bool) -> int:
+    """How many schemas a schema counts as, but for its expressions (`schemas_worth`)."""
+    if not is_object(raw):
+        return 1
+    return 1 + len(raw) // 6 + sum([name in raw for name in _NAMING])
 
 
 class _Reader:
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: Any, at_most: int) -> None:
         if not (is_object(raw) or type(raw) is bool):
             raise SchemaError(f"is {kind_of(raw)}; a schema is an object")
         uri: object = raw.get("$schema", next(iter(DRAFTS))) if is_object(raw) else ""
@@ -86,6 +95,7 @@ class _Reader:
         self._root = SchemaPart(raw, None, (), "")
         self._parts: list[SchemaPart] = []
         self._size = 0
+        self._at_most = at_most
         self._by_raw: dict[int, SchemaPart] = {}
         self._by_address: dict[str, SchemaPart] = {}
         self._waiting: list[SchemaPart] = [self._root]
@@ -111,13 +121,13 @@ class _Reader:
                 f"has {loops + number:,} lists, patterns, references and the like;"
                 f" at most {MAX_LOOPS} are allowed"
             )
-        return ReadSchema(self._uri, self._root, _in_order(self._parts), self._size)
+        return ReadSchema(self._uri, self._root, in_order(self._parts), self._size)
 
     def _walk(self) -> None:
         while self._waiting:
             part = self._waiting.pop()
             self._parts.append(part)
-            self._count(1)
+            self._count(_worth(part.raw))
             if is_object(part.raw):
                 self._by_raw[id(part.raw)] = part
                 self._read_keywords(part, part.raw)
@@ -127,6 +137,8 @@ class _Reader:
         if self._size > MAX_PARTS:
             why = f"has more than {MAX_PARTS} schemas, expressions counted; simplify it"
             raise SchemaError(why)
+        if self._size > self._at_most:
+            raise TooManySchemas(f"has more than {self._at_most} schemas, expressions counted")
 
     def _pattern(self, part: SchemaPart, keyword: str, text: str) -> Any:
         self._count(schemas_worth(text[:MAX_PATTERN_CHARS]))  # first: to read it takes time too
@@ -300,51 +312,3 @@ def _must(key: str, value: Any, what: str) -> str:
     shown = quote(msgspec.json.encode(value).decode("utf-8", "replace"), 40)
     hint = f"; did you mean {close}?" if close else ""
     return f"is {shown}; it must be {what}{hint}"
-
-
-def _in_order(parts: list[SchemaPart]) -> list[SchemaPart]:
-    """The parts, each behind those beside it; says how many are nested for one value.
-
-    Raises:
-        SchemaError: a part leads back to itself for the same value, or too many are nested.
-    """
-    order: list[SchemaPart] = []
-    done: dict[int, bool] = {}  # False while those beside it are visited
-    for start in parts:
-        if id(start) in done:
-            continue
-        if not start.in_place and start.target is None:
-            done[id(start)] = True
-            order.append(start)
-            continue
-        done[id(start)] = False
-        stack = [(start, iter(start.beside()))]
-        while stack:
-            part, rest = stack[-1]
-            following = next(rest, None)
-            if following is None:
-                stack.pop()
-                done[id(part)] = True
-                order.append(part)
-                _nest(part)
-            elif id(following) not in done:
-                done[id(following)] = False
-                stack.append((following, iter(following.beside())))
-            elif not done[id(following)]:
-                raise SchemaError(
-                    "leads back to itself without going into a property or an item, which never"
-                    " ends",
-                    part.path(*(["$ref"] if part.target is not None else [])),
-                )
-    return order
-
-
-def _nest(part: SchemaPart) -> None:
-    part.height = 1 + max((one.height for one in part.beside()), default=0)
-    lazy = part.every.keys() & LAZY
-    most = MAX_UNEVALUATED_HEIGHT if lazy else MAX_HEIGHT
-    if part.height > most:
-        raise SchemaError(
-            f"nests {part.height} schemas and references for one value; at most {most} are allowed",
-            part.path(*sorted(lazy)),
-        )

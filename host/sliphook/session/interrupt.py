@@ -24,6 +24,7 @@ from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.call import Call
+from sliphook.transport.connection import Connection
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
 from .hooks import Hooks
@@ -68,12 +69,13 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
     by_requests: dict[tuple[int, ...], Broadcast] = {}
     try:
         for plugin in host.all_plugins():
-            written = withdraw(plugin, turn_ids)
             connection = plugin.open_connection
-            if connection is not None:
-                connection.hasten(session.session_id)
-            if connection is not None and plugin.ready and plugin.name in subscribers:
-                requests = tuple(call.id for call in written)
+            written = withdraw(plugin, connection, turn_ids)
+            if connection is None:
+                continue
+            connection.hasten(session.session_id)
+            if plugin.ready and plugin.name in subscribers:
+                requests = tuple([call.id for call in written])
                 if requests not in by_requests:
                     inflight = Inflight(llm=llm, tools=open_tools, requests=list(requests))
                     by_requests[requests] = Broadcast(
@@ -82,10 +84,8 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
                 item = by_requests[requests].item_for(subscribers[plugin.name])
                 if item is not None:
                     connection.tell(item, urgent=True)
-            if connection is not None:
-                # after `agent_loop_stopped`: the plugin reads why before it reads what to stop
-                for call in written:
-                    connection.cancel(call, urgent=True)
+            # after `agent_loop_stopped`: the plugin reads why before it reads what to stop
+            connection.give_up(written)
         _withdraw_fires(fires)
         if not subscribers and host.recorder is not None:
             host.recorder.unheard(_STOPPED.name, stopped)
@@ -115,7 +115,7 @@ def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
     turn_ids = {one.turn_id for one in turns}
     for plugin in hooks.host.all_plugins():
         connection = plugin.open_connection
-        for call in withdraw(plugin, turn_ids):
+        for call in withdraw(plugin, connection, turn_ids):
             if connection is not None:
                 # not urgent: nothing is overtaken, so what was told stays in its order
                 connection.cancel(call)
@@ -129,11 +129,10 @@ def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
         hooks.state.root_closed(turn)
 
 
-def withdraw(plugin: Plugin, turn_ids: set[str]) -> list[Call]:
+def withdraw(plugin: Plugin, connection: Connection | None, turn_ids: set[str]) -> list[Call]:
     """Settle the plugin's requests of these turns that are not written; returns those that are."""
     plugin.pending.withdraw(turn_ids)
-    connection = plugin.open_connection
-    return connection.withdraw(connection.calls_of(turn_ids)) if connection is not None else []
+    return connection.withdraw(turn_ids) if connection is not None else []
 
 
 def _abandon_fires(turns: list[TurnState]) -> list[Fire | SingleFire]:

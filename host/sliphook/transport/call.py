@@ -34,8 +34,8 @@ class Carrier(Protocol):
         """End `call`, whose timeout passed `late_s` ago, unless its reply can be read now."""
         ...
 
-    def cancel(self, call: Call, *, urgent: bool = False) -> None:
-        """Withdraw `call` and settle it now; `urgent`: tell the plugin in the urgent lane."""
+    def cancel(self, call: Call) -> None:
+        """Withdraw `call` and settle it now."""
         ...
 
     async def read_for(self, call: Call) -> None:

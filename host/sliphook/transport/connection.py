@@ -11,11 +11,12 @@ from sliphook.wire import envelope
 from sliphook.wire.framing import Body, FramingError, Stray
 from sliphook.wire.message_limits import within_limits
 from sliphook.wire.rpc import Handler, Rpc, Violation
-from sliphook_sdk.protocol import CancelParams, ErrorCode
+from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS, UNWEIGHED_BYTES
 
 from .call import Call, CallStatus
 from .deadlines import BLOCKED_LOOP_S, Deadlines
+from .interrupted import Interrupts, cancel_of, take_back
 from .outbox import Item, QueueFull
 from .owner import ConnectionOwner
 from .reader import PipeReader
@@ -53,10 +54,10 @@ class Connection:
         self._recorder = recorder
         self._rpc = Rpc(self._reply, handlers)
         self._reader = reader = PipeReader(stdout, deadlines, self)
-        # each hook calls these and `flush`, so no method of our own stands between
+        # each hook calls these, so no method of our own stands between
         self.read_for, self.nudge, self.read_rest = reader.read_for, reader.nudge, reader.read_rest
         self._writer = writer = PipeWriter(stdin, deadlines, self)
-        self.flush, self.hasten = writer.flush, writer.outbox.hasten
+        self.hasten = writer.outbox.hasten
         # the two tasks: they end with the stream, or when the connection is closed
         self.read, self.write = reader.run, writer.run
         self.close_stdin = writer.close
@@ -64,6 +65,10 @@ class Connection:
         self.newest_answered = 0
         self._unfinished = Unfinished(deadlines, owner.goes_on, recorder)
         self._unsent_replies = 0
+        self._interrupts = interrupts = Interrupts(
+            writer, self.under_way, deadlines, self._queue_urgent, self._settle, recorder
+        )
+        self.give_up, self.flush = interrupts.give_up, interrupts.flush
         self.closed = False
 
     # -- requests and notifications
@@ -120,19 +125,28 @@ class Connection:
         self.tell(Item(self._rpc.notify(method, params), method))
 
     def tell(self, item: Item, *, urgent: bool = False) -> None:
-        """Send a notification; the same item may go to many.
+        """Send a notification; the same item may go to many. `urgent`: with the next `flush`.
 
         One that may not be dropped and does not fit breaks the connection.
         """
-        count = 0 if urgent else self._writer.write(item.frame)
+        if urgent:
+            self._interrupts.urgent.append(item)
+            return
+        count = self._writer.write(item.frame)
         if count == len(item.frame) and self._recorder is None:
             return  # usually; there is nothing to note
         if count:
             self._writer.wrote(item, count)
             return
         # looked at only here: a closed pipe takes no byte, so the usual message needs no look
-        if self.closed:
-            return
+        if not self.closed:
+            self._queue(item)
+
+    def _queue_urgent(self, item: Item) -> None:
+        if not self.closed:
+            self._queue(item, urgent=True)
+
+    def _queue(self, item: Item, *, urgent: bool = False) -> None:
         try:
             self._writer.send(item, urgent=urgent)
         # a droppable item never gets here: the outbox gives it back instead
@@ -140,40 +154,22 @@ class Connection:
             why = f"its queue is full and {item.method} may not be lost"
             self._break("crashed", f"{why}: it does not read what it is sent")
 
-    def calls_of(self, turn_ids: set[str]) -> list[Call]:
-        """The calls under way that belong to these turns, oldest first."""
-        return [call for call in self.under_way.values() if call.turn_id in turn_ids]
+    def withdraw(self, turn_ids: set[str]) -> list[Call]:
+        """Settle these turns' calls that are not written, by `take_back`; returns the rest."""
+        return self._withdraw(
+            [call for call in self.under_way.values() if call.turn_id in turn_ids]
+        )
 
-    def withdraw(self, calls: list[Call]) -> list[Call]:
-        """Settle the calls that are not yet written; returns those that were written.
-
-        A request whose content must not be lost stays in its place as an event.
-        """
-        taken = self._take_back(calls)
-        for call in taken:
+    def _withdraw(self, calls: list[Call]) -> list[Call]:
+        for call in (taken := take_back(self._writer.outbox, calls)):
             self.end(call, "cancelled", "cancelled before it was sent")
         return [call for call in calls if call not in taken and call.status is None]
 
-    def _take_back(self, calls: list[Call]) -> set[Call]:
-        unwritten = [call for call in calls if not call.written]
-        if not unwritten:
-            return set()
-        taken = self._writer.outbox.withdraw({call for call in unwritten if call.retell is None})
-        for call in unwritten:
-            if call.retell is not None:
-                method = call.method.replace("hook/", "event/", 1)
-                params = envelope.told_instead(call.retell)
-                told = self._rpc.notify(method, params, call.traceparent)
-                # in its place, not at the end: what waits for the plugin keeps its order
-                if self._writer.outbox.swap(call, Item(told, method, session_id=call.session_id)):
-                    taken.add(call)
-        return taken
-
-    def cancel(self, call: Call, *, urgent: bool = False) -> None:
+    def cancel(self, call: Call) -> None:
         """Withdraw one call: tell the plugin if it has been sent, and settle it here and now."""
-        if call.status is not None or not (call.written or self.withdraw([call])):
+        if call.status is not None or not (call.written or self._withdraw([call])):
             return
-        self._tell_cancelled(call, urgent=urgent)
+        self.tell(cancel_of(call))
         self.end(call, "cancelled", "cancelled")
 
     def expire(self, call: Call, late_s: float) -> None:
@@ -185,13 +181,9 @@ class Connection:
         if late_s > BLOCKED_LOOP_S:
             self._owner.agent_blocked(late_s)
         # not `withdraw`: that would settle it as cancelled
-        if not self._take_back([call]):
-            self._tell_cancelled(call)
+        if not take_back(self._writer.outbox, [call]):
+            self.tell(cancel_of(call))
         self.end(call, "timed_out", f"no answer within {call.timeout_s:g} s")
-
-    def _tell_cancelled(self, call: Call, *, urgent: bool = False) -> None:
-        frame = self._rpc.notify("$/cancelRequest", CancelParams(id=call.id))
-        self.tell(Item(frame, "$/cancelRequest", session_id=call.session_id), urgent=urgent)
 
     def end(self, call: Call, status: CallStatus, why: str) -> None:
         """Settle a call of this connection as the host sees fit."""
@@ -199,13 +191,16 @@ class Connection:
             # first: `replied` keeps a status that is there
             call.status, call.why = status, why
             self.under_way.pop(call.id, None)
-            self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, why)
-            # an answer that could not be taken was one
-            if call.written and not self.closed and status != "error":
-                self._owner.unanswered(call)
-                self._unfinished.add(call)
-            if self._recorder is not None:
-                self._recorder.settled(call)
+            self._settle(call)
+
+    def _settle(self, call: Call) -> None:
+        self._rpc.settle(call.id, ErrorCode.REQUEST_CANCELLED, call.why)
+        # an answer that could not be taken was one
+        if call.written and not self.closed and call.status != "error":
+            self._owner.unanswered(call)
+            self._unfinished.add(call)
+        if self._recorder is not None:
+            self._recorder.settled(call)
 
     @property
     def is_owed(self) -> bool:
@@ -223,7 +218,7 @@ class Connection:
             # not before: the plugin cannot have seen the reply, so the id is still taken
             self._rpc.answered(item.reply_to)
         if self._recorder is not None:
-            self._recorder.sent(body_of(item.frame), item.method, item.reply_to, item.call)
+            self._recorder.sent(item)
 
     def lost(self, item: Item) -> None:
         """An event had to go, the queue is full."""
@@ -269,8 +264,10 @@ class Connection:
 
     def message(self, body: Body) -> bool:
         """Handle one message; False if the host had not asked for it."""
-        self._owner.heard(body.message)
+        if self._interrupts.ended:
+            self._interrupts.catch_up()
         message = body.message
+        self._owner.heard(message)
         try:
             if body.size > UNWEIGHED_BYTES:  # a smaller one keeps every limit
                 message = within_limits(body, self.under_way, self._unfinished.told)
@@ -342,6 +339,7 @@ class Connection:
             return
         # first: a request that the makers of these calls send now must fail at once
         self.closed = True
+        self._interrupts.catch_up()
         for call in list(self.under_way.values()):
             self.end(call, status, why)
         self._unfinished.close()

@@ -149,7 +149,7 @@ class Outbox:
 
     def hasten(self, session_id: str) -> None:
         """Move what waits for the session to the urgent lane, so that it stays first."""
-        if any(item.session_id == session_id for item in self._normal):
+        if self._normal and any(item.session_id == session_id for item in self._normal):
             kept = [item for item in self._normal if item.session_id != session_id]
             self._urgent.extend(item for item in self._normal if item.session_id == session_id)
             self._normal.clear()

@@ -17,6 +17,7 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
 
 from .call import Call
+from .outbox import Item
 
 _V = TypeVar("_V")
 
@@ -42,28 +43,50 @@ class TransportRecorder:
         # `trio.current_time` looks the clock up at every call
         self._now = trio.lowlevel.current_clock().current_time
         self._asked_s: dict[int | str, float] = {}
+        self._put_off: list[Item] | None = None
+        self._put_off_at = 0.0, 0.0
 
-    def sent(
-        self, body: bytes, method: str, request_id: int | str | None, call: Call | None
-    ) -> None:
-        """The host wrote a message.
+    def sent(self, item: Item) -> None:
+        """The host wrote a message."""
+        if self._put_off is None:
+            self._sent(item, self._now(), None)
+        else:
+            self._put_off.append(item)
 
-        Args:
-            body: the JSON.
-            method: the method; for a reply that of the request.
-            request_id: the plugin's request that the message answers; None for a notification.
-            call: the host's request, if the message is one; `request_id` does not count then.
-        """
-        # the host's request alone: a reply to a request of that name has other params, or none
-        if self.conceals_config and method == "initialize" and call is not None:
-            body = _without_config(body)
-        now_s = self._now()
+    def put_off(self, items: list[Item]) -> None:
+        """The host wrote these in an interrupt: the records are made when `catch_up` comes."""
+        if self._put_off is None:
+            self._put_off = items
+            self._put_off_at = self._now(), time.time()
+        else:
+            self._put_off += items
+
+    def catch_up(self) -> None:
+        """Make the records that were put off."""
+        sent, self._put_off = self._put_off, None
+        for item in sent or ():
+            self._sent(item, *self._put_off_at)
+
+    def _sent(self, item: Item, now_s: float, wall_s: float | None) -> None:
+        body, call, request_id = body_of(item.frame), item.call, item.reply_to
         if call is not None:
-            self._record("message", now_s, "to_plugin", body, call)
+            # the host's request alone: a reply to a request of that name has other params, or none
+            if self.conceals_config and item.method == "initialize":
+                body = _without_config(body)
+            self._record("message", now_s, "to_plugin", body, call, wall_s=wall_s)
             return
         asked_s = self._asked_s.pop(request_id, None) if request_id is not None else None
-        elapsed_ms = None if asked_s is None else (now_s - asked_s) * 1000
-        self._record("message", now_s, "to_plugin", body, None, method, request_id, elapsed_ms)
+        self._record(
+            "message",
+            now_s,
+            "to_plugin",
+            body,
+            None,
+            item.method,
+            request_id,
+            None if asked_s is None else (now_s - asked_s) * 1000,
+            wall_s=wall_s,
+        )
 
     def received(self, body: bytes, message: envelope.Message, call: Call | None) -> None:
         """The plugin wrote a valid message; `call` is the request that a reply answers."""
@@ -156,8 +179,9 @@ class TransportRecorder:
         elapsed_ms: float | None = None,
         verdict: str | None = None,
         note: str | None = None,
+        wall_s: float | None = None,
     ) -> None:
-        """Hand one record to the sink.
+        """Hand one record to the sink, after those that were put off.
 
         Runs for every message, so it takes no `**fields`: a Struct made of them costs ten times as
         much.
@@ -173,7 +197,10 @@ class TransportRecorder:
             elapsed_ms: on what ends a request.
             verdict: what came of it.
             note: a sentence for people.
+            wall_s: the time of day, if it is not now.
         """
+        if self._put_off is not None:
+            self.catch_up()
         session_id = turn_id = None
         if call is not None:
             method, request_id = call.method, call.id
@@ -181,7 +208,7 @@ class TransportRecorder:
         self._take(
             TraceRecord(
                 kind=kind,
-                wall_s=time.time(),
+                wall_s=time.time() if wall_s is None else wall_s,
                 mono_s=now_s,
                 plugin=self.plugin,
                 direction=direction,

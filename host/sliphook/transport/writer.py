@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from select import PIPE_BUF
 from typing import Protocol
 
 import trio
@@ -99,6 +100,12 @@ class PipeWriter:
             return os.write(self._descriptor, frame)
         except OSError:
             return 0  # full, broken or closed: `flush` finds out which
+
+    def write_whole(self, items: list[Item]) -> bool:
+        """Write all of `items` in one piece, to note nothing for each; False if nothing was."""
+        data = b"".join([item.frame for item in items])
+        # the system takes so much whole or not at all
+        return len(data) <= PIPE_BUF and self.write(data) == len(data) > 0
 
     def wrote(self, item: Item, count: int) -> None:
         """So many bytes of `item` have been written by `write`; the rest is the task's."""

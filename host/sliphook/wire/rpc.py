@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint
@@ -30,6 +30,7 @@ logging.getLogger("pylsp_jsonrpc").disabled = True
 logging.getLogger("pylsp_jsonrpc.endpoint").disabled = True
 _log = logging.getLogger(__name__)
 
+_CANCEL: Final = b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}'
 _DOUBLED_IDS_ALLOWED = 2  # protocol.md: the third ends the connection
 
 
@@ -120,6 +121,11 @@ class Rpc:
         return frame(
             envelope.encode(message if traceparent is None else _traced(message, traceparent))
         )
+
+    @staticmethod
+    def cancel(request_id: int) -> bytes:
+        """The frame of `$/cancelRequest`: an interrupt may write fifty, so nothing is encoded."""
+        return frame(_CANCEL % request_id)
 
     def settle(self, request_id: int, code: ErrorCode, message: str) -> None:
         """Settle a pending request now, as if the plugin had answered an error."""

@@ -77,6 +77,16 @@ _FIVE_HUNDRED = (
     """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"properties": {"a": {"type":"""
     """ "string"}, "b": {"items": {"type": "number"}}}}} for i in range(500)]).encode()"""
 )
+_KEYWORDS = (
+    """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"properties": {"k%d" % j:"""
+    """ {"type": ["string", "null"], "title": "t", "description": "d", "default": 1, "minimum": 1,"""
+    """ "maximum": 4, "minLength": 1, "maxLength": 5, "enum": [1, 2], "const": 1, "format": "x"}"""
+    """ for j in range(24)}}} for i in range(30)]).encode()"""
+)
+_REFERENCES = (
+    """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"$defs": {"a": {}}, "properties":"""
+    """ {"k%d" % j: {"$ref": "#/$defs/a"} for j in range(195)}}} for i in range(5)]).encode()"""
+)
 
 CASES = (
     _sends("a log message of 20,000 lines", _log(_LINES), "more lines"),
@@ -158,6 +168,8 @@ CASES = (
     _greets("a manifest of expressions", _EXPRESSIONS % 199, "more than 700 schemas"),
     _greets("a manifest of many expressions", _EXPRESSIONS % 12, "more than 1,000 schemas"),
     _greets("a manifest of 500 tools", _FIVE_HUNDRED, "more than 1,000 schemas"),
+    _greets("a manifest of many keywords", _KEYWORDS, "more than 1,000 schemas"),
+    _greets("a manifest of references", _REFERENCES, "more than 1,000 schemas"),
     Case(
         "heavy",
         "a line of thirty thousand beginnings",

@@ -15,6 +15,7 @@ from sliphook.plugin.instance import Instance
 from sliphook.plugin.launch import introduction
 from sliphook.plugin.manifest import MANIFEST
 from sliphook.process.environment import plugin_environment
+from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.process.spawn import CannotStart, spawn
 from sliphook.process.stderr import StderrTail
@@ -72,7 +73,13 @@ async def replay(
                     player = Player(name, life, verdicts, deadlines, timeout_s=timeout_s, log=log)
                     recorder = None if trace is None else TransportRecorder(trace, name)
                     instance = Instance(
-                        process, player, deadlines, player.handlers(), StderrTail(), recorder
+                        process,
+                        player,
+                        deadlines,
+                        Pace(),
+                        player.handlers(),
+                        StderrTail(),
+                        recorder,
                     )
                     async with trio.open_nursery() as living:
                         living.start_soon(player.host, instance, _initialize(life, folder))

@@ -1,0 +1,52 @@
+"""Few plugins go on in one pass of the loop."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import trio
+
+from sliphook.process.pace import Pace
+
+
+class _Passes(trio.abc.Instrument):
+    number = 0
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.number += 1
+
+
+async def test_fifty_tasks_go_on_four_in_a_pass() -> None:
+    passes, pace = _Passes(), Pace()
+    went_on: Counter[int] = Counter()
+
+    async def one() -> None:
+        await pace.step()
+        went_on[passes.number] += 1
+
+    trio.lowlevel.add_instrument(passes)
+    try:
+        async with trio.open_nursery() as nursery:
+            for _ in range(50):
+                nursery.start_soon(one)
+    finally:
+        trio.lowlevel.remove_instrument(passes)
+    assert went_on.total() == 50
+    assert max(went_on.values()) == 4
+
+
+async def test_a_task_that_is_cancelled_gives_its_place_away() -> None:
+    pace = Pace()
+    left: list[int] = []
+
+    async def one(number: int) -> None:
+        await pace.step()
+        left.append(number)
+
+    with trio.fail_after(120):
+        async with trio.open_nursery() as nursery, trio.open_nursery() as given_up:
+            for number in range(20):
+                given_up.start_soon(one, number)
+            given_up.cancel_scope.cancel()
+            nursery.start_soon(one, 20)
+    assert left == [20]
