@@ -73,9 +73,10 @@ async def test_the_plugin_is_killed_after_fifteen_seconds_and_works_again(
                 nursery.start_soon(next_turn)
                 await plugin.hears("$/cancelRequest") if before else None
                 while not problems and jumped_s < 60:
+                    # first: the watch begins when `interrupt()` has returned
+                    await trio.sleep(0.02)
                     mock_clock.jump(1.0)
                     jumped_s += 1
-                    await trio.sleep(0.02)
                 after_s = trio.current_time() - since_s
                 await ended.wait()
                 async with session.turn("three") as turn:
