@@ -145,6 +145,7 @@ async def test_the_trace_of_an_interrupt_is_whole_and_in_order(shop: Workshop) -
     """Its records are made when `interrupt()` has returned; the next turn's come behind them."""
     probe = shop.program(hears=EVERYTHING, on=hang_in("hook/pre_tool_call"))
     trace = _Records()
+    before = at_once = 0
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path], trace=trace) as host, host.session() as session:
             async with session.turn("one") as turn, trio.open_nursery() as nursery:

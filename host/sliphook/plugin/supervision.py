@@ -255,7 +255,7 @@ class Plugin:
     async def _spawn(self) -> Process:
         if self._broken_record is not None:
             raise CannotStart(self._broken_record)
-        self._host.hide(secret_values(self.spec, self.manifest and self.manifest.wire))
+        self._host.hide(secret_values(self.spec, self.manifest.wire if self.manifest else None))
         await self._services.pace.step()
         return await launch(self.spec, self._host.data_dir(self), self._services.reaper)
 

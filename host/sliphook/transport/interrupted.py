@@ -77,6 +77,7 @@ class Interrupts:
         for call in calls:
             self.urgent.append(cancel_of(call))
             call.status = call.why = "cancelled"
+            call.goes_on = True  # not later: what is told in this pass says so
             self._calls.pop(call.id, None)
         self.ended += calls
 
