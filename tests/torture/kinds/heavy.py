@@ -81,7 +81,7 @@ _KEYWORDS = (
     """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"properties": {"k%d" % j:"""
     """ {"type": ["string", "null"], "title": "t", "description": "d", "default": 1, "minimum": 1,"""
     """ "maximum": 4, "minLength": 1, "maxLength": 5, "enum": [1, 2], "const": 1, "format": "x"}"""
-    """ for j in range(24)}}} for i in range(30)]).encode()"""
+    """ for j in range(24)}}} for i in range(22)]).encode()"""
 )
 _REFERENCES = (
     """b'"tools":' + json.dumps([{"name": f"t{i}", "input_schema": {"$defs": {"a": {}}, "properties":"""
