@@ -43,6 +43,7 @@ FAULTS: Final = {
             "request-while-running",
             "hook-while-running",
             "exit-while-running",
+            "end-of-input-while-running",
         },
     ),
     "hooks wait for tools": Fault(

@@ -42,9 +42,11 @@ ALL = [
     "request-while-running",
     "hook-while-running",
     "exit-while-running",
+    "end-of-input-while-running",
     "tools-for-models",
     "unknown-tool",
     "command hello",
+    "unknown-command",
     "utf-8",
     "shutdown-after-events",
     "shutdown",
@@ -263,6 +265,22 @@ ALONE = {
         "exit-while-running",
         "it lives on after 0.8 s",
     ),
+    "ends with its input when its tools are done": (
+        """
+        _messages = messages
+        def messages():
+            yield from _messages()
+            while RUNNING:
+                time.sleep(0.01)
+        """,
+        "end-of-input-while-running",
+        "it lives on after 0.8 s",
+    ),
+    "has every command": (
+        answering("command/run", "{'result': {}}"),
+        "unknown-command",
+        "{}",
+    ),
     "answers shutdown before its handlers are done": (
         """
         def late():
@@ -469,7 +487,7 @@ async def test_where_every_tool_is_too_quick_it_is_said_how_to_name_a_slow_sampl
     report = await checked(write(tmp_path, EXAMPLES.format([0])))
     assert named(report, "failed") == set()
     notes = [finding.note for finding in report.findings if finding.verdict == "skipped"]
-    assert len(notes) == 5
+    assert len(notes) == 6
     assert all(note.startswith("too quick: no tool call ran for 0.3 s") for note in notes)
     assert '"examples": [{"seconds": 3}]' in notes[0]
 
@@ -579,10 +597,11 @@ async def test_a_guard_that_no_tool_can_reach_is_refused(tmp_path: Path) -> None
 def test_every_check_is_seen_to_fail() -> None:
     seen = set[str]().union(*(expected for _, expected in BROKEN.values()))
     seen |= {expected for _, expected, _ in ALONE.values()}
-    # the events are alike; the last two warn, see below
+    # the events are alike; the others warn, and have tests of their own
     assert set(ALL) - seen == {
         "event turn_end",
         "event session_start",
+        "near-misses",
         "no-process-left",
         "tools-for-models",
     }

@@ -100,6 +100,7 @@ async def passes(path: Path) -> None:
         "ping-while-running",
         "request-while-running",
         "exit-while-running",
+        "end-of-input-while-running",
     }
 
 

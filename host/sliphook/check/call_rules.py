@@ -210,6 +210,20 @@ async def unknown_tool(bench: Bench) -> str:
     return "refused"
 
 
+async def unknown_command(bench: Bench) -> str:
+    """The plugin answers an error for a command that it does not have."""
+    child = await bench.ready()
+    params = sample(CommandRunParams, name="of_tomorrow")
+    reply = await child.ask("command/run", params, LONGEST_S)
+    if reply.error is None:
+        raise CheckFailed(
+            "command/run of_tomorrow",
+            quote(bytes(reply.result or b"null")),
+            "look at the name; answer an error for one that you do not have",
+        )
+    return "refused"
+
+
 async def cancelled_hook(bench: Bench, rule: HookRule) -> str:
     """Fire a hook and cancel it: the plugin settles the request."""
     return await _cancel(bench, rule.message, f"hook/{rule.route.entry.name}")

@@ -6,7 +6,7 @@ quicker, the checks are skipped, and say how the author names arguments that tak
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -112,14 +112,23 @@ class WhileRunning:
 
     async def told_to_end(self, bench: Bench) -> str:
         """Send `exit` while the tool runs: the plugin ends without waiting for it."""
+        return await self._ends(bench, "exit", lambda child: child.tell("exit", {}))
+
+    async def told_nothing_more(self, bench: Bench) -> str:
+        """End its input while the tool runs: the plugin ends without waiting for it."""
+        return await self._ends(bench, "the end of its input", lambda child: child.close_input())
+
+    async def _ends(
+        self, bench: Bench, what: str, send: Callable[[Child], Awaitable[object]]
+    ) -> str:
         async with self._running(bench) as (child, _, sent):
-            await child.tell("exit", {})
+            await send(child)
             status = await child.ended(EXIT_GRACE_S)
             if status is None:
                 raise CheckFailed(
-                    f"{sent}, and {RUNS_S:g} s later exit",
+                    f"{sent}, and {RUNS_S:g} s later {what}",
                     f"it lives on after {EXIT_GRACE_S:g} s",
-                    "read while tools run; on exit end at once, whatever is under way",
+                    f"read while tools run; at {what} end at once, whatever is under way",
                 )
             return describe_exit(status)
 

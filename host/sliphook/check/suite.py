@@ -202,11 +202,14 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
             hooked = partial(running.hooked, rule=rule)
             yield Check("hook-while-running", "Envelope", hooked)
         yield Check("exit-while-running", "exit", running.told_to_end)
+        yield Check("end-of-input-while-running", "End", running.told_nothing_more)
         models_take = partial(call_rules.models_take, tools=manifest.tools)
         yield Check("tools-for-models", "ToolSpec", models_take)
         yield Check("unknown-tool", "tool/call", call_rules.unknown_tool)
     for command in manifest.commands:
         yield Check(f"command {command.name}", "command/run", CommandRule(command))
+    if manifest.commands:
+        yield Check("unknown-command", "command/run", call_rules.unknown_command)
     yield Check("utf-8", "Framing", partial(text_rules.utf8, hooks=asked))
     if routes:
         waits = partial(end_rules.shutdown_after_events, events=routes[:_MOST_EVENTS])

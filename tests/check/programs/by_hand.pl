@@ -61,7 +61,11 @@ my %requests = (
         $seconds = 0 if ($seconds // "") !~ /^[\d.]+$/;
         later($id, $seconds, sub { answer($id, "$text") });
     },
-    "command/run" => sub { answer($_[0], { text => $_[1]{arguments} }) },
+    "command/run" => sub {
+        my ($id, $params) = @_;
+        return refuse($id, -32602, "there is no command $params->{name}") if $params->{name} ne "repeat";
+        answer($id, { text => $params->{arguments} });
+    },
 );
 
 sub cancel { my ($id) = @_; refuse($id, -32800, "request cancelled") if delete $timers{$id} }

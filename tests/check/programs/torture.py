@@ -89,8 +89,10 @@ def take(message: dict[str, Any]) -> dict[str, Any] | None:
         return hook(params)
     if method == "tool/call":
         return call(params)
-    if method == "command/run":
+    if method == "command/run" and params["name"] == "hello":
         return {"result": {"text": "hello"}}
+    if method == "command/run":
+        return fail(-32602, f"there is no command {params['name']}")
     return fail(-32601, f"unknown method {method}")
 
 
