@@ -94,9 +94,10 @@ class NearMisses:
                 yield f"{what}{which} has {unknown}{hint}"
 
 
-def known_fields(struct: type[msgspec.Struct]) -> list[str]:
+def known_fields(struct: type[msgspec.Struct]) -> tuple[str, ...]:
     """The names of its fields on the wire."""
-    return [field.encode_name for field in msgspec.structs.fields(struct)]
+    # not `structs.fields`, which evaluates the types of all fields anew
+    return struct.__struct_encode_fields__
 
 
 def meant(name: str, known: Iterable[str]) -> str:
