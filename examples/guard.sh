@@ -1,5 +1,5 @@
 #!/bin/sh
-# A guard in POSIX sh, without an SDK: no `rm -rf`. docs/sh.md says why it is written so.
+# A guard in POSIX sh, without an SDK: no `rm -rf`. Sliphook's docs/sh.md says why it is written so.
 
 manifest='{"protocol_version":1,"name":"guard-sh","version":"1.0.0","description":"Keeps agents from deleting trees.",'\
 '"subscriptions":[{"event":"pre_tool_call","on_failure":"closed"}]}'

@@ -31,9 +31,10 @@ REASONS: Final = {
     "sliphook.wire.decoding:read_types": "called at import",
     "sliphook_sdk.registration.arguments:fit": "a tool's Struct is read by unreadable_key; the "
     "settings' when the plugin starts, before any handler",
-    "sliphook_sdk.runtime.contexts:_interrupted": "read above, at import",
-    "sliphook_sdk.service:__init__": "before the plugin serves, when it has one thread",
-    "sliphook_sdk.testing:_call": "the service has read them",
+    "sliphook_sdk.registration.entry_handlers:__init__": "before the plugin serves, when it has "
+    "one thread",
+    "sliphook_sdk.runtime.host:interrupted": "read above, at import",
+    "sliphook_sdk.testing.harness:_call": "the service has read them",
 }
 
 

@@ -270,10 +270,11 @@ async def test_it_hangs_and_is_killed(autojump_clock: MockClock) -> None:
         plugin.freeze()
         await plugin.hears("initialize", times=1)
         await trio.sleep(14.9)
-        assert problems == []
+        assert [line for line in problems if " hangs" in line] == []
         await trio.sleep(0.2)
         plugin.thaw()
-    assert problems == [
+    # what is said of the handler that goes on has tests of its own
+    assert [line for line in problems if "its handler" not in line] == [
         "p hangs: it owes an answer and has given no sign of life for 10 s; it is started again"
     ]
 

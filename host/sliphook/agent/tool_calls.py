@@ -55,13 +55,19 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
         return wrong
     # the agent's own tools go through the turn as well, so that guards see them
     own = now.tools.get(call.name)
-    outcome = await now.turn.call_tool(
-        call.name,
-        call.arguments,
-        model_call_id=call.call_id,
-        run=own.run if own else None,
-        input_schema=own.input_schema if own else None,
-    )
+    try:
+        outcome = await now.turn.call_tool(
+            call.name,
+            call.arguments,
+            model_call_id=call.call_id,
+            run=own.run if own else None,
+            input_schema=own.input_schema if own else None,
+        )
+    except trio.Cancelled:
+        told = own is None and call.call_id in now.turn.tools_begun
+        word = TOLD_TO_STOP if told else "cancelled"
+        now.display.tool_ended(call, word, word, None)
+        raise
     if outcome.status == "denied":
         now.display.denied(
             call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)

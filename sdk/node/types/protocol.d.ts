@@ -367,7 +367,7 @@ export interface PostToolCall extends Payload {
   /** how it ended */
   status: "ok" | "error" | "denied" | "cancelled" | "timed_out";
   /** its plugin was told to stop it and it had not ended yet, so it may still act; a `notification` with `late_end` follows. The agent's own tools are never so */
-  still_running?: boolean;
+  still_running?: boolean | null;
   /** how long the tool ran */
   duration_ms: number | null;
   /** the plugin that answered instead of the tool */
@@ -415,7 +415,7 @@ export interface TurnEnd extends Payload {
   /** how long the turn was open */
   duration_ms: number | null;
   /** `call_id` of each tool call, child agents' too, that was told to stop and had not ended yet; a `notification` with `late_end` follows for each */
-  still_running?: string[];
+  still_running?: string[] | null;
   /** the last text of the model; null if there is none */
   last_assistant_message: string | null;
 }
@@ -429,7 +429,7 @@ export interface Notification extends Payload {
   /** who says so: `agent`, `host`, or a plugin's name */
   source: string;
   /** the tool call that has ended, if the notification is about that; else absent */
-  late_end?: LateEnd;
+  late_end?: LateEnd | null;
 }
 
 /** The loop pauses for a person. */
@@ -475,7 +475,7 @@ export interface SubagentStop extends Payload {
   /** how long it ran */
   duration_ms: number | null;
   /** `call_id` of each tool call, child agents' too, that was told to stop and had not ended yet; a `notification` with `late_end` follows for each */
-  still_running?: string[];
+  still_running?: string[] | null;
 }
 
 /** A tool of the plugin is called. */

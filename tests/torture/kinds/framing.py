@@ -91,9 +91,9 @@ CASES = (
     _reads("terminal codes", "raw(b'\\x1b[31mred\\x1b[0m\\n')\nreply(id, {})", r"\\x1b\[31mred"),
     _reads("NUL", "raw(b'\\0\\0\\0\\n')\nreply(id, {})", r"\\x00"),
     _reads("byte order mark", "raw(b'\\xef\\xbb\\xbf')\nreply(id, {})", "ufeff|xef"),
-    _reads("99 violations", "raw(b'[]\\n' * 0 + b'{\"jsonrpc\":\"2.0\"}\\n' * 99)\nreply(id, {})"),
+    _reads("100 violations", 'raw(b\'{"jsonrpc":"2.0"}\\n\' * 100)\nreply(id, {})'),
     _ends(
-        "100 violations", 'raw(b\'{"jsonrpc":"2.0"}\\n\' * 100)\nreply(id, {})', "100 violations"
+        "101 violations", 'raw(b\'{"jsonrpc":"2.0"}\\n\' * 101)\nreply(id, {})', "100 violations"
     ),
     _reads("stray up to the limit", "raw((b'x' * 1023 + b'\\n') * 60)\nreply(id, {})"),
     _ends("stray over the limit", "raw((b'x' * 1023 + b'\\n') * 70)\ntime.sleep(100)", "stray|64"),

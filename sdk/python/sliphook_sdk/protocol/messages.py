@@ -67,7 +67,7 @@ class InitializeParams(msgspec.Struct, frozen=True, kw_only=True):
     ]
     sessions: Annotated[Optional[list[SessionInfo]], doc("the sessions that live", [])] = None
     manifest_only: Annotated[
-        Union[bool, msgspec.UnsetType],
+        Union[bool, msgspec.UnsetType, None],
         doc("true: the host only reads the manifest, to install the plugin; else absent", False),
     ] = msgspec.UNSET
 

@@ -35,7 +35,7 @@ Truncated = Annotated[
 
 
 StillRunning = Annotated[
-    list[str],
+    Optional[list[str]],
     doc(
         "`call_id` of each tool call, child agents' too, that was told to stop and had not ended "
         "yet; a `notification` with `late_end` follows for each",
@@ -204,7 +204,7 @@ class PostToolCall(Payload, frozen=True, kw_only=True):
         Literal["ok", "error", "denied", "cancelled", "timed_out"], doc("how it ended", "ok")
     ]
     still_running: Annotated[
-        bool,
+        Optional[bool],
         doc(
             "its plugin was told to stop it and it had not ended yet, so it may still act; a "
             "`notification` with `late_end` follows. The agent's own tools are never so",
@@ -289,7 +289,7 @@ class Notification(Payload, frozen=True, kw_only=True):
     message: Annotated[str, doc("what the user reads", "the model is slow today", match=False)]
     source: Annotated[str, doc("who says so: `agent`, `host`, or a plugin's name", "agent")]
     late_end: Annotated[
-        Union[LateEnd, msgspec.UnsetType],
+        Union[LateEnd, msgspec.UnsetType, None],
         doc(
             "the tool call that has ended, if the notification is about that; else absent",
             {"call_id": "c-1", "tool_name": "deploy", "how": "ok", "after_ms": 3200.0},
