@@ -239,12 +239,10 @@ def test_pings_and_cancels_are_heard_with_every_thread_stuck(child: Child) -> No
     child.write(
         *({"method": "$/cancelRequest", "params": {"id": message["id"]}} for message in stuck)
     )
-    waiting = [message["id"] for message in stuck[64:]]
-    assert [child.reply(id)["error"]["code"] for id in waiting] == [-32800] * 16
     assert child.ask("ping", {}) == {}
-    # of the others those whose thread had not come yet; what runs is not answered
+    # at most 64 run, and are not answered; which ones is up to the threads
     assert all(reply["error"]["code"] == -32800 for reply in child.replies.values())
-    assert len(child.replies) < 64
+    assert 16 <= len(child.replies) < 80
     child.close_input()
     assert child.ended() == 0
 
