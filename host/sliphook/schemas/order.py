@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from .errors import SchemaError
@@ -21,34 +22,49 @@ def in_order(parts: list[SchemaPart]) -> list[SchemaPart]:
         SchemaError: a part leads back to itself for the same value, or too many are nested.
     """
     order: list[SchemaPart] = []
-    done: dict[int, bool] = {}  # False while those beside it are visited
+    for part in behind_first(parts, SchemaPart.beside, _endless):
+        _nest(part)
+        order.append(part)
+    return order
+
+
+def behind_first(
+    parts: Iterable[SchemaPart],
+    leads_to: Callable[[SchemaPart], Iterable[SchemaPart]],
+    returns: Callable[[SchemaPart, SchemaPart], None],
+) -> Iterator[SchemaPart]:
+    """Each part once, behind all those that it leads to.
+
+    Args:
+        parts: where to begin; those that they lead to come as well.
+        leads_to: the parts that one leads to.
+        returns: gets a part, and the one on the way to it that it leads back to.
+    """
+    done: dict[int, bool] = {}  # False while those behind it are visited
     for start in parts:
         if id(start) in done:
             continue
-        if not start.in_place and start.target is None:
-            done[id(start)] = True
-            order.append(start)
-            continue
         done[id(start)] = False
-        stack = [(start, iter(start.beside()))]
+        stack = [(start, iter(leads_to(start)))]
         while stack:
             part, rest = stack[-1]
             following = next(rest, None)
             if following is None:
                 stack.pop()
                 done[id(part)] = True
-                order.append(part)
-                _nest(part)
+                yield part
             elif id(following) not in done:
                 done[id(following)] = False
-                stack.append((following, iter(following.beside())))
+                stack.append((following, iter(leads_to(following))))
             elif not done[id(following)]:
-                raise SchemaError(
-                    "leads back to itself without going into a property or an item, which never"
-                    " ends",
-                    part.path(*(["$ref"] if part.target is not None else [])),
-                )
-    return order
+                returns(part, following)
+
+
+def _endless(part: SchemaPart, _: SchemaPart) -> None:
+    raise SchemaError(
+        "leads back to itself without going into a property or an item, which never ends",
+        part.path(*(["$ref"] if part.target is not None else [])),
+    )
 
 
 def _nest(part: SchemaPart) -> None:

@@ -7,12 +7,12 @@ before, as it is small or in proportion to the length of the value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from .keywords import LAZY, is_list, is_object
+from .order import behind_first
 from .parts import SchemaPart
 from .patterns import Expression
 from .reading import ReadSchema
@@ -70,7 +70,7 @@ class Stretch(NamedTuple):
 
 def find_work(read: ReadSchema) -> None:
     """Set `weight`, `text`, `members` and `asks` of every part."""
-    for part in _from_below(read):
+    for part in behind_first((read.root, *read.parts), _taken_with, _asks):
         _weigh(part)
         part.asks = (
             part.asks
@@ -105,33 +105,14 @@ def stretch_of(part: SchemaPart) -> Stretch:
     )
 
 
-def _from_below(read: ReadSchema) -> Iterator[SchemaPart]:
-    """Each part behind those that it is taken with for one value, and those inside.
+def _taken_with(part: SchemaPart) -> list[SchemaPart]:
+    """Those that it is taken with for one value, and those inside."""
+    return [] if part.is_leaf() else [*part.beside(), *part.below()]
 
-    A part that leads back to itself asks, so that no way round passes without a question.
-    """
-    done: dict[int, bool] = {}  # False while those behind it are visited
-    for start in (read.root, *read.parts):
-        if id(start) in done:
-            continue
-        if start.is_leaf():
-            done[id(start)] = True
-            yield start
-            continue
-        done[id(start)] = False
-        stack = [(start, iter((*start.beside(), *start.below())))]
-        while stack:
-            part, rest = stack[-1]
-            following = next(rest, None)
-            if following is None:
-                stack.pop()
-                done[id(part)] = True
-                yield part
-            elif id(following) not in done:
-                done[id(following)] = False
-                stack.append((following, iter((*following.beside(), *following.below()))))
-            elif not done[id(following)]:
-                following.asks = True
+
+def _asks(_: SchemaPart, returned_to: SchemaPart) -> None:
+    # so that no way round passes without a question
+    returned_to.asks = True
 
 
 class _Seen(NamedTuple):
