@@ -2,8 +2,8 @@
 
 `--check` writes nothing, and fails if a file is stale.
 
-In a document, a table is between `<!-- generated: NAME -->` and `<!-- end -->`; all else is written
-by hand.
+In a document, a table is between `<!-- generated: NAME -->` and `<!-- end -->`; a list is the items
+that follow `<!-- generated list: NAME -->`. All else is written by hand.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from tools import framing_vectors, keys, node, schema, tables, vectors
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 _MARKED: Final = re.compile(
-    r"(?P<start><!-- generated: (?P<name>[^>]+?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL
+    r"(?P<start><!-- generated(?P<list> list)?: (?P<name>[^>]+?) -->\n)"
+    r"(?(list)(?:- [^\n]*\n)*(?=\n|#|\Z)|.*?(?P<end><!-- end -->))",
+    re.DOTALL,
 )
+"""The items of a list end at an empty line or a heading, so that no line of prose continues one."""
 
 
 def rewrite(
@@ -37,7 +40,8 @@ def rewrite(
     Raises:
         ValueError: a marker names no table, a table has no marker or two, or a marker has no end.
     """
-    names = [match["name"] for match in _MARKED.finditer(text)]
+    found = list(_MARKED.finditer(text))
+    names = [match["name"] for match in found]
     problems = [
         f"{document} asks for a table {name!r} that nothing makes"
         for name in names
@@ -49,14 +53,17 @@ def rewrite(
         for name, count in counts.items()
         if count != 1
     ]
-    if text.count("<!-- generated: ") != len(names) or text.count("<!-- end -->") != len(names):
+    ends = [match for match in found if match["end"]]
+    if text.count("<!-- generated") != len(found) or text.count("<!-- end -->") != len(ends):
         problems.append(
-            f"{document} has a marker `<!-- generated: NAME -->` without its `<!-- end -->`"
+            f"{document} has a marker `<!-- generated: NAME -->` without its `<!-- end -->`, or a"
+            " `<!-- generated list: NAME -->` whose items do not end at an empty line or a heading"
         )
     if problems:
         raise ValueError("\n".join(problems))
     return _MARKED.sub(
-        lambda match: f"{match['start']}{tables_by_name[match['name']]()}\n{match['end']}", text
+        lambda match: f"{match['start']}{tables_by_name[match['name']]()}\n{match['end'] or ''}",
+        text,
     )
 
 

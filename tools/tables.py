@@ -1,4 +1,4 @@
-"""The tables of protocol.md, made from the definition in `sliphook_sdk.protocol`.
+"""The tables and lists of protocol.md, made from the definition in `sliphook_sdk.protocol`.
 
 What a manifest is refused for, the states of a plugin (docs/processes.md) and the trace records
 (docs/trace.md) come from the host.
@@ -38,10 +38,10 @@ _OWN_TABLES: Final[tuple[type[msgspec.Struct], ...]] = (
     protocol.ToolSpec,
     protocol.Answer,
 )
-"""Structs that have a table of their own under a heading with their name."""
+"""Structs that have a list of their own under a heading with their name."""
 
 _DECLARED: Final[tuple[type[msgspec.Struct], ...]] = (protocol.CommandSpec, protocol.EnvWant)
-"""Structs of the manifest that share a table."""
+"""Structs of the manifest that share a list."""
 
 _SHAPES: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.Message,
@@ -51,7 +51,7 @@ _SHAPES: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.Inflight,
     shapes.LateEnd,
 )
-"""Structs that share the table under Shapes."""
+"""Structs that share the list under Shapes."""
 
 _HOME_OF: Final = {
     **{struct.__name__: "shapes" for struct in _SHAPES},
@@ -64,7 +64,7 @@ _HOME_OF: Final = {
     "InjectResult": "hostinject",
     "InterruptResult": "hostinterrupt",
 }
-"""The anchor of the table that a struct is in, if it is not the struct's name."""
+"""The anchor of the list that a struct is in, if it is not the struct's name."""
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -72,6 +72,11 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def _listed(rows: Iterable[tuple[str, str, str]]) -> str:
+    """A list in Markdown of fields, types and what they are."""
+    return "\n".join(f"- {name} ({kind}): {what}" for name, kind, what in rows)
 
 
 def _codes(names: Iterable[str]) -> str:
@@ -126,14 +131,13 @@ def _one_of(hint: Any) -> str:
     return f"({words})" if " or " in words or ", " in words else words
 
 
-_Row: TypeAlias = tuple[str, ...]
-_HEADS: Final = ("field", "type", "what")
+_Row: TypeAlias = tuple[str, str, str]
 
 
 def _rows(
     struct: type[msgspec.Struct], without: Iterable[str] = (), before: str = ""
 ) -> list[_Row]:
-    """A row for each field of a struct, in wire order. A `?`: the field may be absent."""
+    """Name, type and meaning of each field, in wire order. A `?`: the field may be absent."""
     hints, docs = get_type_hints(struct, include_extras=True), field_docs(struct)
     return [
         (
@@ -147,7 +151,7 @@ def _rows(
 
 
 def _fields(struct: type[msgspec.Struct], without: Iterable[str] = ()) -> str:
-    return table(_HEADS, _rows(struct, without))
+    return _listed(_rows(struct, without))
 
 
 def _initialize() -> str:
@@ -162,7 +166,7 @@ def _initialize() -> str:
         name = row[0].strip("`?")
         rows += [row] if name == "sessions" else []
         rows += inside.get(name, [row])
-    return table(_HEADS, rows)
+    return _listed(rows)
 
 
 def _method(method: protocol.Method) -> str:
@@ -171,13 +175,12 @@ def _method(method: protocol.Method) -> str:
     rows = _rows(method.params, common)
     if method.result is not None and method.result not in _OWN_TABLES:
         rows += [(f"answer: {name}", kind, says) for name, kind, says in _rows(method.result)]
-    return table(_HEADS, rows)
+    return _listed(rows)
 
 
 def _together(structs: Iterable[type[msgspec.Struct]]) -> str:
-    """One table for several structs."""
-    rows = ((struct.__name__, *row) for struct in structs for row in _rows(struct))
-    return table(("shape", *_HEADS), rows)
+    """One list for several structs."""
+    return _listed(row for struct in structs for row in _rows(struct, before=f"{struct.__name__}."))
 
 
 def _methods(by: str) -> str:
@@ -289,12 +292,16 @@ def _lifecycle() -> str:
     return f"```mermaid\nstateDiagram-v2\n{moves}\n```"
 
 
+def _trace_fields(struct: type[msgspec.Struct]) -> str:
+    return table(("field", "type", "what"), _rows(struct))
+
+
 def _trace_kinds() -> str:
     return table(("kind", "what it says"), ((f"`{kind}`", says) for kind, says in KINDS.items()))
 
 
 def all_tables() -> dict[str, Callable[[], str]]:
-    """Every table by the name of its marker. protocol.md must have each marker once."""
+    """Every table and list by the name of its marker. protocol.md must have each marker once."""
     tables: dict[str, Callable[[], str]] = {
         "manifest faults": lambda: table(
             ("in the manifest", "the host says"), manifest_faults.rows()
@@ -331,5 +338,5 @@ def trace_tables() -> dict[str, Callable[[], str]]:
     structs = (TraceRecord, bodies.Header, bodies.OutcomeBody, bodies.PartBody, bodies.Lost)
     return {
         "trace kinds": _trace_kinds,
-        **{f"fields {struct.__name__}": partial(_fields, struct) for struct in structs},
+        **{f"fields {struct.__name__}": partial(_trace_fields, struct) for struct in structs},
     }

@@ -42,7 +42,7 @@ def test_drift_is_found(
         (tmp_path / name).write_bytes((generate.ROOT / name).read_bytes())
     document = (generate.ROOT / "protocol.md").read_text(encoding="utf-8")
     (tmp_path / "protocol.md").write_text(
-        document.replace("| `event_id` | string |", "| `event_id` | integer |"), encoding="utf-8"
+        document.replace("- `event_id` (string)", "- `event_id` (integer)"), encoding="utf-8"
     )
     fresh = generate.fresh
     monkeypatch.setattr(generate, "fresh", lambda: fresh(tmp_path))
@@ -65,6 +65,15 @@ def test_only_what_stands_between_markers_is_rewritten() -> None:
     )
 
 
+@pytest.mark.parametrize("old", ["", "- old\n", "- old: `-`\n- older\n"])
+@pytest.mark.parametrize("after", ["", "\n- by hand\n", "### Head\n<!-- no marker -->\n"])
+def test_a_list_ends_where_its_items_end(old: str, after: str) -> None:
+    mark = "by hand\n<!-- generated list: colours -->\n"
+    assert generate.rewrite(f"{mark}{old}{after}", {"colours": lambda: "- red\n- \\g<0>"}) == (
+        f"{mark}- red\n- \\g<0>\n{after}"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -75,6 +84,10 @@ def test_only_what_stands_between_markers_is_rewritten() -> None:
             "asks for a table 'colors' that nothing makes",
         ),
         ("<!-- generated: colours -->\n", "without its `<!-- end -->`"),
+        ("<!-- generated list: colours -->\n- red\ngoes on\n", "items do not end at"),
+        ("<!-- generated list: colours -->\n- red\n<!-- end -->\n", "items do not end at"),
+        ("<!-- generated list: colours -->\n| red |\n", "items do not end at"),
+        ("<!-- generated list: colours -->\n- red\n\n<!-- end -->\n", "without its `<!-- end"),
     ],
 )
 def test_markers_that_do_not_fit(text: str, problem: str) -> None:

@@ -31,14 +31,17 @@ COLUMNS: Final = 100
 
 
 def prose_of(page: str) -> Iterator[tuple[int, str]]:
-    """The lines of a page with their numbers, without code, tables and comments."""
+    """The lines of a page with their numbers, without code, tables, comments, generated lists."""
     fence = ""
+    in_list = False
     for number, line in enumerate(page.splitlines(), 1):
         mark = re.match(r"\s*(```+|~~~+)", line)
         if fence:
             fence = "" if mark and line.strip() == fence else fence
         elif mark:
             fence = mark[1]
+        elif in_list or line.startswith("<!-- generated list: "):
+            in_list = line.startswith(("<", "- "))
         elif not re.match(r"\s*(\||<|\[[^\]]+\]: )", line):
             yield number, line
 

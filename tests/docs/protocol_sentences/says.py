@@ -73,6 +73,7 @@ def statements(page: str) -> Iterator[str]:
     A sentence begins a line (CONTRIBUTING.md, Style), so one ends where a line ends with a mark.
     """
     page = re.sub(r"^<!-- generated: .*?^<!-- end -->$", "", page, flags=re.MULTILINE | re.DOTALL)
+    page = re.sub(r"^<!-- generated list: .*\n(?:- .*\n)*", "\n", page, flags=re.MULTILINE)
     page = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
     for paragraph in re.split(r"\n\n+|\n(?= *(?:- |[0-9]+\. |\||#))", page):
         text = re.sub(r"^(?:- |[0-9]+\. )", "", paragraph.strip())

@@ -234,7 +234,7 @@ async def test_the_two_strict_places() -> None:
 @says(
     "null means the same as absent in every optional field, also in nested ones.",
     '`""` does not.',
-    "A required field takes null only if its table says so.",
+    "A required field takes null only if its type says so.",
 )
 async def test_null() -> None:
     """Every optional field of every message is in tests/vectors/results.json."""

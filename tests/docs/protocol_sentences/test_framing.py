@@ -137,7 +137,7 @@ async def test_the_bytes_of_a_message(written: bytes) -> None:
     "The keys of the envelope come in the order `jsonrpc`, `id`, `method`, `traceparent` (mostly"
     " absent), `params`.",
     "Those of a reply come in the order `jsonrpc`, `id`, then `result` or `error`.",
-    "The keys of params come in the order of the tables below.",
+    "The keys of params come in the order of the lists below.",
     "Values that other people write (`text`, `arguments`, `result`, `messages`, `response`,"
     " `last_assistant_message`) come last.",
     "The only exception is `meta`, which the agent writes and which comes before them.",

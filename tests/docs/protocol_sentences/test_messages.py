@@ -319,7 +319,7 @@ async def test_calls_overlap_and_an_interrupt_breaks_off() -> None:
 
 @says(
     "`timeout_s` (number): the seconds that are left to answer, when the host writes the request.",
-    "Two fields stand in no table below, as the host adds them where they apply:",
+    "Two fields stand in no list below, as the host adds them where they apply:",
     "For a plugin that is still starting it includes the wait.",
 )
 async def test_timeout_s_is_what_is_left(autojump_clock: MockClock) -> None:

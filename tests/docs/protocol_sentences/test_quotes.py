@@ -67,6 +67,7 @@ def test_every_limit_is_tried() -> None:
         ("- A list.\n  B in it.\n- C\n", ["A list.", "B in it.", "C"]),
         ("| a | b |\n| --- | --- |\n| c | d |\n", ["| a | b |", "| c | d |"]),
         ("<!-- generated: x -->\n| a |\n<!-- end -->\n\n```\nx.\n```\n\nEnd.", ["End."]),
+        ("<!-- generated list: x -->\n- a.\n- b.\n\n- End.\n", ["End."]),
         ("# Head\n\n1. First.\n", ["First."]),
     ],
 )

@@ -154,7 +154,7 @@ async def test_a_plugin_that_disables_itself() -> None:
     "A plugin whose manifest fails does not start, and the user reads why.",
     'It is tried with a manifest that has nothing but `"protocol_version":1,"name":"guard"`'
     " and what the left column shows.",
-    "A field of another type than its table says fails as those of the second and the fifth line"
+    "A field of another type than its list says fails as those of the second and the fifth line"
     " do.",
 )
 async def test_a_manifest_that_fails() -> None:

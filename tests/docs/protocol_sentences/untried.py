@@ -18,6 +18,7 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         "What the host does stands in the present tense.",
         "In examples, messages are broken into lines for reading, and `…` stands for the [common"
         " fields](#common-fields).",
+        "Below them stands each field: its name, with `?` if it may be absent; its type; what it is.",
         "[docs/processes.md](docs/processes.md#secrets) says how a value is found, and when it is"
         " not.",
         "The states of a plugin are drawn in [docs/processes.md](docs/processes.md#states).",
@@ -60,7 +61,7 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
     ),
     "tests/vectors and tests/docs/test_generated.py compare them with the definition": (
         "[protocol.schema.json](protocol.schema.json) has the same definitions as JSON Schema.",
-        "The vectors are made from the same definition as the tables here.",
+        "The vectors are made from the same definition as the tables and lists here.",
         "| file | holds |",
         "| [tests/vectors/framing.json](tests/vectors/framing.json) | `host_writes`: streams of a host"
         " and the messages in them. `plugin_may_write`: streams that a host reads, with the messages"
