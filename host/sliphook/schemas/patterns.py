@@ -7,6 +7,7 @@ look-around and back-references, which it tries with backtracking. Look-ahead at
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from .errors import SchemaError
@@ -92,40 +93,27 @@ def _apart(text: str) -> tuple[str, list[tuple[str, bool]]] | None:
 
 def _splits(text: str) -> bool:
     """True if the whole expression is an alternative."""
-    depth, at = 0, 0
-    while at < len(text):
-        char = text[at]
-        if char == "\\":
-            at += 1
-        elif char == "[":
-            at = _class_end(text, at)
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-        elif char == "|" and depth == 0:
-            return True
-        at += 1
-    return False
+    return any(char == "|" and depth == 0 for _, char, depth in _marks(text, 0))
 
 
 def _closing(text: str, start: int) -> int | None:
     """Where the group that begins at `start` ends."""
-    depth, at = 0, start
+    return next((at for at, char, depth in _marks(text, start) if char == ")" and depth == 0), None)
+
+
+def _marks(text: str, at: int) -> Iterator[tuple[int, str, int]]:
+    """Every `(`, `)` and `|` from `at` on: where, which, and how many groups are open then."""
+    depth = 0
     while at < len(text):
         char = text[at]
         if char == "\\":
             at += 1
         elif char == "[":
             at = _class_end(text, at)
-        elif char == "(":
-            depth += 1
-        elif char == ")":
-            depth -= 1
-            if depth == 0:
-                return at
+        elif char in "()|":
+            depth += {"(": 1, ")": -1, "|": 0}[char]
+            yield at, char, depth
         at += 1
-    return None
 
 
 def _class_end(text: str, start: int) -> int:

@@ -78,18 +78,28 @@ class Hooks:
         if turn.close_tool(tool):
             self.tell("post_tool_call", turn, urgent=urgent, **tool.over("cancelled", None))
 
-    def tell_late_end(self, tool: OpenTool, session_id: str, end: CallEnd, late_s: float) -> None:
-        """Tell that a call ended whose `post_tool_call` said that it still runs."""
+    def tell_late_end(
+        self, tool: tuple[str, str, str], session_id: str, end: CallEnd, late_s: float
+    ) -> None:
+        """Tell that a call ended whose `post_tool_call` said that it still runs.
+
+        Args:
+            tool: the `call_id`, the tool and its plugin; no `OpenTool`, as that holds the call.
+            session_id: the session that made the call.
+            end: how it ended.
+            late_s: how long after it was told to stop.
+        """
         # after `reset` or `session_end` the call is none of this session's
         if self.state.ended or self.state.session_id != session_id:
             return
+        call_id, name, origin = tool
         self.tell(
             "notification",
             level="info" if end == "stopped" else "warning",
-            message=f"the tool {tool.name} of {tool.origin}: {words_of_end(end, late_s)}",
+            message=f"the tool {name} of {origin}: {words_of_end(end, late_s)}",
             source="host",
             late_end=LateEnd(
-                call_id=tool.call_id, tool_name=tool.name, how=end, after_ms=round(late_s * 1000, 3)
+                call_id=call_id, tool_name=name, how=end, after_ms=round(late_s * 1000, 3)
             ),
         )
 

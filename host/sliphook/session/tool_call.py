@@ -143,7 +143,9 @@ async def _decide_and_run(
         )
     turn.tool_begins(tool)
     if offer is not None:
-        on_end = partial(hooks.tell_late_end, tool, hooks.state.session_id)
+        # its names alone: the tool holds the call, so a call that held the tool would be a cycle
+        named = (tool.call_id, tool.name, tool.origin)
+        on_end = partial(hooks.tell_late_end, named, hooks.state.session_id)
         status, result = await hooks.host.plugin_calls.call(hooks.state, turn, offer, tool, on_end)
     else:
         assert run is not None
