@@ -14,7 +14,7 @@ import trio.testing
 from sliphook import PluginHost, Session
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.scripted import ScriptedModel
-from sliphook.testing import FakePlugin
+from sliphook.testing import Fails, FakePlugin
 from sliphook.trace.record import TraceRecord
 
 Story = Callable[[PluginHost, Session], Awaitable[object]]
@@ -70,7 +70,7 @@ async def test_a_turn_leaves_nothing_for_the_garbage_collector(story: Story, tra
     plugin = FakePlugin(
         "guard",
         hears=["user_prompt_submit", "pre_tool_call", "post_tool_call", "stop", "turn_end"],
-        tools={"echo": "x", "fails": 3, "waits": waits},
+        tools={"echo": "x", "fails": Fails("broken"), "waits": waits},
     )
     left: Counter[str] = Counter()
     with trio.fail_after(120):
