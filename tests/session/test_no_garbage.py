@@ -48,9 +48,12 @@ async def shell(arguments: dict[str, Any]) -> str:
 
 
 async def interrupted(_: PluginHost, session: Session) -> None:
-    async with session.turn("wait"), trio.open_nursery() as nursery:
-        assert session.open_turn is not None
-        nursery.start_soon(session.open_turn.call_tool, "waits", {})
+    async with session.turn("wait") as turn, trio.open_nursery() as nursery:
+
+        async def wait() -> None:
+            await turn.call_tool("waits", {})
+
+        nursery.start_soon(wait)
         await trio.testing.wait_all_tasks_blocked()
         session.interrupt()
 
