@@ -69,6 +69,9 @@ def code() -> str:
         "RESERVED_COMMANDS": list(protocol.RESERVED_COMMANDS),
         "RESERVED_PLUGINS": list(protocol.RESERVED_PLUGINS),
         "USES": list(get_args(protocol.Uses)),
+        "GRANTS": {
+            method.name: method.grant for method in protocol.METHODS if method.grant is not None
+        },
         "ANSWER_FIELDS": [field.encode_name for field in msgspec.structs.fields(protocol.Answer)],
     }
     exports = [f"export const {name} = {_rows(value)};" for name, value in parts.items()]

@@ -1,5 +1,16 @@
 // What an author writes, for the type checker; a line that must not be accepted says so.
-import { allow, context, continueWith, deny, Plugin, replace, substitute } from "sliphook-sdk";
+import {
+  allow,
+  context,
+  continueWith,
+  deny,
+  disabled,
+  NotConnected,
+  Plugin,
+  replace,
+  substitute,
+  Tool,
+} from "sliphook-sdk";
 
 const plugin = new Plugin("guard", {
   sessions: () => ({ n: 0 }),
@@ -26,6 +37,17 @@ plugin.on("pre_llm_call", { include: ["messages"] }, (call) => call.messages?.le
 plugin.tool("weather", { schema: { type: "object" } }, async (args) => `${args.city}`);
 plugin.command("deploys", (text) => text.toUpperCase());
 
+plugin.onStart(async (ctx) => {
+  if (ctx.config.city === "") return disabled("no city");
+  await plugin.addTool(new Tool("more", {}, (args, call) => call.config.city));
+});
+plugin.onShutdown((ctx) => ctx.log("info", `${ctx.deadline}`));
+plugin.host.inject("x", { sessionId: "s" }).catch((error) => error instanceof NotConnected);
+// @ts-expect-error it starts or it says why not
+plugin.onStart(() => "no");
+// @ts-expect-error outside of a handler the session must be named
+plugin.host.interrupt("enough");
+
 // @ts-expect-error there is no such hook
 plugin.hook("pre_tool_cal", () => null);
 // @ts-expect-error an event is not asked
@@ -46,6 +68,8 @@ import { harness, PluginError } from "sliphook-sdk/testing";
 const played = await harness(plugin, { config: { city: "Oslo" }, granted: ["notify"] });
 const answer = await played.fire("pre_tool_call", { tool_name: "shell" });
 if (answer?.decision !== "deny") throw new PluginError(String(answer?.reason));
+await played.runCommand("deploys", "", { cancelAfterMs: 5 });
+await played.close();
 const content: string = (await played.callTool("weather", { city: "Oslo" })).content;
 // @ts-expect-error: no such hook
 await played.fire("turn_end");

@@ -1,10 +1,47 @@
 // What a handler gets as `ctx`: its session, its deadline and cancel, and requests to the host.
 
-export class Context {
+/** What every function of the author knows: the plugin's settings, its folder and its log. */
+class PluginContext {
+  #service;
+
+  constructor(service) {
+    this.#service = service;
+  }
+
+  /** The user's settings for the plugin, as `readConfig` returned them. */
+  get config() {
+    return this.#service.config;
+  }
+
+  /** The plugin's own folder. */
+  get dataDir() {
+    return this.#service.dataDir;
+  }
+
+  /** Write a line to the plugin's log, with values beside the message. */
+  log(level, message, fields) {
+    this.#service.peer.log(level, message, fields);
+  }
+}
+
+/** `ctx` of `onStart` and `onShutdown`. */
+export class LifeContext extends PluginContext {
+  /** When the SDK stops waiting for the function, on `performance.now()`, in milliseconds. */
+  deadline;
+
+  constructor(service, deadline) {
+    super(service);
+    this.deadline = deadline;
+  }
+}
+
+/** `ctx` of all other functions. */
+export class Context extends PluginContext {
   #call;
   #service;
 
   constructor(service, call) {
+    super(service);
     this.#service = service;
     this.#call = call;
   }
@@ -97,24 +134,9 @@ export class Context {
     return typeof params.timeout_s === "number" ? arrived + params.timeout_s * 1000 : null;
   }
 
-  /** The user's settings for the plugin, as `readConfig` returned them. */
-  get config() {
-    return this.#service.config;
-  }
-
-  /** The plugin's own folder. */
-  get dataDir() {
-    return this.#service.dataDir;
-  }
-
   /** The states of the sessions: `ctx.sessions.get(ctx.sessionId)`. */
   get sessions() {
     return this.#service.plugin.sessions;
-  }
-
-  /** Write a line to the plugin's log, with values beside the message. */
-  log(level, message, fields) {
-    this.#service.peer.log(level, message, fields);
   }
 
   /**
@@ -131,8 +153,7 @@ export class Context {
    * there were too many.
    */
   async notify(level, message) {
-    this.#service.plugin.require("notify");
-    await this.#service.peer.ask("host/notify", { level, message });
+    await this.#service.plugin.host.notify(level, message);
   }
 
   /**
@@ -140,8 +161,7 @@ export class Context {
    * `uses: ["inject"]`. Throws HostRefused.
    */
   async inject(text) {
-    this.#service.plugin.require("inject");
-    await this.#service.peer.ask("host/inject", { session_id: this.sessionId, text });
+    await this.#service.plugin.host.inject(text, { sessionId: this.sessionId });
   }
 
   /**
@@ -149,9 +169,8 @@ export class Context {
    * `uses: ["interrupt"]`. Throws HostRefused.
    */
   async interrupt(reason) {
-    this.#service.plugin.require("interrupt");
-    const params = { session_id: this.sessionId, turn_id: this.turnId, reason };
-    return (await this.#service.peer.ask("host/interrupt", params)).interrupted === true;
+    const { sessionId, turnId } = this;
+    return await this.#service.plugin.host.interrupt(reason, { sessionId, turnId });
   }
 
   /** Replace the plugin's tools, as `Plugin.setTools` does. */

@@ -31,6 +31,11 @@ export class HostRefused extends Error {
   }
 }
 
+/** A request to the host while it cannot be heard: before the plugin runs, or after its end. */
+export class NotConnected extends Error {
+  name = "NotConnected";
+}
+
 /** The error with which the plugin answers a request. */
 export class RpcError extends Error {
   name = "RpcError";

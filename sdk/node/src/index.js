@@ -13,7 +13,8 @@
 //     plugin.run();
 
 export { allow, ask, context, continueWith, deny, replace, substitute } from "./answers.js";
-export { AnswerError, HostRefused, RegistrationError, ToolError } from "./errors.js";
+export { AnswerError, HostRefused, NotConnected, RegistrationError, ToolError } from "./errors.js";
+export { disabled } from "./life.js";
 export { Plugin } from "./plugin.js";
 export { ErrorCode } from "./protocol.js";
 export { Tool } from "./registration.js";

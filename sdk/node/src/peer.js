@@ -1,6 +1,6 @@
 // The host, as the other end of a stream of messages: requests both ways, each answered once.
 
-import { describe, HostRefused, RpcError } from "./errors.js";
+import { describe, HostRefused, NotConnected, RpcError } from "./errors.js";
 import { frame } from "./framing.js";
 import { beyondLimits } from "./limits.js";
 import { ErrorCode } from "./protocol.js";
@@ -41,6 +41,7 @@ export class Peer {
   #goesOn = new Set(); // of these the ids that were cancelled
   #asked = new Map(); // ours, by id
   #lastId = 0;
+  #closed = false;
 
   /** @param write writes bytes to the host, whole and in order */
   constructor(write) {
@@ -105,12 +106,13 @@ export class Peer {
     this.#send({ method, params });
   }
 
-  /** Send a request; the promise resolves to its result. Throws HostRefused. */
+  /** Send a request; the promise resolves to its result. Throws HostRefused and NotConnected. */
   ask(method, params) {
+    if (this.#closed) return Promise.reject(gone(method));
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#send({ id, method, params });
-      this.#asked.set(id, { resolve, reject });
+      this.#asked.set(id, { method, resolve, reject });
     });
   }
 
@@ -138,10 +140,10 @@ export class Peer {
     );
   }
 
-  /** The host has gone: reject all open requests to it. */
+  /** The host has gone: the requests to it that are open are rejected, and so are new ones. */
   close() {
-    for (const { reject } of this.#asked.values())
-      reject(new HostRefused(ErrorCode.INTERNAL_ERROR, "the host is gone"));
+    this.#closed = true;
+    for (const { method, reject } of this.#asked.values()) reject(gone(method));
     this.#asked.clear();
   }
 
@@ -193,6 +195,12 @@ export class Peer {
     if (why !== undefined) throw new RangeError(`${message.method} cannot be sent: ${why}`);
     this.#write(frame(wellFormed(json)));
   }
+}
+
+function gone(method) {
+  return new NotConnected(
+    `${method} has no answer any more: the host has gone, and the plugin ends`,
+  );
 }
 
 /** JSON without the escapes of lone surrogates, which the host does not accept. */

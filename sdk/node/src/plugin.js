@@ -1,12 +1,15 @@
 // A `Plugin`, and the methods that register its functions.
 
-import { HostRefused, RegistrationError } from "./errors.js";
+import { RegistrationError } from "./errors.js";
+import { Host } from "./host.js";
+import { LifeHandler } from "./life.js";
 import { hint } from "./nearest.js";
-import { ErrorCode, NAME_PATTERNS, PROTOCOL_VERSIONS, RESERVED_PLUGINS, USES } from "./protocol.js";
+import { NAME_PATTERNS, PROTOCOL_VERSIONS, RESERVED_PLUGINS, USES } from "./protocol.js";
 import { inTheWay } from "./reach.js";
 import { callSite, Command, fitsName, HookHandler, Tool } from "./registration.js";
 import { run } from "./run.js";
 import { Sessions } from "./sessions.js";
+import { checked } from "./toolbox.js";
 
 const OPTIONS = [
   "version",
@@ -49,6 +52,9 @@ export class Plugin {
     this.hooks = [];
     this.tools = new Map();
     this.commands = new Map();
+    this.life = new Map(); // by the moment: onStart, onShutdown
+    this.uses = options.uses ?? [];
+    this.host = new Host(this);
     this.#options = options;
   }
 
@@ -80,11 +86,24 @@ export class Plugin {
   }
 
   /**
+   * Register the function that is called before the host is told that the plugin is ready: `(ctx)`.
+   * It returns nothing, or `disabled(reason)`. If it throws, the plugin fails to start.
+   */
+  onStart(handler) {
+    return this.#live("onStart", handler);
+  }
+
+  /** Register the function that is called once at the end: `(ctx)`. */
+  onShutdown(handler) {
+    return this.#live("onShutdown", handler);
+  }
+
+  /**
    * What the plugin declares to the host. `disabled` is a reason not to take part that was found at
    * the start.
    */
   manifest(disabled = this.#options.disabled) {
-    const { version, description, uses, env, configSchema } = this.#options;
+    const { version, description, env, configSchema } = this.#options;
     return {
       protocol_version: PROTOCOL_VERSIONS.at(-1),
       name: this.name,
@@ -93,7 +112,7 @@ export class Plugin {
       subscriptions: this.#subscriptions(),
       tools: [...this.tools.values()].map((tool) => tool.spec),
       commands: [...this.commands.values()].map((command) => command.spec),
-      uses: uses ?? [],
+      uses: this.uses,
       env: env?.map((want) => (typeof want === "string" ? { name: want } : want)),
       config_schema: configSchema,
       disabled,
@@ -106,36 +125,49 @@ export class Plugin {
   }
 
   /**
-   * Check that the plugin asks for a grant. Throws HostRefused if not. The host would refuse too,
-   * but could not say how to correct it.
+   * Replace the plugin's tools of one session, or of all. Needs `uses: ["tools"]`. Either all of
+   * them take effect or none: if the host refuses, HostRefused is thrown and the old tools stay.
+   * Without a session, the tools of `tool()` go too unless they are among the new ones, and the log
+   * says so; `addTool` leaves them.
    */
-  require(grant) {
-    if (this.#options.uses?.includes(grant)) return;
-    throw new HostRefused(
-      ErrorCode.NOT_GRANTED,
-      `the plugin does not ask for it: new Plugin(${JSON.stringify(this.name)}, { uses: ["${grant}"] })`,
-    );
+  async setTools(tools, options) {
+    await this.host.setTools(tools, options);
   }
 
   /**
-   * Replace the plugin's tools of one session, or of all. Needs `uses: ["tools"]`. Either all of
-   * them take effect or none: if the host refuses, HostRefused is thrown and the old tools stay.
+   * Add a tool to those of one session, or of all. Until the plugin has started, in `onStart` too,
+   * it is declared, as by `tool()`; after that it needs `uses: ["tools"]`. Throws RegistrationError if there is one
+   * of that name, and HostRefused; then the tools stay as they were.
    */
-  async setTools(tools, { sessionId = null } = {}) {
-    this.require("tools");
-    if (this.#service === undefined)
-      throw new Error("setTools() is for a plugin that runs; before that, use tool()");
-    await this.#service.setTools(tools, sessionId);
+  async addTool(tool, options) {
+    if (this.#isDeclared(options)) this.#add(this.tools, checked(tool));
+    else await this.host.addTool(tool, options);
+  }
+
+  /**
+   * Remove one of the tools of one session, or of all, also one of `tool()`. For when and where see
+   * `addTool`. Throws RangeError if there is none of that name.
+   */
+  async removeTool(name, options) {
+    if (!this.#isDeclared(options)) await this.host.removeTool(name, options);
+    else if (!this.tools.delete(name))
+      throw new RangeError(`the plugin ${this.name} has no tool ${JSON.stringify(name)}`);
   }
 
   /** Connect the plugin with the service that runs it. */
   attach(service) {
     this.#service = service;
+    this.host.attach(service);
   }
 
   /** Serve the host on standard input and output until `exit`. The last line of a plugin. */
   run() {
     run(this);
+  }
+
+  /** True if a change of the tools is one of the manifest. */
+  #isDeclared({ sessionId = null } = {}) {
+    return sessionId === null && !this.#service?.life.hasBegun;
   }
 
   #subscribe(handler) {
@@ -150,11 +182,15 @@ export class Plugin {
     return this;
   }
 
-  #add(registered, handler) {
-    const before = registered.get(handler.name);
+  #live(moment, run) {
+    return this.#add(this.life, new LifeHandler(moment, run), moment);
+  }
+
+  #add(registered, handler, name = handler.name) {
+    const before = registered.get(name);
     if (before !== undefined)
       throw handler.wrong(`is registered twice; the other is at ${before.where}`);
-    registered.set(handler.name, handler);
+    registered.set(name, handler);
     return this;
   }
 
@@ -169,7 +205,7 @@ export class Plugin {
       const whole = { ...subscription, include: wanted?.length ? wanted : undefined };
       found.set(JSON.stringify(whole), whole);
     }
-    const keepsMore = this.#options.sessions !== undefined || this.#options.uses?.includes("tools");
+    const keepsMore = this.#options.sessions !== undefined || this.uses.includes("tools");
     if (
       keepsMore &&
       !this.hooks.some((handler) => handler.name === "session_end" && handler.matchesAll)

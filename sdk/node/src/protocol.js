@@ -114,4 +114,11 @@ export const RESERVED_PLUGINS = ["agent", "host", "user", "sliphook", "mcp", "sy
 
 export const USES = ["notify", "tools", "inject", "interrupt"];
 
+export const GRANTS = {
+  "host/notify": "notify",
+  "host/tools": "tools",
+  "host/inject": "inject",
+  "host/interrupt": "interrupt",
+};
+
 export const ANSWER_FIELDS = ["decision", "reason", "replace", "substitute", "context", "continue_with", "_meta"];

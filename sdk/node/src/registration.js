@@ -36,7 +36,7 @@ export function placeIn(stack) {
 }
 
 /** A function that the author registered, and its name in messages. */
-class Handler {
+export class Handler {
   constructor(what, run) {
     this.where = callSite();
     this.what = what;

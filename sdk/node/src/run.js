@@ -6,6 +6,7 @@ import { isMainThread } from "node:worker_threads";
 
 import { describe } from "./errors.js";
 import { FrameSplitter } from "./framing.js";
+import { SHUT_LINGER_MS } from "./life.js";
 import { Peer } from "./peer.js";
 import { LIMITS } from "./protocol.js";
 import { placeIn } from "./registration.js";
@@ -39,11 +40,15 @@ export function run(plugin) {
   const end = (lingerMs) => {
     if (ending) return;
     ending = true;
-    peer.close();
-    const exit = () => process.exit(0);
-    if (lingerMs === 0) exit();
-    setTimeout(exit, lingerMs);
-    service.idle().then(exit);
+    service.close();
+    const cleanUpMs = lingerMs || SHUT_LINGER_MS;
+    const cleanedUp = service.life.cleanUp(cleanUpMs);
+    const last = [
+      ...(lingerMs === 0 ? [] : [within(lingerMs, service.idle())]),
+      ...(cleanedUp === undefined ? [] : [within(cleanUpMs, cleanedUp)]),
+    ];
+    if (last.length === 0) process.exit(0);
+    Promise.all(last).then(() => process.exit(0));
   };
   const gone = () => end(shutDown ? 0 : LINGER_MS);
   for (const signal of ["SIGTERM", "SIGINT"])
@@ -69,6 +74,9 @@ export function run(plugin) {
     }
   });
 }
+
+/** Resolves when the work is done, or the time is up. */
+const within = (ms, work) => Promise.race([work, new Promise((done) => setTimeout(done, ms))]);
 
 /**
  * True in a Worker and in a process that the plugin has started with `cluster` or `fork`: they may

@@ -3,15 +3,15 @@
 import { checkAnswer } from "./answers.js";
 import { Context } from "./context.js";
 import { AnswerError, describe, RpcError, ToolError } from "./errors.js";
+import { Life, SHUT_LINGER_MS } from "./life.js";
 import { hint } from "./nearest.js";
-import { CATALOGUE, ErrorCode, PROTOCOL_VERSIONS } from "./protocol.js";
-import { Tool } from "./registration.js";
+import { CATALOGUE, ErrorCode, LIMITS } from "./protocol.js";
+import { Toolbox } from "./toolbox.js";
 import { plain } from "./values.js";
 
 const LATE_MS = 500; // a function that comes back later than this after its cancel is logged
 
 export class Service {
-  #tools; // by session id, and null for all sessions: Map of name to Tool
   #ordered = Promise.resolve(); // events, and `shutdown`, which waits for them
   #underWay = new Set();
   config = {};
@@ -20,7 +20,8 @@ export class Service {
   constructor(plugin, peer) {
     this.plugin = plugin;
     this.peer = peer;
-    this.#tools = new Map([[null, new Map(plugin.tools)]]);
+    this.life = new Life(this);
+    this.toolbox = new Toolbox(plugin.tools);
     plugin.attach(this);
   }
 
@@ -30,7 +31,12 @@ export class Service {
     if (call.id === undefined) {
       if (call.method === `event/${name}`) this.#next(() => this.#tell(name, call));
     } else if (call.method === "shutdown") {
-      this.#next(() => this.peer.answer(call, {}));
+      this.#next(async () => {
+        await this.life.cleanUp(LIMITS.SHUTDOWN_TIMEOUT_S * 1000 + SHUT_LINGER_MS);
+        this.peer.answer(call, {});
+      });
+    } else if (call.method === "initialize") {
+      this.#hold(this.life.start(call));
     } else {
       this.#hold(this.#answer(call, name));
     }
@@ -41,28 +47,16 @@ export class Service {
     await Promise.allSettled([this.#ordered, ...this.#underWay]);
   }
 
-  async setTools(tools, sessionId) {
-    const changed = new Map();
-    for (const tool of tools) {
-      if (!(tool instanceof Tool))
-        throw new TypeError("setTools() takes what new Tool(name, options, handler) makes");
-      if (changed.has(tool.name))
-        throw new TypeError(`two of the tools are called ${JSON.stringify(tool.name)}`);
-      changed.set(tool.name, tool);
-    }
-    const before = this.#tools.get(sessionId) ?? new Map();
-    // until the host has answered, both the old and the new tools can be called
-    this.#tools.set(sessionId, new Map([...before, ...changed]));
-    try {
-      await this.peer.ask("host/tools", {
-        session_id: sessionId,
-        tools: [...changed.values()].map((tool) => tool.spec),
-      });
-    } catch (error) {
-      this.#tools.set(sessionId, before);
-      throw error;
-    }
-    this.#tools.set(sessionId, changed);
+  /** Ask the host, once it knows that the plugin has started. Throws as `Peer.ask` does. */
+  async ask(method, params) {
+    await this.life.begun(method);
+    return await this.peer.ask(method, params);
+  }
+
+  /** The host has gone: nothing can be asked any more. */
+  close() {
+    this.peer.close();
+    this.life.end();
   }
 
   async #answer(call, name) {
@@ -75,8 +69,6 @@ export class Service {
 
   #result(call, name) {
     switch (call.method) {
-      case "initialize":
-        return this.#initialize(call.params);
       case "ping":
         return {};
       case "tool/call":
@@ -90,27 +82,6 @@ export class Service {
     }
   }
 
-  #initialize({ protocol_versions: theirs, plugin }) {
-    if (!Array.isArray(theirs) || !theirs.some((version) => PROTOCOL_VERSIONS.includes(version))) {
-      const ours = PROTOCOL_VERSIONS.join(", ");
-      throw new RpcError(
-        ErrorCode.INVALID_PARAMS,
-        `no common version: the plugin ${this.plugin.name} speaks ${ours}, the host ${theirs}`,
-      );
-    }
-    this.dataDir = plugin?.data_dir ?? ".";
-    try {
-      this.config = this.plugin.readConfig(plugin?.config ?? {});
-    } catch (error) {
-      // a plugin that is being installed has no name and no settings yet; the user must still see
-      // what it wants
-      return plugin?.name == null
-        ? this.plugin.manifest()
-        : this.plugin.manifest(`its settings do not fit: ${describe(error)}`);
-    }
-    return this.plugin.manifest();
-  }
-
   async #hook(call, name) {
     const handlers = this.plugin.hooks.filter((handler) => handler.name === name && handler.asked);
     if (!handlers.length) throw unknown(call.method);
@@ -120,7 +91,7 @@ export class Service {
       handlers.length === 1 ? handlers[0] : handlers.find((other) => other.fits(call.params));
     if (handler === undefined)
       throw new RpcError(ErrorCode.INVALID_PARAMS, `no handler's match fits this ${name}`);
-    return await this.#run(handler, call, async () => {
+    return await this.run(handler, call, async () => {
       const answer = await handler.run(call.params, new Context(this, call));
       if (answer == null) return null;
       checkAnswer(name, handler.entry, answer, handler.replaces);
@@ -137,24 +108,22 @@ export class Service {
     const told = asked.length ? asked.slice(0, 1) : fitting;
     for (const handler of told) {
       try {
-        await this.#run(handler, call, () => handler.run(call.params, new Context(this, call)));
+        await this.run(handler, call, () => handler.run(call.params, new Context(this, call)));
       } catch {
         // it is in the log, and an event has no reply
       }
     }
     if (name === "session_end") {
       this.plugin.sessions.forget(call.params.session_id);
-      this.#tools.delete(call.params.session_id);
+      this.toolbox.forget(call.params.session_id);
     }
   }
 
   async #call(call) {
     const { name, session_id: sessionId, arguments: args } = call.params;
-    const tool = this.#tools.get(sessionId)?.get(name) ?? this.#tools.get(null).get(name);
-    if (tool === undefined)
-      throw new RpcError(ErrorCode.INVALID_PARAMS, `there is no tool ${JSON.stringify(name)} here`);
+    const tool = this.toolbox.find(name, sessionId);
     try {
-      return await this.#run(tool, call, async () =>
+      return await this.run(tool, call, async () =>
         toolResult(await tool.run(args ?? {}, new Context(this, call))),
       );
     } catch (error) {
@@ -175,7 +144,7 @@ export class Service {
         ErrorCode.INVALID_PARAMS,
         `there is no command ${JSON.stringify(call.params.name)} here`,
       );
-    return await this.#run(command, call, async () => {
+    return await this.run(command, call, async () => {
       const text = await command.run(call.params.arguments, new Context(this, call));
       if (text != null && typeof text !== "string")
         throw new AnswerError(`returned ${typeof text}; a command returns its text`);
@@ -184,7 +153,7 @@ export class Service {
   }
 
   /** Run a function of the author; if it fails, log the stack and answer with the message. */
-  async #run(handler, call, work) {
+  async run(handler, call, work) {
     try {
       return await work();
     } catch (error) {

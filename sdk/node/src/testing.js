@@ -11,11 +11,11 @@
 //       assert.equal(answer.decision, "deny");
 //     });
 
-import { HostRefused } from "./errors.js";
+import { HostRefused, NotConnected } from "./errors.js";
 import { hint } from "./nearest.js";
 import { Call } from "./peer.js";
 import { Plugin } from "./plugin.js";
-import { CATALOGUE, ErrorCode, USES } from "./protocol.js";
+import { CATALOGUE, ErrorCode, GRANTS, LIMITS, USES } from "./protocol.js";
 import { SAMPLES } from "./samples.js";
 import { Service } from "./service.js";
 import { testing } from "./started.js";
@@ -23,12 +23,6 @@ import { testing } from "./started.js";
 testing.on = true;
 
 const RESULTS = { "host/inject": { queued: true }, "host/interrupt": { interrupted: true } };
-const GRANTS = {
-  "host/notify": "notify",
-  "host/tools": "tools",
-  "host/inject": "inject",
-  "host/interrupt": "interrupt",
-};
 
 let loaded = 0;
 
@@ -38,6 +32,11 @@ let loaded = 0;
  */
 export class PluginError extends Error {
   name = "PluginError";
+}
+
+/** The call was cancelled, as the test has asked; what the handler returned is dropped. */
+export class CallCancelled extends Error {
+  name = "CallCancelled";
 }
 
 /**
@@ -64,6 +63,7 @@ class Harness {
   #service;
   #granted;
   #seq = 0;
+  #closed = false;
   #settled = new Map(); // by call: the functions that settle its promise
   sent = [];
   logs = [];
@@ -83,15 +83,15 @@ class Harness {
 
   /**
    * Ask the plugin, as the host does when it fires a hook. Null if the plugin abstains, or if no
-   * `match` of it fits.
+   * `match` of it fits. `cancelAfterMs` cancels the request if it is not answered by then.
    */
-  async fire(name, fields = {}) {
+  async fire(name, fields = {}, { cancelAfterMs } = {}) {
     const params = this.#params(name, fields);
     const handlers = this.plugin.hooks.filter((handler) => handler.name === name && handler.asked);
     if (!handlers.length)
       throw new Error(`${this.plugin.name} has no handler for the hook ${name}`);
     return handlers.some((handler) => handler.fits(params))
-      ? await this.#ask(`hook/${name}`, params)
+      ? await this.#ask(`hook/${name}`, params, cancelAfterMs)
       : null;
   }
 
@@ -101,27 +101,33 @@ class Harness {
     if (!this.manifest.subscriptions.some((subscription) => subscription.event === name)) {
       throw new Error(`${this.plugin.name} has no handler for ${name}`);
     }
-    const before = this.logs.length;
-    this.#service.take(new Call(undefined, `event/${name}`, params));
-    await this.#service.idle();
-    const failed = this.logs
-      .slice(before)
-      .find(({ level, fields: beside }) => level === "error" && beside?.where !== undefined);
-    if (failed !== undefined) throw new PluginError(failed.message);
+    await this.#untilDone(async () => {
+      this.#service.take(new Call(undefined, `event/${name}`, params));
+      await this.#service.idle();
+    });
+  }
+
+  /** End the plugin, as the host does: `onShutdown` is called. Throws PluginError if it threw. */
+  async close() {
+    await this.#untilDone(async () => {
+      await this.#service.life.cleanUp(LIMITS.SHUTDOWN_TIMEOUT_S * 1000);
+      this.#service.close();
+    });
   }
 
   /** Call a tool as a model does. If it throws, `is_error` is true and the content says why. */
-  async callTool(name, args = {}, { sessionId = "s-1" } = {}) {
+  async callTool(name, args = {}, { sessionId = "s-1", cancelAfterMs } = {}) {
     return await this.#ask(
       "tool/call",
       this.#params("tool/call", { name, arguments: args, session_id: sessionId }),
+      cancelAfterMs,
     );
   }
 
   /** Run a slash command; the result is the text for the user. */
-  async runCommand(name, text = "") {
-    return (await this.#ask("command/run", this.#params("command/run", { name, arguments: text })))
-      .text;
+  async runCommand(name, text = "", { cancelAfterMs } = {}) {
+    const params = this.#params("command/run", { name, arguments: text });
+    return (await this.#ask("command/run", params, cancelAfterMs)).text;
   }
 
   #params(name, fields) {
@@ -140,13 +146,34 @@ class Harness {
     return JSON.parse(JSON.stringify({ ...sample, seq: this.#seq, ...fields }));
   }
 
-  #ask(method, params) {
+  async #ask(method, params, cancelAfterMs) {
     this.#seq += 1;
     const call = new Call(this.#seq, method, params);
-    return new Promise((resolve, reject) => {
-      this.#settled.set(call, { resolve, reject });
-      this.#service.take(call);
-    });
+    const timer =
+      cancelAfterMs === undefined ? undefined : setTimeout(() => call.cancel(), cancelAfterMs);
+    try {
+      const answer = await new Promise((resolve, reject) => {
+        this.#settled.set(call, { resolve, reject });
+        this.#service.take(call);
+      });
+      if (call.cancelled) throw new CallCancelled(`${method} was cancelled, and answered all the same`);
+      return answer;
+    } catch (error) {
+      if (!call.cancelled || error instanceof CallCancelled) throw error;
+      throw new CallCancelled(`${method} was cancelled`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Run `work`, and throw what a handler that has no reply has thrown meanwhile. */
+  async #untilDone(work) {
+    const before = this.logs.length;
+    await work();
+    const failed = this.logs
+      .slice(before)
+      .find(({ level, fields }) => level === "error" && fields?.where !== undefined);
+    if (failed !== undefined) throw new PluginError(failed.message);
   }
 
   /** The host for a handler's `ctx`: keeps each message, and grants what `granted` holds. */
@@ -159,7 +186,11 @@ class Harness {
           .reject(new PluginError(error.message, { cause: error.cause ?? error })),
       notify: (method, params) => this.sent.push({ method, params }),
       log: (level, message, fields) => this.logs.push({ level, message, fields }),
+      close: () => {
+        this.#closed = true;
+      },
       ask: async (method, params) => {
+        if (this.#closed) throw new NotConnected(`${method}: the harness is closed`);
         this.sent.push({ method, params });
         if (!this.#granted.includes(GRANTS[method]))
           throw new HostRefused(ErrorCode.NOT_GRANTED, `${method} is not granted`);

@@ -88,6 +88,44 @@ export interface Sessions<State> extends Iterable<[string, State]> {
   readonly size: number;
 }
 
+/** `ctx` of `onStart` and `onShutdown`. */
+export interface LifeContext<Config = Record<string, any>> {
+  /** the user's settings for the plugin */
+  readonly config: Config;
+  /** the plugin's own folder */
+  readonly dataDir: string;
+  /** when the SDK stops waiting for the function, on `performance.now()`, in milliseconds */
+  readonly deadline: number;
+  /** Write a line to the plugin's log, with values beside the message. */
+  log(level: Level, message: string, fields?: Record<string, unknown>): void;
+}
+
+/**
+ * Requests to the host from anywhere in the process. Each throws HostRefused, and NotConnected
+ * before the plugin runs and after the host has gone. While the plugin starts it waits until it
+ * has, so `onStart` must not await one.
+ */
+export interface Host<State = unknown, Config = Record<string, any>> {
+  /** Write a line to the plugin's log; before the plugin runs to standard error. */
+  log(level: Level, message: string, fields?: Record<string, unknown>): void;
+  /** Show the user an alert. Needs `uses: ["notify"]`. */
+  notify(level: AlertLevel, message: string): Promise<void>;
+  /** Put a text before the session's next model call. Needs `uses: ["inject"]`. */
+  inject(text: string, options: { sessionId: string }): Promise<void>;
+  /** Interrupt the session's turn, or only that one. Needs `uses: ["interrupt"]`. */
+  interrupt(
+    reason: string,
+    options: { sessionId: string; turnId?: string | null },
+  ): Promise<boolean>;
+  /** As those of the plugin, for a plugin that runs. */
+  setTools(
+    tools: Iterable<Tool<State, Config>>,
+    options?: { sessionId?: string | null },
+  ): Promise<void>;
+  addTool(tool: Tool<State, Config>, options?: { sessionId?: string | null }): Promise<void>;
+  removeTool(name: string, options?: { sessionId?: string | null }): Promise<void>;
+}
+
 export interface Context<State = unknown, Config = Record<string, any>> {
   /** the session that the call belongs to */
   readonly sessionId: string;
@@ -177,7 +215,16 @@ export class Plugin<State = unknown, Config = Record<string, any>> {
   constructor(name: string, options?: PluginOptions<State, Config>);
   readonly name: string;
   readonly sessions: Sessions<State>;
+  /** requests to the host from anywhere, outside of a handler too */
+  readonly host: Host<State, Config>;
 
+  /**
+   * Register the function that is called before the host is told that the plugin is ready. If it
+   * throws, the plugin fails to start.
+   */
+  onStart(handler: (ctx: LifeContext<Config>) => Awaitable<Disabled | Nothing>): this;
+  /** Register the function that is called once at the end. */
+  onShutdown(handler: (ctx: LifeContext<Config>) => unknown): this;
   /** Register a function that answers a hook. It returns an answer, or nothing to abstain. */
   hook<N extends HookName>(name: N, handler: HookHandler<N, State, Config>): this;
   hook<N extends HookName>(
@@ -208,6 +255,13 @@ export class Plugin<State = unknown, Config = Record<string, any>> {
     tools: Iterable<Tool<State, Config>>,
     options?: { sessionId?: string | null },
   ): Promise<void>;
+  /**
+   * Add a tool. Until the plugin has started it is declared, in `onStart` too; after that it needs
+   * `uses: ["tools"]`. Throws HostRefused, and RegistrationError if there is one of that name.
+   */
+  addTool(tool: Tool<State, Config>, options?: { sessionId?: string | null }): Promise<void>;
+  /** Remove a tool. Throws HostRefused, and RangeError if there is none of that name. */
+  removeTool(name: string, options?: { sessionId?: string | null }): Promise<void>;
   /** Serve the host on standard input and output until `exit`. The last line of a plugin. */
   run(): void;
 }
@@ -233,6 +287,14 @@ export function context(...texts: string[]): Joined<{ context: readonly string[]
 /** In `stop`: the agent goes on, with this as the next message. */
 export function continueWith(text: string): Joined<{ continue_with: string }>;
 
+/** Made by `disabled`: the plugin does not take part. */
+export interface Disabled {
+  readonly reason: string;
+}
+
+/** What `onStart` returns if the plugin cannot work here; the user reads the reason. */
+export function disabled(reason: string): Disabled;
+
 /** Something was registered wrongly. The message begins with the file and the line. */
 export class RegistrationError extends Error {}
 /** A handler returned something that is not allowed. */
@@ -244,6 +306,9 @@ export class HostRefused extends Error {
   constructor(code: number, message: string);
   readonly code: number;
 }
+
+/** A request to the host while it cannot be heard: before the plugin runs, or after its end. */
+export class NotConnected extends Error {}
 
 export const ErrorCode: Readonly<
   Record<

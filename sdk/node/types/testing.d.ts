@@ -20,7 +20,11 @@ export interface HarnessOptions {
   granted?: readonly Uses[];
 }
 
-/** Plays the host to one plugin. Fields of a payload that are left out get sample values. */
+/**
+ * Plays the host to one plugin. Fields of a payload that are left out get sample values. A call is
+ * cancelled `cancelAfterMs` after it began, if it is not answered by then; it throws CallCancelled
+ * when its handler has come back.
+ */
 export interface Harness {
   readonly plugin: Plugin<any, any>;
   /** what the plugin declares */
@@ -29,17 +33,23 @@ export interface Harness {
   readonly sent: { method: string; params: Record<string, any> }[];
   readonly logs: { level: string; message: string; fields?: Record<string, any> }[];
   /** Ask the plugin; null if it abstains or no `match` of it fits. Throws PluginError. */
-  fire<N extends HookName>(name: N, fields?: Partial<Payloads[N]>): Promise<Answer | null>;
+  fire<N extends HookName>(
+    name: N,
+    fields?: Partial<Payloads[N]>,
+    options?: { cancelAfterMs?: number },
+  ): Promise<Answer | null>;
   /** Tell the plugin of an event, or of a hook as after an interrupt. Throws PluginError. */
   tell<N extends HookName | EventName>(name: N, fields?: Partial<Payloads[N]>): Promise<void>;
   /** Call a tool as a model does. Throws PluginError if there is no such tool. */
   callTool(
     name: string,
     args?: Record<string, unknown>,
-    options?: { sessionId?: string },
+    options?: { sessionId?: string; cancelAfterMs?: number },
   ): Promise<ToolResult>;
   /** Run a slash command; the result is the text for the user. Throws PluginError. */
-  runCommand(name: string, text?: string): Promise<string>;
+  runCommand(name: string, text?: string, options?: { cancelAfterMs?: number }): Promise<string>;
+  /** End the plugin, as the host does: `onShutdown` is called. Throws PluginError if it threw. */
+  close(): Promise<void>;
 }
 
 /**
@@ -56,3 +66,6 @@ export function harness(
  * handler's exception is the cause.
  */
 export class PluginError extends Error {}
+
+/** The call was cancelled, as the test has asked; what the handler returned is dropped. */
+export class CallCancelled extends Error {}

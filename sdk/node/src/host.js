@@ -1,0 +1,105 @@
+// Requests to the host from anywhere in the plugin's process: `plugin.host`.
+
+import { HostRefused, NotConnected } from "./errors.js";
+import { ErrorCode, GRANTS } from "./protocol.js";
+import { added, removed, replaced } from "./toolbox.js";
+
+/**
+ * Requests and log lines of the plugin, outside of a handler too: in a timer, in a server's
+ * callback, in a promise that nobody awaits.
+ *
+ * Each request throws HostRefused (it is not granted, there are too many, the session has ended) or
+ * NotConnected (the plugin does not run, or the host has gone). While the plugin starts, it waits
+ * until the host knows that; so `onStart` must not await one.
+ */
+export class Host {
+  #plugin;
+  #service;
+
+  constructor(plugin) {
+    this.#plugin = plugin;
+  }
+
+  /** Connect with the service that runs the plugin. */
+  attach(service) {
+    this.#service = service;
+  }
+
+  /** Write a line to the plugin's log; before the plugin runs to standard error, which is it too. */
+  log(level, message, fields) {
+    if (this.#service !== undefined) this.#service.peer.log(level, message, fields);
+    else console.error(`${level}: ${message}`, ...(fields === undefined ? [] : [fields]));
+  }
+
+  /** Show the user an alert. Needs `uses: ["notify"]`. */
+  async notify(level, message) {
+    await this.#ask("host/notify", { level, message });
+  }
+
+  /**
+   * Put a text before the session's next model call, in the user's role. It starts no turn. Needs
+   * `uses: ["inject"]`.
+   */
+  async inject(text, { sessionId } = {}) {
+    await this.#ask("host/inject", { session_id: sessionId, text });
+  }
+
+  /**
+   * Interrupt the session's turn, or only the turn that is given; false if there was none. Needs
+   * `uses: ["interrupt"]`.
+   */
+  async interrupt(reason, { sessionId, turnId = null } = {}) {
+    const params = { session_id: sessionId, turn_id: turnId, reason };
+    return (await this.#ask("host/interrupt", params)).interrupted === true;
+  }
+
+  /** Replace the tools of one session, or of all: see `Plugin.setTools`. */
+  async setTools(tools, { sessionId = null } = {}) {
+    const service = this.#running("host/tools");
+    const change = replaced(tools);
+    await service.toolbox.change(sessionId, change, (specs, gone) => {
+      if (gone.length)
+        this.log(
+          "warning",
+          `setTools() takes away ${gone.join(", ")}, which the plugin declares; addTool() keeps them`,
+        );
+      return service.ask("host/tools", { session_id: sessionId, tools: specs });
+    });
+  }
+
+  /** Add a tool to those of one session, or of all: see `Plugin.addTool`. */
+  async addTool(tool, { sessionId = null } = {}) {
+    await this.#change(added(tool), sessionId);
+  }
+
+  /** Remove one of the tools of one session, or of all: see `Plugin.removeTool`. */
+  async removeTool(name, { sessionId = null } = {}) {
+    await this.#change(removed(name), sessionId);
+  }
+
+  async #change(change, sessionId) {
+    const service = this.#running("host/tools");
+    await service.toolbox.change(sessionId, change, (specs) =>
+      service.ask("host/tools", { session_id: sessionId, tools: specs }),
+    );
+  }
+
+  async #ask(method, params) {
+    return await this.#running(method).ask(method, params);
+  }
+
+  /** The service, if it can make the request. The host would refuse too, but not say what to do. */
+  #running(method) {
+    const grant = GRANTS[method];
+    if (grant !== undefined && !this.#plugin.uses.includes(grant))
+      throw new HostRefused(
+        ErrorCode.NOT_GRANTED,
+        `the plugin does not ask for it: new Plugin(${JSON.stringify(this.#plugin.name)}, { uses: ["${grant}"] })`,
+      );
+    if (this.#service === undefined)
+      throw new NotConnected(
+        `${method}: the plugin does not run: there is a host from onStart to onShutdown`,
+      );
+    return this.#service;
+  }
+}
