@@ -16,6 +16,11 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, prin
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "explore")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core: tests wait for processes and timeouts more than they compute."""
+    return 2 * (os.cpu_count() or 1)
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """In CI everything is tried: a skip fails the run."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -13,6 +13,7 @@ from tests.torture.kinds import (
     heavy,
     ids,
     jsons,
+    model,
     neighbours,
     pipes,
     processes,
@@ -39,6 +40,7 @@ CASES: Final[tuple[Case, ...]] = (
     *shutdown.CASES,
     *generated.CASES,
     *telling.CASES,
+    *model.CASES,
 )
 
 KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))

@@ -72,6 +72,7 @@ def test_every_case_is_played_once() -> None:
         "shutdown",
         "generated",
         "telling",
+        "model",
     )
 
 

@@ -10,7 +10,14 @@ import pytest
 import trio
 
 from sliphook.agent.models import http, openai_stream
-from sliphook.agent.models.base import Finish, ModelError, Piece, ToolCall
+from sliphook.agent.models.base import (
+    Finish,
+    ModelError,
+    Piece,
+    ToolCall,
+    read_call,
+    why_unreadable,
+)
 from sliphook.agent.models.bounded import body, network
 from sliphook.agent.models.bounded.limits import MAX_HEAD_LINES, READ_BYTES
 from sliphook.agent.models.openai import OpenAIModel
@@ -78,6 +85,25 @@ async def test_what_is_odd_and_within_the_limits_is_taken(name: str) -> None:
     with RawServer(USABLE[name]) as play:
         pieces = await taken(play)
     assert isinstance(pieces[-1], Finish)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ('{"a":[' + ",".join(["1"] * 30_000) + "]}", "it has more than 20,000 values"),
+        ('{"a":' + "9" * 257 + "}" + " " * 1024, "it has a number of more than 256 characters"),
+        ('{"a":' + "[" * 200 + "]" * 200 + "}", "it is nested over 128 levels deep"),
+    ],
+)
+def test_arguments_that_are_slow_to_read_are_not_read(arguments: str, said: str) -> None:
+    taken = read_call("c-1", "f", arguments)
+    assert (taken.arguments, taken.unreadable) == ({}, arguments)
+    assert why_unreadable(arguments) == f"are too much: {said}; call it several times with less"
+
+
+def test_arguments_in_strings_are_no_values() -> None:
+    arguments = '{"a":"' + "[{:," * 30_000 + '"}'
+    assert read_call("c-1", "f", arguments).arguments == {"a": "[{:," * 30_000}
 
 
 @pytest.mark.parametrize(

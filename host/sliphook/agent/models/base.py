@@ -13,13 +13,12 @@ from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message, ModelTool, Usage
+from sliphook_sdk.protocol.weight import Weight, weigh
 
 from .bounded.limits import (
     MAX_ANSWER_VALUES,
-    MAX_ARGUMENT_VALUES,
     MAX_NAME_CHARS,
     TooMuch,
-    outside_strings,
 )
 from .bounded.written import without_halves
 
@@ -76,7 +75,7 @@ def read_calls(calls: Iterable[tuple[str, str, str]]) -> Iterator[ToolCall]:
     taken: set[str] = set()
     values = 0
     for call_id, name, written in calls:
-        values += min(_values(written), MAX_ARGUMENT_VALUES)
+        values += _weight(written).values
         if values > MAX_ANSWER_VALUES:
             raise TooMuch(f"more than {MAX_ANSWER_VALUES:,} values in the arguments of its calls")
         # results are matched by id: two calls with one id would share a result
@@ -103,18 +102,15 @@ def read_call(call_id: str, name: str, written: str) -> ToolCall:
 
 def why_unreadable(written: str) -> str:
     """What is wrong with arguments that cannot be read, in words for the model."""
-    if _values(written) > MAX_ARGUMENT_VALUES:
-        return f"have more than {MAX_ARGUMENT_VALUES:,} values; call it several times with less"
+    excess = _weight(written).excess
+    if excess is not None:
+        return f"are too much: {excess}; call it several times with less"
     return f"are no JSON object: {quote(written, MAX_QUOTED_CHARS)}"
 
 
-def _values(written: str) -> int:
-    """About how many objects the arguments would become, without decoding them."""
-    count = sum(written.count(mark) for mark in "[{:")
-    if count <= MAX_ARGUMENT_VALUES:
-        return count
-    outside = outside_strings(written)
-    return sum(outside.count(mark) for mark in "[{:")
+def _weight(written: str) -> Weight:
+    """What the arguments hold, before they are decoded; plugins are told of them within limits."""
+    return weigh(written.encode("utf-8", "surrogatepass"))
 
 
 def token_count(sent: int | None) -> int | None:
@@ -123,7 +119,7 @@ def token_count(sent: int | None) -> int | None:
 
 
 def _arguments(written: str) -> object:
-    if _values(written) > MAX_ARGUMENT_VALUES:
+    if _weight(written).excess is not None:
         return None
     try:
         return msgspec.json.decode(written)

@@ -49,12 +49,10 @@ MAX_PARTS: Final = 1_024
 MAX_ARGUMENTS_CHARS: Final = 512 * 1024
 """The arguments of one call, as a model writes them: 128,000 tokens."""
 
-MAX_ARGUMENT_VALUES: Final = 16 * 1024
-"""The objects, lists and keys in the arguments of one call, counted before they are decoded. Each
-takes a hundred bytes in memory, here and in every plugin that is told of the call."""
-
-MAX_ANSWER_VALUES: Final = 32 * 1024
-"""The same for all calls of one answer."""
+MAX_ANSWER_VALUES: Final = 40_000
+"""The values in the arguments of all calls of one answer, counted before they are decoded; those of
+one call are limited like a message (`protocol.limits`). Each takes a hundred bytes in memory, here
+and in every plugin that is told of the call."""
 
 MAX_NAME_CHARS: Final = 200
 """A tool's name, an id, a reason to finish, as a server sends them. What is longer is cut."""
@@ -83,4 +81,4 @@ def outside_strings(written: str) -> str:
     # pairs of backslashes first: the quote in `\\\\"` ends a string, the one in `\\"` does not
     bare = written.replace("\\\\", "").replace('\\"', "")
     # every second part between quotes is inside of a string
-    return "".join(bare.split('"', 8 * MAX_ARGUMENT_VALUES)[::2])
+    return "".join(bare.split('"', 16 * MAX_EVENT_OBJECTS)[::2])

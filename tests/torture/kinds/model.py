@@ -1,0 +1,62 @@
+"""Model servers whose answers have no end, or are more than anybody can use, beside a healthy plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import trio
+
+from sliphook.agent.chat.replies import ReplyDisplay
+from sliphook.agent.loop import Agent
+from sliphook.agent.models.openai import OpenAIModel
+from tests.agent.models.hostile import ENDLESS, HUGE, USABLE, RawServer
+from tests.torture.case import Case, Workshop, nothing
+from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
+
+_LONG: Final = (
+    "a wait of many digits",
+    "text in the smallest events",
+    "arguments by bits",
+    "parts of one byte",
+)
+"""Answers that take minutes up to the real limit; the tests of the client have a smaller one."""
+
+
+def _case(name: str, answer: Callable[[], Iterator[bytes]], promise: str, *outcomes: str) -> Case:
+    """One turn of the agent with that server, and then one hook."""
+
+    async def scene(shop: Workshop) -> str:
+        programs = await trio.to_thread.run_sync(lambda: make_all(shop, HEALTHY))
+        stage = Stage(shop)
+        with RawServer(answer) as server:
+            model = OpenAIModel("m-1", base_url=server.base_url)
+            try:
+                async with stage.open_host(programs) as host, host.session() as stage.session:
+                    agent = Agent(
+                        host, stage.session, model, display=ReplyDisplay(), max_model_calls=2
+                    )
+                    outcome = await agent.run("hello")
+                    assert outcome in outcomes, f"the turn was {outcome}"
+                    check_healthy(await stage.ask())
+                    await stage.interrupt()
+            finally:
+                await model.aclose()
+        return outcome
+
+    return Case("model", name, promise, nothing, scene=scene)
+
+
+def _cases(
+    answers: Mapping[str, Callable[[], Iterator[bytes]]], promise: str, *outcomes: str
+) -> Iterator[Case]:
+    for name, answer in answers.items():
+        if name not in _LONG:
+            yield _case(name, answer, promise, *outcomes)
+
+
+CASES = (
+    *_cases(ENDLESS, "it is given up, and the turn ends", "failed"),
+    *_cases(HUGE, "it is given up, and the turn ends", "failed"),
+    *_cases(USABLE, "it is taken within the limits", "completed", "max_iterations"),
+)
