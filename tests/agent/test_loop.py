@@ -178,6 +178,15 @@ async def test_a_denied_tool_call_is_shown_and_told_to_the_model() -> None:
             ScriptedCall(name="weather", arguments="[1]"),
             "the arguments of weather are no JSON object: [1]",
         ),
+        (
+            ScriptedCall(name="weather", arguments='{"a":' + "[" * 128 + "]" * 128 + "}"),
+            "the arguments of weather are too much: it is nested over 128 levels deep; call it several times with less",
+        ),
+        (
+            ScriptedCall(name="weather", arguments='{"a":' + "1" * 257 + "}"),
+            "the arguments of weather are too much: it has a number of more than 256 characters;"
+            " call it several times with less",
+        ),
     ],
 )
 async def test_what_the_model_gets_wrong_goes_back_to_the_model(

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from sliphook.dispatch.encoding import Delivery, PayloadTooLarge
-from sliphook_sdk.protocol import CATALOGUE, Message, Payload
+from sliphook_sdk.protocol import CATALOGUE, Message, Payload, ToolCallRequest
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.protocol.payloads import PostLlmCall, PreLlmCall, PreToolCall
 
@@ -89,6 +89,26 @@ def test_over_4_mib_the_included_heavy_fields_become_null_and_are_named() -> Non
     assert fields["truncated"] == ["tools", "messages"]
     assert sent(delivery, payload, frozenset({"messages"}), 5.0)["truncated"] == ["messages"]
     assert "truncated" not in sent(delivery, payload, frozenset(), 5.0)
+
+
+@pytest.mark.parametrize(
+    ("value", "cut"),
+    [
+        ("[" * 133 + "]" * 133, False),
+        ("[" * 134 + "]" * 134, True),
+        ("7" * 308, False),
+        ("7" * 309, True),
+    ],
+)
+def test_what_small_readers_cannot_read_is_cut_too(value: str, cut: bool) -> None:
+    """The message, its params, the messages, one, its calls, one, its arguments are seven levels."""
+    call = ToolCallRequest(call_id="c", name="shell", arguments={"a": json.loads(value)})
+    payload = sample(
+        PreLlmCall, messages=[Message(role="assistant", content=None, tool_calls=[call])]
+    )
+    fields = sent(Delivery(CATALOGUE["pre_llm_call"]), payload, ALL, 5.0)
+    assert ("truncated" in fields) is cut
+    assert (fields["messages"] is None) is cut
 
 
 def test_a_field_that_was_null_anyway_was_not_truncated() -> None:

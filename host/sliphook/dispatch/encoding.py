@@ -10,11 +10,13 @@ import msgspec
 from sliphook.errors import SliphookError
 from sliphook.wire import envelope
 from sliphook.wire.rpc import Rpc
+from sliphook.wire.sendable import excess_of
 from sliphook_sdk.protocol import Entry, Payload
-from sliphook_sdk.protocol.limits import MAX_HOST_MESSAGE_BYTES
+from sliphook_sdk.protocol.limits import MAX_HOST_DEPTH, MAX_HOST_MESSAGE_BYTES
 
 _ENVELOPE_BYTES = 256
 """Room for the header, the method and the id around the params."""
+_PARAMS_LEVELS = MAX_HOST_DEPTH - 1
 
 
 class PayloadTooLarge(SliphookError):
@@ -80,7 +82,9 @@ def encode_params(
         changes["timeout_s"] = timeout_s
     shaped = msgspec.structs.replace(payload, **changes) if changes else payload
     body = envelope.encode(shaped)
-    if len(body) <= MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES:
+    too_large = len(body) > MAX_HOST_MESSAGE_BYTES - _ENVELOPE_BYTES
+    # only a heavy field has values that nothing has looked at: what a model wrote, as it came
+    if not too_large and not (include and excess_of(body, _PARAMS_LEVELS)):
         return msgspec.Raw(body)
     # without its heavy fields the message may fit: `truncated` tells the plugin what is missing
     cut = [name for name in entry.heavy if getattr(shaped, name) is not None]

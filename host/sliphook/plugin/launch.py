@@ -13,8 +13,9 @@ import msgspec
 from sliphook.process.child import Process
 from sliphook.process.environment import plugin_environment
 from sliphook.process.reaper import OrphanReaper
-from sliphook.process.spawn import Changed, Refused, spawn
+from sliphook.process.spawn import CannotStart, Changed, Refused, spawn
 from sliphook.wire import envelope
+from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol import CATALOGUE, HostInfo, InitializeParams, PluginInfo, SessionInfo
 from sliphook_sdk.protocol.limits import PROTOCOL_VERSIONS
 
@@ -33,6 +34,10 @@ async def launch(spec: PluginSpec, data_dir: Path, reaper: OrphanReaper) -> Proc
         Refused: the plugin is not started before the user has changed or approved something.
         CannotStart: the plugin cannot be started.
     """
+    try:
+        encode_value(dict(spec.config))
+    except TypeError as error:
+        raise CannotStart(f"its settings cannot be sent: {error}") from None
     if spec.start is not None:
         return await spec.start()
     env = plugin_environment(os.environ, spec.env)

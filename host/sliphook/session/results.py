@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason
-from sliphook.wire import envelope
+from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol import Message, ModelTool, ToolResult
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
@@ -118,7 +118,7 @@ def result_of(returned: object) -> ToolResult:
             raise TypeError(f"its content is {type(returned.content).__name__}, and no text")
         if not isinstance(cast(object, returned.is_error), bool):
             raise TypeError(f"its is_error is {type(returned.is_error).__name__}, and no bool")
-        envelope.encode(returned.data)  # raises if the plugins could not be told of it
+        encode_value(returned.data)  # raises if the plugins could not be told of it
         return returned
     if returned is None or isinstance(returned, str):
         return ToolResult(content=returned or "")
@@ -126,7 +126,7 @@ def result_of(returned: object) -> ToolResult:
         # msgspec would write them in base64, which no model asked for
         raise TypeError(f"it returned {_type_of(cast(object, returned))}; return a text")
     try:
-        body = envelope.encode(returned)
+        body = encode_value(returned)
     except TypeError as error:
         raise TypeError(
             f"it returned {_type_of(returned)}, which JSON cannot hold: {error}"

@@ -14,7 +14,7 @@ import trio
 from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Context
-from sliphook.wire import envelope
+from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol import CATALOGUE, Payload, SessionInfo, Usage
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
@@ -186,7 +186,7 @@ class SessionState:
         self.user_id = user_id
         self.cwd = os.path.abspath(cwd) if cwd is not None else os.getcwd()
         self.model = model
-        envelope.encode(meta)  # so that an agent's mistake is raised here, not inside a turn
+        encode_value(meta)  # so that an agent's mistake is raised here, not inside a turn
         self.meta = meta
         self.agent_id = new_id()
         self.asking = trio.Lock()

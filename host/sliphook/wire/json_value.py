@@ -13,6 +13,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol.limits import MAX_DEPTH
 
 from . import envelope
+from .sendable import excess_of
 
 _PLAIN = (str, bool, int, type(None))
 
@@ -28,10 +29,15 @@ def plain(value: Any) -> Any:
     NaN and no infinity, no bytes, dates and Decimals, no keys but strings.
 
     Raises:
-        NotPlainJson: It has something else in it, or is nested deeper than a message may be.
+        NotPlainJson: It has something else in it, is nested deeper than a message may be, or has a
+            number that no double can hold.
     """
     try:
-        copy = msgspec.json.decode(envelope.encode(value))
+        body = envelope.encode(value)
+        excess = excess_of(body, MAX_DEPTH)
+        if excess is not None:
+            raise NotPlainJson(f"$ {excess}")
+        copy = msgspec.json.decode(body)
     except TypeError as error:
         copy, why = None, str(error)
     else:

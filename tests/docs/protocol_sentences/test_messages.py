@@ -10,7 +10,7 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import HostError
-from sliphook_sdk.protocol import Message, Usage
+from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
 from tests.check import test_suite
 from tests.programs import EVERYTHING
 
@@ -349,10 +349,10 @@ async def test_timeout_s_is_what_is_left(autojump_clock: MockClock) -> None:
     "`truncated` (list of string): the heavy fields that were cut to null because the message was"
     " too large, see [limits](#limits).",
     "It is absent if nothing was cut.",
-    "If a message *to* a plugin would be over the limit of 4 MiB, its included heavy fields are set"
-    " to null, and `truncated` names them.",
-    "If that is not enough, a hook fails (`payload_too_large`), and an event is lost, with a line in"
-    " the agent's log.",
+    "If a message *to* a plugin would be over the limit of 4 MiB,",
+    "its included heavy fields are set to null, and `truncated` names them.",
+    "If it is too large even then, a hook fails (`payload_too_large`), and an event is lost, with a"
+    " line in the agent's log.",
 )
 @limit("one message to a plugin")
 async def test_a_message_that_is_too_large_for_a_plugin(caplog: pytest.LogCaptureFixture) -> None:
@@ -379,6 +379,69 @@ async def test_a_message_that_is_too_large_for_a_plugin(caplog: pytest.LogCaptur
         assert len(wire.sent("event/notification")) == 1
     # the payload names the folder, whose length differs
     assert re.search(r"notification is 4,194,\d{3} bytes, over 4,194,304", caplog.text)
+
+
+def nested(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+@says(
+    "A number is in the range of a double: there is no `1e400`, and no integer has more than 308"
+    " digits.",
+    "Where other people write, one may have more than 64 bits: take it as you can, and live on.",
+    "Nothing is nested over 140 levels deep.",
+    "nested too deep, or have too long an integer,",
+    "Arguments of a tool that are nested over 128 levels, or have too long an integer, come to no"
+    " plugin.",
+)
+@limit("nesting of a message to a plugin", "one integer in a message to a plugin")
+async def test_numbers_and_nesting() -> None:
+    wire = Wire(
+        subscriptions=[
+            {"event": "pre_llm_call", "include": ["messages"]},
+            {"event": "post_tool_call"},
+        ],
+        tools=[{"name": "mine"}],
+        answers={"tool/call": {"content": "x", "data": [2**64, nested(125)]}},
+    )
+    async with host_of(wire) as (host, _):
+        async with host.session(meta={"a": nested(127)}) as session, session.turn("x") as turn:
+            for value, taken in (
+                (nested(127), True),
+                (nested(128), False),
+                (10**308 - 1, True),
+                (10**308, False),
+                (float("1e400"), False),
+            ):
+                known = len(wire.got)
+                outcome = await turn.call_tool("mine", {"a": value})
+                assert (outcome.status == "ok") is taken
+                sent = [one["params"] for one in wire.got[known:]]
+                assert [one["arguments"]["a"] for one in sent] == [value, value][: 2 * taken]
+            # the message, its params, its messages, one, its calls, one, its arguments: 7 levels
+            for value, cut in (
+                (nested(133), False),
+                (nested(134), True),
+                (10**308 - 1, False),
+                (10**308, True),
+            ):
+                call = ToolCallRequest(call_id="c", name="any", arguments={"a": value})
+                said = Message(role="assistant", content=None, tool_calls=[call])
+                await turn.pre_llm_call(provider=None, model=None, messages=[said], tools=[])
+                params = wire.params("hook/pre_llm_call")[-1]
+                assert (params["messages"] is None, "truncated" in params) == (cut, cut)
+        for meta in ({"a": nested(128)}, {"a": 10**308}):
+            with pytest.raises(TypeError, match="cannot be encoded"):
+                async with host.session(meta=meta):
+                    pass
+    # what a plugin wrote as deep as it may is one level deeper in a message to others
+    assert wire.params("hook/post_tool_call")[0]["result"]["data"] == [2**64, nested(125)]
+    for config in ({"a": nested(128)}, {"a": 10**308}):
+        async with host_of(Wire(config=config)) as (host, _):
+            assert (host.plugins[0].why or "").startswith("its settings cannot be sent: dict ")
 
 
 @says(

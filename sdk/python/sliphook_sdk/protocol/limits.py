@@ -27,6 +27,10 @@ UNWEIGHED_BYTES: Final = 1024
 """A smaller message costs 4 ms at worst, so its values are not counted."""
 MAX_ID_CHARS: Final = 128
 MAX_DEPTH: Final = 128
+MAX_HOST_DEPTH: Final = 140
+"""Of the host's message: what a plugin wrote may stand some levels deeper there."""
+MAX_HOST_DIGITS: Final = 308
+"""Of an integer in it: each of so many digits is below the largest double, which is 1.8e308."""
 MAX_HEADER_BYTES: Final = 4 * 1024
 MAX_STRAY_BYTES: Final = 64 * 1024
 MAX_VIOLATIONS: Final = 100
@@ -188,6 +192,8 @@ LIMITS: Final = (
         _mib(MAX_HOST_MESSAGE_BYTES),
         "heavy fields are cut out first (`truncated`)",
     ),
+    Limit("nesting of a message to a plugin", f"{MAX_HOST_DEPTH} levels", "likewise"),
+    Limit("one integer in a message to a plugin", f"{MAX_HOST_DIGITS} digits", "likewise"),
     Limit("a header block", _mib(MAX_HEADER_BYTES), "the connection ends"),
     Limit("stray output in a row", _mib(MAX_STRAY_BYTES), "the connection ends"),
     Limit("violations in the life of a process", f"{MAX_VIOLATIONS}", "the connection ends"),

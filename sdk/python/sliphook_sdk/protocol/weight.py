@@ -21,6 +21,8 @@ _STEPS: Final = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[{]}"))
 _NUMBER: Final = b"0123456789+-.eE"
 _NUMBERS_ALONE: Final = bytes(byte if byte in _NUMBER else 0x20 for byte in range(256))
+_ALL_DIGITS: Final = bytes(0x30 if byte in _NUMBER else 0x20 for byte in range(256))
+_TOO_LONG: Final = b"0" * (limits.MAX_NUMBER_CHARS + 1)
 _ANY_DIGIT: Final = bytes.maketrans(b"123456789E", b"000000000e")
 
 
@@ -133,9 +135,13 @@ class Weight:
 def weigh(body: bytes) -> Weight:
     """The weight of a whole text."""
     weight = Weight()
-    # a small text passes no limit but that of nesting, and that only with so many brackets
+    # a small text may pass two limits: with so many brackets, and with so long a number
     if len(body) > limits.UNWEIGHED_BYTES or (
-        len(body) > 2 * limits.MAX_DEPTH and body.count(b"[") + body.count(b"{") > limits.MAX_DEPTH
+        len(body) > limits.MAX_NUMBER_CHARS
+        and (
+            body.count(b"[") + body.count(b"{") > limits.MAX_DEPTH
+            or _TOO_LONG in body.translate(_ALL_DIGITS)
+        )
     ):
         weight.add(body)
     return weight

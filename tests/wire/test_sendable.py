@@ -1,0 +1,53 @@
+"""What a message to a plugin may not hold, whoever wrote it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from sliphook.wire.json_value import NotPlainJson, plain
+from sliphook.wire.sendable import encode_value, excess_of
+
+TOO_DEEP = "is nested deeper than 128 levels"
+TOO_WIDE = "has a number of more than 308 digits"
+
+
+def nested(levels: int) -> Any:
+    value: Any = []
+    for _ in range(levels - 1):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "excess"),
+    [
+        (nested(128), None),
+        (nested(129), TOO_DEEP),
+        ({"a": nested(127)}, None),
+        ({"a": nested(128)}, TOO_DEEP),
+        ([[]] * 1_000, None),
+        ("[" * 1_000, None),
+        ({"[{" * 1_000: '"\\' * 1_000}, None),
+        (['\\"', nested(129)], TOO_DEEP),
+        (10**308 - 1, None),
+        (-(10**308) + 1, None),
+        (10**308, TOO_WIDE),
+        (["7" * 1_000, -(10**400)], TOO_WIDE),
+        ("7" * 1_000, None),
+        ([1.7976931348623157e308] * 100, None),
+        ([2**64] * 100, None),
+    ],
+)
+def test_what_is_too_deep_or_beyond_a_double(value: Any, excess: str | None) -> None:
+    assert excess_of(json.dumps(value).encode(), 128) == excess
+    if excess is None:
+        assert plain(value) == value
+        assert json.loads(encode_value(value)) == value
+        return
+    with pytest.raises(NotPlainJson, match=rf"^\$ {excess}$"):
+        plain(value)
+    with pytest.raises(TypeError, match=f"cannot be encoded: it {excess}"):
+        encode_value(value)
