@@ -180,7 +180,8 @@ async def test_a_denied_tool_call_is_shown_and_told_to_the_model() -> None:
         ),
         (
             ScriptedCall(name="weather", arguments='{"a":' + "[" * 128 + "]" * 128 + "}"),
-            "the arguments of weather are too much: it is nested over 128 levels deep; call it several times with less",
+            "the arguments of weather are too much: it is nested over 128 levels deep;"
+            " call it several times with less",
         ),
         (
             ScriptedCall(name="weather", arguments='{"a":' + "1" * 257 + "}"),

@@ -28,7 +28,7 @@ def nested(levels: int) -> Any:
         (nested(129), TOO_DEEP),
         ({"a": nested(127)}, None),
         ({"a": nested(128)}, TOO_DEEP),
-        ([[]] * 1_000, None),
+        ([1, *[nested(1)] * 1_000], None),
         ("[" * 1_000, None),
         ({"[{" * 1_000: '"\\' * 1_000}, None),
         (['\\"', nested(129)], TOO_DEEP),

@@ -177,3 +177,17 @@ test("ctx says whose call it is, and where", async () => {
     '["/home/ada/project",null,"main","cli",null,null]',
   );
 });
+
+test("a hook that is told runs the handler that would be asked", async () => {
+  const ran = [];
+  const plugin = new Plugin("probe");
+  const handler = (name) => () => {
+    ran.push(name);
+    return deny("no");
+  };
+  plugin.hook("pre_tool_call", { match: { tool_name: "other" } }, handler("one"));
+  plugin.hook("pre_tool_call", { match: { tool_name: "s*" } }, handler("two"));
+  plugin.hook("pre_tool_call", handler("three"));
+  await (await harness(plugin)).tell("pre_tool_call", { tool_name: "shell" });
+  assert.deepEqual(ran, ["two"]);
+});

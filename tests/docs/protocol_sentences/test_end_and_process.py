@@ -76,7 +76,8 @@ record({"method": "found", "params": {
 @says(
     "Standard error is always read, into the plugin's log.",
     "It is not a sign of failure.",
-    "What a plugin starts belongs to its process group, and ends with it;",
+    "What a plugin starts belongs to its process group, and ends with it, in the background too"
+    " (`notify-send … &`);",
     "A plugin MUST NOT let children write to its standard output.",
     "Host and plugin speak JSON-RPC 2.0 over the plugin's standard input and output.",
 )
@@ -87,6 +88,7 @@ async def test_standard_error_and_children(shop: Workshop) -> None:
 import subprocess
 print("some words", file=sys.stderr, flush=True)
 subprocess.Popen(["sh", "-c", "echo from a child; exec sleep 100"], stderr=subprocess.DEVNULL)
+subprocess.run(["sh", "-c", "sleep 100 &"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 """
     )
     with trio.fail_after(WAIT_S):

@@ -300,7 +300,11 @@ async def test_a_name_twice() -> None:
         assert {"c", "d"} & {str(one.get("id")) for one in wire.got} == set()
 
 
-@says("Requests overlap.", "A plugin MAY reply in any order;")
+@says(
+    "Requests overlap.",
+    "How many are under way at once is up to the agent; the host sets no number.",
+    "A plugin MAY reply in any order;",
+)
 async def test_requests_overlap() -> None:
     wire = Wire(tools=[{"name": "mine"}], answers={"tool/call": BY_HAND})
     found: dict[str, str] = {}
@@ -310,12 +314,13 @@ async def test_requests_overlap() -> None:
         found[text] = outcome.result.content
 
     async with turn_of(wire) as (turn, _), trio.open_nursery() as nursery:
-        nursery.start_soon(call, "one")
-        nursery.start_soon(call, "two")
-        await wire.hears("tool/call", 2)
+        texts = [f"text {number}" for number in range(200)]
+        for text in texts:
+            nursery.start_soon(call, text)
+        await wire.hears("tool/call", 200)
         for message in reversed(wire.sent("tool/call")):
             wire.send(id=message["id"], result=message["params"]["arguments"]["text"])
-    assert found == {"one": "one", "two": "two"}
+    assert found == {text: text for text in texts}
 
 
 @says("A plugin that has tools and hooks MUST answer hooks while a tool runs.")
@@ -346,6 +351,26 @@ async def test_events_are_not_waited_for() -> None:
         assert not (await turn.submit()).denied
         assert wire.methods()[-2:] == ["event/turn_start", "hook/user_prompt_submit"]
         assert "id" not in wire.sent("event/turn_start")[0]
+
+
+@says("A hook's time goes on while it waits for such a handler, so it SHOULD NOT wait for one.")
+async def test_an_event_s_handler_that_holds_up_a_hook(autojump_clock: MockClock) -> None:
+    """The plugin is at the event for 6 s, and then at once has the answer."""
+    wire = Wire(hears=["turn_start", "user_prompt_submit"])
+    wire.answers["hook/user_prompt_submit"] = BY_HAND
+
+    async def at_the_event() -> None:
+        await wire.hears("event/turn_start")
+        await trio.sleep(6)
+        asked = wire.sent("hook/user_prompt_submit")[0]
+        wire.send(id=asked["id"], result={"decision": "deny", "reason": "too late"})
+
+    async with turn_of(wire) as (turn, seen), trio.open_nursery() as nursery:
+        nursery.start_soon(at_the_event)
+        began = trio.current_time()
+        assert not (await turn.submit()).denied
+        assert trio.current_time() - began == pytest.approx(5, abs=0.1)
+    assert any("no answer within 5 s" in line for line in seen.problems)
 
 
 # -- one error of each code
@@ -404,7 +429,7 @@ async def test_a_plugin_that_could_not_read() -> None:
     " to `initialize`: the manifest. `host/log`: kept. Any request: -32001. `$/progress`: ignored |",
     "There is no `initialized` message: the plugin is ready when the host has read the manifest, and"
     " the host reads the manifest before it looks at the plugin's next message.",
-    "The host's first message.",
+    "The host's first message, sent once to each process;",
     "| state | the host sends | what the plugin sends, and what becomes of it |",
 )
 async def test_before_the_manifest(autojump_clock: MockClock) -> None:
@@ -466,9 +491,11 @@ async def test_when_it_is_ready() -> None:
     "Any request may be [cancelled](#cancel-and-interrupt), `ping` and `shutdown` too: each has a"
     " timeout.",
     "A request that is still under way at `shutdown` MAY be answered until the process ends; what"
-    " has no answer by then has failed.",
+    " has no answer by then has failed: of a tool the model reads an error,",
     "It waits up to 1.5 s for what is queued and for the reply; then it sends `exit` and closes"
     " standard input.",
+    "So at `exit` a plugin MAY leave out replies that it has not written yet; what it has written"
+    " counts.",
 )
 @limit("answer to `shutdown`")
 async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
@@ -517,6 +544,33 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
     assert found["never"].status == "error"
     assert "5" not in [one.get("id") for one in wire.got]
     assert wire.methods()[-1] == "exit"
+
+
+@says("of a hook `on_failure` decides.")
+async def test_a_hook_at_the_end() -> None:
+    wire = Wire(hears=["pre_tool_call", "stop"])
+    wire.answers |= {"hook/pre_tool_call": BY_HAND, "hook/stop": BY_HAND}
+    found: list[Any] = []
+
+    async def call() -> None:
+        found.append((await turn.call_tool("shell", {}, run=own)).status)
+
+    async def stop() -> None:
+        found.append(await turn.stop())
+
+    async with (
+        host_of(wire) as (host, _),
+        host.session() as session,
+        session.turn("x") as turn,
+        trio.open_nursery() as nursery,
+    ):
+        nursery.start_soon(call)
+        nursery.start_soon(stop)
+        await wire.hears("hook/pre_tool_call")
+        await wire.hears("hook/stop")
+        await host.disable("probe")
+    assert wire.methods()[-2:] == ["shutdown", "exit"]
+    assert sorted(found, key=str) == [None, "denied"]
 
 
 @says(

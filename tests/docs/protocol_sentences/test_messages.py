@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ import trio
 from trio.testing import MockClock
 
 from sliphook import HostError
+from sliphook_sdk import Answer, Plugin, deny
 from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
+from sliphook_sdk.protocol.payloads import PreToolCall
+from sliphook_sdk.testing import Harness
 from tests.check import test_suite
 from tests.programs import EVERYTHING
 
@@ -381,6 +385,26 @@ async def test_a_message_that_is_too_large_for_a_plugin(caplog: pytest.LogCaptur
     assert re.search(r"notification is 4,194,\d{3} bytes, over 4,194,304", caplog.text)
 
 
+@says("the SDKs run the handler that would be asked, and drop its answer.")
+def test_a_hook_that_an_sdk_is_told() -> None:
+    """That of Node has the same test in sdk/node/test/testing.test.js."""
+    plugin = Plugin("probe")
+    ran: list[str] = []
+
+    def handler(name: str) -> Callable[[PreToolCall], Answer]:
+        def handle(call: PreToolCall) -> Answer:
+            ran.append(name)
+            return deny("no")
+
+        return handle
+
+    plugin.hook("pre_tool_call", match={"tool_name": "other"})(handler("one"))
+    plugin.hook("pre_tool_call", match={"tool_name": "s*"})(handler("two"))
+    plugin.hook("pre_tool_call")(handler("three"))
+    Harness(plugin).tell("pre_tool_call", tool_name="shell")
+    assert ran == ["two"]
+
+
 def nested(levels: int) -> Any:
     value: Any = []
     for _ in range(levels - 1):
@@ -389,8 +413,7 @@ def nested(levels: int) -> Any:
 
 
 @says(
-    "A number is in the range of a double: there is no `1e400`, and no integer has more than 308"
-    " digits.",
+    "A number is in the range of a double: there is no `1e400`, and no integer has over 308 digits.",
     "Where other people write, one may have more than 64 bits: take it as you can, and live on.",
     "Nothing is nested over 140 levels deep.",
     "nested too deep, or have too long an integer,",

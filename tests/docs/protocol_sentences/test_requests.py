@@ -58,6 +58,28 @@ async def test_grants() -> None:
         assert error == {"code": -32003, "message": "the user has not granted 'notify' to probe"}
 
 
+@says("It answers each as soon as it has read it, and waits for no person, model or other plugin.")
+async def test_requests_are_answered_at_once(autojump_clock: MockClock) -> None:
+    """The other plugin, which is told of the alert, does not read; a model is at work."""
+    wire = Wire(uses=USES)
+    other = Wire("other", hears=["notification", "turn_end"])
+    async with host_of(wire, other) as (host, _), host.session() as session:
+        here = session.session_id
+        other.reading = trio.Event()
+        began = trio.current_time()
+        assert "result" in await wire.ask("host/notify", 1, level="info", message="x" * 60_000)
+        assert "result" in await wire.ask("host/tools", 2, tools=[{"name": "new"}])
+        assert "result" in await wire.ask("host/inject", 3, session_id=here, text="x")
+        async with session.turn("x"):
+            wire.send(
+                id=4, method="host/interrupt", params={"session_id": here, "reason": "enough"}
+            )
+            with trio.CancelScope(shield=True):
+                assert (await wire.reply(4))["result"] == {"interrupted": True}
+        assert trio.current_time() == began
+        other.reading.set()
+
+
 # -- each method
 
 

@@ -54,7 +54,16 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         "It gives the same messages each time.",
         "Put each valid message of `params.json` that the host sends (`hook/…`, `event/…`,"
         " `tool/call` and so on) through your decoder.",
-        "Have your encoder make what `results.json` calls valid, and refuse what it calls invalid.",
+        "Have your encoder make what `results.json` calls valid, and refuse what it calls invalid;"
+        " what is `by` the host is for your decoder.",
+        "A field of null is one that is left out; a whole result of null is the answer of no"
+        " opinion.",
+        "The host never sends the invalid messages of `params.json` that are its own.",
+        "An SDK that checks params answers such a request with -32602 and leaves out such an event;"
+        " one that does not check lives on.",
+        "Those of a plugin are for its encoder to refuse.",
+        "how a second one is answered does not matter.",
+        "What it does then is up to it:",
         "It really calls the tools, so do not use it on a plugin that reaches something which must"
         " not change.",
         "A plugin that makes its own spans uses it as their parent; all others ignore it.",
@@ -70,7 +79,11 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         "| [tests/vectors/params.json](tests/vectors/params.json) | for every method, valid messages,"
         " one of them with a field of tomorrow, and invalid ones with what is wrong |",
         "| [tests/vectors/results.json](tests/vectors/results.json) | for every request, results that"
-        " are valid and results that are not |",
+        " are valid and results that are not; `by` says who writes them |",
+        "| [tests/vectors/author_values.json](tests/vectors/author_values.json) | what the SDKs make"
+        " of an author's values: `results`, as expressions of Python and JavaScript, with the text"
+        " and the data that go out; `arguments` and `refused_arguments`, as they come in, with what"
+        " a handler sees or the model is told |",
     ),
     "tests/check and tests/cli/test_check.py try what check does": (
         "`sliphook check PATH` starts an executable in any language several times.",

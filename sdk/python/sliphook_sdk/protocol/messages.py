@@ -100,7 +100,7 @@ class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
 class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
     """One request is withdrawn."""
 
-    id: Annotated[Union[int, str], doc("the request's id", 7)]
+    id: Annotated[Union[int, str], doc("the request's id; all of the host's are integers", 7)]
 
 
 class Empty(msgspec.Struct, frozen=True, kw_only=True):
