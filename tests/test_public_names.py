@@ -62,6 +62,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
         [
             "MOST_MODEL_CALLS",
             "PluginSettings",
+            "Provider",
             "Settings",
             "SettingsError",
             "for_nobody",

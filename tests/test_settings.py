@@ -9,7 +9,7 @@ import pytest
 from sliphook.files.toml import TomlError
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.process.limits import Limits
-from sliphook.settings import Settings, read_settings, settings_file, with_settings
+from sliphook.settings import Provider, Settings, read_settings, settings_file, with_settings
 
 
 def read(folder: Path, text: str) -> Settings:
@@ -36,6 +36,14 @@ def test_every_key(tmp_path: Path) -> None:
         max_model_calls = 20
         new_message = "interrupt"
         timeout_cap_s = 10
+        [providers.local]
+        base_url = "http://127.0.0.1:8080/v1"
+        [providers.router-2]
+        base_url = "https://openrouter.ai/api"
+        api = "anthropic"
+        key_env = "ROUTER_KEY"
+        model = "qwen/qwen3"
+        parameters = {temperature = 0.2, provider.order = ["groq"]}
         [plugins.guard]
         timeout_cap_s = 1.5
         [plugins.guard.hooks.pre_tool_call]
@@ -49,6 +57,10 @@ def test_every_key(tmp_path: Path) -> None:
     assert settings.base_url == "http://127.0.0.1:8080/v1"
     assert settings.max_model_calls == 20
     assert (settings.new_message, settings.timeout_cap_s) == ("interrupt", 10.0)
+    local, router = settings.providers["local"], settings.providers["router-2"]
+    assert local == Provider(base_url="http://127.0.0.1:8080/v1")
+    assert (router.api, router.key_env, router.model) == ("anthropic", "ROUTER_KEY", "qwen/qwen3")
+    assert router.parameters == {"temperature": 0.2, "provider": {"order": ["groq"]}}
     guard = settings.plugins["guard"]
     assert guard.timeout_cap_s == 1.5
     assert guard.hooks["pre_tool_call"].priority == 100
@@ -89,6 +101,47 @@ def test_every_key(tmp_path: Path) -> None:
         (
             'new_message = "interupt"',
             ", line 1: new_message: the text 'interupt' does not go there; did you mean interrupt?",
+        ),
+        ("[providers.a]", ", line 1: providers.a: the key base_url is missing"),
+        (
+            "[providers.a]\nbase_url = 'localhost'",
+            ", line 2: providers.a.base_url: it must begin with http:// or https://",
+        ),
+        (
+            "[providers.a]\nbase_url = 'https://me:secret@a.example/v1'",
+            ", line 2: providers.a.base_url: it holds a login; put the key into a variable, and "
+            "name that in key_env",
+        ),
+        (
+            "[providers.'a/b']\nbase_url = 'http://a.example'",
+            ", line 1: providers.a/b: a provider's name has letters, digits, '.', '_' and '-', at "
+            "most 64, and is not scripted",
+        ),
+        (
+            "[providers.scripted]\nbase_url = 'http://a.example'",
+            ", line 1: providers.scripted: a provider's name has letters, digits, '.', '_' and "
+            "'-', at most 64, and is not scripted",
+        ),
+        (
+            "[providers.a]\nbase_url = 'http://a.example'\nkey_env = 'sk-123'",
+            ", line 3: providers.a.key_env: it must be the name of an environment variable, not "
+            "the key itself",
+        ),
+        (
+            "[providers.a]\nbase_url = 'http://a.example'\nmodel = ''",
+            ", line 3: providers.a.model: it is empty; leave the key out, or name a model",
+        ),
+        (
+            "[providers.a]\nbase_url = 'http://a.example'\napi = 'openia'",
+            ", line 3: providers.a.api: the text 'openia' does not go there; did you mean openai?",
+        ),
+        (
+            "[providers.a]\nbase_url = 'http://a.example'\nparameters.stream = false",
+            ", line 3: providers.a.parameters.stream: the agent writes that; leave it out",
+        ),
+        (
+            "[providers.a]\nbase_url = 'http://a.example'\nparameters.n = nan",
+            ", line 3: providers.a.parameters.n: nan is no number that JSON has",
         ),
         ("plugins = 3", ", line 1: plugins: it must be a table, and is 3"),
         ("[plugins]\nguard = 1", ", line 2: plugins.guard: it must be a table, and is 1"),

@@ -7,13 +7,14 @@ an agent that wants it calls `read_settings`.
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
 from sliphook.files.ownership import why_unsafe
-from sliphook.files.toml import BadKey, TomlError, read_toml
+from sliphook.files.toml import BadKey, TomlError, check_plain_data, read_toml
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.process.limits import Limits, over, why_out_of_range
@@ -28,6 +29,7 @@ from .quoting import quote
 __all__ = [
     "MOST_MODEL_CALLS",
     "PluginSettings",
+    "Provider",
     "Settings",
     "SettingsError",
     "for_nobody",
@@ -38,6 +40,15 @@ __all__ = [
 
 MOST_MODEL_CALLS: Final = 10_000
 """The largest `max_model_calls`; a larger number is taken for a typo."""
+
+
+OWN_FIELDS: Final = frozenset(
+    {"model", "messages", "tools", "stream", "stream_options", "system", "tool_choice"}
+)
+SCRIPTED: Final = "scripted"
+"""What `model` is for the scripted model, so no provider is called so."""
+_PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 class SettingsError(TomlError):
@@ -60,6 +71,30 @@ class PluginSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     limits: Annotated[Limits, doc("what its processes may use of the machine", {})] = Limits()
 
 
+class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A server of models, by the name that `--model NAME/MODEL` gives it."""
+
+    base_url: Annotated[str, doc("the server's address", "http://127.0.0.1:8080/v1")]
+    api: Annotated[
+        Literal["openai", "anthropic"] | None,
+        doc("which API it speaks; if it is left out, the address tells", "openai"),
+    ] = None
+    key_env: Annotated[
+        str | None,
+        doc(
+            "the environment variable that holds its key; if it is left out, no key is sent", "KEY"
+        ),
+    ] = None
+    model: Annotated[
+        str | None,
+        doc("the model of `--model NAME`; if it is left out, the server's only one", "qwen3"),
+    ] = None
+    parameters: Annotated[
+        dict[str, Any] | None,
+        doc("more fields of each request, such as `temperature`", {}),
+    ] = None
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file.
 
@@ -70,6 +105,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     base_url: Annotated[
         str | None, doc("what `--base-url` is if it is not given", "http://127.0.0.1:8080/v1")
     ] = None
+    providers: Annotated[
+        dict[str, Provider], doc("by the name that you give to the server", {})
+    ] = msgspec.field(default_factory=dict[str, Provider])
     max_model_calls: Annotated[
         int | None, doc("model calls in one turn, before you are asked whether to go on", 50)
     ] = None
@@ -168,8 +206,9 @@ def _check(settings: Settings) -> None:
     """Check what the types cannot say."""
     if settings.model is not None and not settings.model.strip():
         raise BadKey(("model",), "it is empty; leave the key out, or name a model")
-    if settings.base_url is not None and not settings.base_url.startswith(("http://", "https://")):
-        raise BadKey(("base_url",), "it must begin with http:// or https://")
+    _check_address(settings.base_url, ("base_url",))
+    for name, provider in settings.providers.items():
+        _check_provider(name, provider, ("providers", name))
     if (
         settings.max_model_calls is not None
         and not 1 <= settings.max_model_calls <= MOST_MODEL_CALLS
@@ -184,6 +223,37 @@ def _check(settings: Settings) -> None:
         check_timeout_cap(plugin.timeout_cap_s, ("plugins", name, "timeout_cap_s"))
         check_overrides(plugin.hooks, ("plugins", name, "hooks"))
         _check_limits(plugin.limits, ("plugins", name, "limits"))
+
+
+def _check_address(address: str | None, keys: tuple[str, ...]) -> None:
+    if address is not None and not address.startswith(("http://", "https://")):
+        raise BadKey(keys, "it must begin with http:// or https://")
+
+
+def _check_provider(name: str, provider: Provider, keys: tuple[str, ...]) -> None:
+    if not _PROVIDER_NAME.fullmatch(name) or name == SCRIPTED:
+        raise BadKey(
+            keys,
+            "a provider's name has letters, digits, '.', '_' and '-', at most 64, and is not"
+            f" {SCRIPTED}",
+        )
+    _check_address(provider.base_url, (*keys, "base_url"))
+    if "@" in provider.base_url.partition("://")[2].partition("/")[0]:
+        raise BadKey(
+            (*keys, "base_url"),
+            "it holds a login; put the key into a variable, and name that in key_env",
+        )
+    if provider.key_env is not None and not _VARIABLE.fullmatch(provider.key_env):
+        raise BadKey(
+            (*keys, "key_env"), "it must be the name of an environment variable, not the key itself"
+        )
+    if provider.model is not None and not provider.model.strip():
+        raise BadKey((*keys, "model"), "it is empty; leave the key out, or name a model")
+    if provider.parameters is not None:
+        check_plain_data(provider.parameters, (*keys, "parameters"))
+        for field in provider.parameters:
+            if field in OWN_FIELDS:
+                raise BadKey((*keys, "parameters", field), "the agent writes that; leave it out")
 
 
 def _check_limits(limits: Limits, keys: tuple[str, ...]) -> None:

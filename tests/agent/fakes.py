@@ -5,7 +5,14 @@ Each writes down what happens to it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any
@@ -223,14 +230,21 @@ class RecordingModel(ScriptedModel):
         self.asked: list[list[Message]] = []
         self.offered: list[list[str]] = []
         self.models: list[str | None] = []
+        self.parameters: list[Mapping[str, Any] | None] = []
 
     @asynccontextmanager
     async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ModelTool],
+        *,
+        model: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
         self.asked.append(list(messages))
         self.offered.append([tool.name for tool in tools])
         self.models.append(model)
+        self.parameters.append(parameters)
         async with super().stream(messages, tools, model=model) as pieces:
             yield pieces
 

@@ -65,19 +65,21 @@ def model_of(
 
     The two belong together. An address in the options is another server, so the model of the
     settings does not apply to it. A model in the options is on the server of the settings, unless
-    its name alone tells the place.
+    its name alone tells the place. A model of a provider is on the provider's server.
 
     Args:
         name: the value of `--model`, or None.
         base_url: the value of `--base-url`, or None.
         settings: the user's settings.
     """
-    from sliphook.agent.models.choice import says_where
+    from sliphook.agent.models.choice import names_provider, says_where
 
     if base_url is not None:
         return name, base_url
     if name is not None:
-        return name, None if says_where(name) else settings.base_url
+        return name, None if says_where(name, settings.providers) else settings.base_url
+    if settings.model is not None and names_provider(settings.model, settings.providers):
+        return settings.model, None
     return settings.model, settings.base_url
 
 

@@ -27,7 +27,7 @@ def assistant(content: str | None, *calls: ToolCallRequest) -> Message:
 
 
 def request(*messages: Message, tools: list[ModelTool] | None = None) -> dict[str, Any]:
-    return message_request("m-1", messages, tools or [], max_tokens=100)
+    return message_request("m-1", messages, tools or [])
 
 
 async def ask(*answers: Answer) -> tuple[list[Piece], list[dict[str, Any]]]:
@@ -57,7 +57,6 @@ def test_a_conversation_as_the_api_takes_it() -> None:
     )
     assert body == {
         "model": "m-1",
-        "max_tokens": 100,
         "stream": True,
         "system": [{"type": "text", "text": "be brief\n\nin English", "cache_control": CACHED}],
         "tools": [
@@ -299,6 +298,25 @@ async def test_a_model_with_a_lower_limit_is_asked_again_with_that() -> None:
     pieces, bodies = await ask(refusal, Answer(steps))
     assert pieces == [Finish(reason="end_turn")]
     assert [body["max_tokens"] for body in bodies] == [32000, 8192]
+
+
+async def test_the_limit_of_a_model_is_its_own_and_holds_for_parameters_too() -> None:
+    message = "max_tokens: 64000 > 8192, which is the maximum allowed number for m-1"
+    body = json.dumps({"error": {"type": "invalid_request_error", "message": message}}).encode()
+    steps = [
+        event({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+        event({"type": "message_stop"}),
+    ]
+    answers = [Answer([body], status=400), *[Answer(steps) for _ in range(4)]]
+    with LoopbackServer(*answers) as server, trio.fail_after(120):
+        model = AnthropicModel("m-1", base_url=server.base_url)
+        for name, tokens in (("m-1", 64_000), ("m-1", 100), ("m-2", 64_000), ("m-1", 9_000)):
+            more = {"max_tokens": tokens}
+            async with model.stream(HELLO, [], model=name, parameters=more) as pieces:
+                assert [piece async for piece in pieces] == [Finish(reason="end_turn")]
+        await model.aclose()
+        sent = [request.body["max_tokens"] for request in server.requests]
+    assert sent == [64_000, 8_192, 100, 64_000, 8_192]
 
 
 async def test_the_version_of_the_api_is_sent() -> None:

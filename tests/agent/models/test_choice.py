@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
+import trio
 
-from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.base import Model, ModelError, TextDelta
-from sliphook.agent.models.choice import choose_model
-from sliphook.agent.models.openai import OpenAIModel
+from sliphook.agent.models.choice import Models
+from sliphook.agent.models.pool import ClientPool, ServedModel
 from sliphook.agent.models.script import ScriptError
 from sliphook.agent.models.scripted import ScriptedModel
+from sliphook.settings import Provider
 from sliphook_sdk.protocol import Message
 from tests.agent.loopback import Answer, LoopbackServer, text
 
@@ -26,8 +28,13 @@ def listing(*names: str) -> Answer:
 
 async def said_by(model: Model) -> str:
     """What the model says to a greeting."""
-    async with model.stream([Message(role="user", content="hello")], []) as pieces:
-        return "".join([piece.text async for piece in pieces if isinstance(piece, TextDelta)])
+    with trio.fail_after(120):
+        async with model.stream([Message(role="user", content="hello")], []) as pieces:
+            return "".join([piece.text async for piece in pieces if isinstance(piece, TextDelta)])
+
+
+def choose_model(name: str | None, base_url: str | None, environ: dict[str, str]) -> Model:
+    return Models({}, environ, base_url).first(name)
 
 
 @pytest.mark.parametrize("name", [None, "scripted"])
@@ -47,16 +54,15 @@ async def test_a_script_by_its_path(tmp_path: Path) -> None:
 
 async def test_a_name_is_a_model_of_the_server() -> None:
     model = choose_model("m-1", "http://127.0.0.1:1/v1/", {})
-    assert isinstance(model, OpenAIModel)
-    assert (model.name, model.base_url) == ("m-1", "http://127.0.0.1:1/v1")
-    await model.aclose()
+    assert isinstance(model, ServedModel)
+    assert (model.name, model.provider) == ("m-1", "openai")
+    assert model.endpoint.base_url == "http://127.0.0.1:1/v1/"
 
 
 async def test_the_servers_address_from_the_environment() -> None:
     model = choose_model("m-1", None, {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
-    assert isinstance(model, OpenAIModel)
-    assert model.base_url == "http://127.0.0.1:1/v1"
-    await model.aclose()
+    assert isinstance(model, ServedModel)
+    assert model.endpoint.base_url == "http://127.0.0.1:1/v1"
 
 
 async def test_openai_itself_needs_a_key() -> None:
@@ -80,10 +86,10 @@ async def test_the_only_model_of_a_server_and_whose_key_it_gets(
     environ: dict[str, str], sent: str | None
 ) -> None:
     with LoopbackServer(listing("m-7"), Answer([text("ok")])) as server:
-        model = choose_model(None, server.base_url, environ)
-        assert (model.name, server.requests) == ("", [])
-        assert await said_by(model) == "ok"
-    await model.aclose()
+        async with aclosing(Models({}, environ, server.base_url)) as models:
+            model = models.first(None)
+            assert (model.name, server.requests) == ("", [])
+            assert await said_by(model) == "ok"
     assert model.name == "m-7"
     assert [request.path for request in server.requests] == ["/v1/models", "/v1/chat/completions"]
     assert server.requests[1].body["model"] == "m-7"
@@ -104,22 +110,21 @@ async def test_the_only_model_of_a_server_and_whose_key_it_gets(
 )
 async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> None:
     with LoopbackServer(answer) as server:
-        model = choose_model(None, server.base_url, {})
-        with pytest.raises(ModelError) as caught:
-            await said_by(model)
-        await model.aclose()
+        async with aclosing(Models(base_url=server.base_url)) as models:
+            with pytest.raises(ModelError) as caught:
+                await said_by(models.first(None))
     assert str(caught.value).endswith(says)
     assert server.base_url in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("name", "base_url", "environ", "kind", "asked", "address"),
+    ("name", "base_url", "environ", "api", "asked", "address"),
     [
         (
             "anthropic/m-1",
             None,
             {"ANTHROPIC_API_KEY": "k"},
-            AnthropicModel,
+            "anthropic",
             "m-1",
             "https://api.anthropic.com/v1",
         ),
@@ -127,7 +132,7 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
             "anthropic/m-1",
             None,
             {"ANTHROPIC_BASE_URL": "http://a.example/"},
-            AnthropicModel,
+            "anthropic",
             "m-1",
             "http://a.example/v1",
         ),
@@ -135,7 +140,7 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
             "m-1",
             "https://api.anthropic.com",
             {"SLIPHOOK_API_KEY": "k"},
-            AnthropicModel,
+            "anthropic",
             "m-1",
             "https://api.anthropic.com/v1",
         ),
@@ -143,7 +148,7 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
             "m-1",
             "https://a.example/anthropic/",
             {},
-            AnthropicModel,
+            "anthropic",
             "m-1",
             "https://a.example/anthropic/v1",
         ),
@@ -151,7 +156,7 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
             "m-1",
             "http://127.0.0.1:1/v1/messages",
             {},
-            AnthropicModel,
+            "anthropic",
             "m-1",
             "http://127.0.0.1:1/v1",
         ),
@@ -159,7 +164,7 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
             "anthropic/m-1",
             "https://router.example/api/v1",
             {},
-            OpenAIModel,
+            "openai",
             "anthropic/m-1",
             "https://router.example/api/v1",
         ),
@@ -167,7 +172,7 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
             "anthropic/m-1",
             "https://a.example/anthropic",
             {},
-            AnthropicModel,
+            "anthropic",
             "anthropic/m-1",
             "https://a.example/anthropic/v1",
         ),
@@ -175,7 +180,7 @@ async def test_a_server_alone_does_not_always_do(answer: Answer, says: str) -> N
             "m-1",
             None,
             {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "l"},
-            OpenAIModel,
+            "openai",
             "m-1",
             "https://api.openai.com/v1",
         ),
@@ -185,16 +190,16 @@ async def test_which_api_is_spoken(
     name: str,
     base_url: str | None,
     environ: dict[str, str],
-    kind: type[OpenAIModel | AnthropicModel],
+    api: str,
     asked: str,
     address: str,
 ) -> None:
-    model = choose_model(name, base_url, environ)
-    assert isinstance(model, OpenAIModel | AnthropicModel)
-    assert type(model) is kind
-    assert model.name == asked
-    assert model.base_url == address
-    await model.aclose()
+    async with aclosing(ClientPool()) as pool:
+        model = choose_model(name, base_url, environ)
+        assert isinstance(model, ServedModel)
+        assert (model.name, model.provider, model.endpoint.api) == (asked, api, api)
+        async with pool.client(model.endpoint) as client:
+            assert (client.provider, client.base_url) == (api, address)
 
 
 async def test_anthropic_itself_needs_a_key() -> None:
@@ -208,9 +213,105 @@ async def test_anthropic_itself_needs_a_key() -> None:
 
 async def test_anthropics_server_says_what_it_has() -> None:
     with LoopbackServer(listing("m-7"), Answer([b"{}"], status=500)) as server:
-        model = choose_model(None, f"{server.base_url}/messages", {"ANTHROPIC_API_KEY": "k"})
-        with pytest.raises(ModelError):
-            await said_by(model)
-    await model.aclose()
+        address = f"{server.base_url}/messages"
+        async with aclosing(Models({}, {"ANTHROPIC_API_KEY": "k"}, address)) as models:
+            model = models.first(None)
+            with pytest.raises(ModelError):
+                await said_by(model)
     assert model.name == "m-7"
     assert (server.requests[0].path, server.requests[0].headers["x-api-key"]) == ("/v1/models", "k")
+
+
+PROVIDERS = {
+    "local": Provider(base_url="http://127.0.0.1:1/v1"),
+    "router": Provider(
+        base_url="https://router.example/api",
+        api="anthropic",
+        key_env="ROUTER_KEY",
+        model="qwen3",
+        parameters={"temperature": 0.5},
+    ),
+    "paid": Provider(base_url="https://api.openai.com/v1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "provider", "model", "address", "key"),
+    [
+        ("local", "local", "", "http://127.0.0.1:1/v1", None),
+        ("local/", "local", "", "http://127.0.0.1:1/v1", None),
+        ("local/a/b.json", "local", "a/b.json", "http://127.0.0.1:1/v1", None),
+        ("router", "router", "qwen3", "https://router.example/api", "theirs"),
+        ("router/big", "router", "big", "https://router.example/api", "theirs"),
+        ("gpt-5", "openai", "gpt-5", "https://api.openai.com/v1", "mine"),
+    ],
+)
+async def test_a_provider_has_its_own_key_and_no_other(
+    name: str, provider: str, model: str, address: str, key: str | None
+) -> None:
+    environ = {"SLIPHOOK_API_KEY": "mine", "OPENAI_API_KEY": "mine", "ROUTER_KEY": "theirs"}
+    chosen = Models(PROVIDERS, environ).first(name)
+    assert isinstance(chosen, ServedModel)
+    assert (chosen.provider, chosen.name) == (provider, model)
+    assert (chosen.endpoint.base_url, chosen.endpoint.api_key) == (address, key)
+    assert key is None or key not in repr(chosen.endpoint)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("router", "providers.router has its key in the variable ROUTER_KEY, which is not set"),
+        (
+            "paid/gpt-5",
+            "providers.paid at https://api.openai.com/v1 needs a key: set key_env to the name of "
+            "the variable that holds it",
+        ),
+        ("rooter/qwen3", "there is no provider 'rooter'; did you mean router?"),
+        ("groq/qwen3", "there is no provider 'groq'; there are: local, router, paid"),
+        (
+            "locl",
+            "model 'locl' at https://api.openai.com/v1 needs a key: set SLIPHOOK_API_KEY or "
+            "OPENAI_API_KEY, or name another server with --base-url, or did you mean local?",
+        ),
+    ],
+)
+def test_a_provider_that_cannot_be_used(name: str, says: str) -> None:
+    models = Models(PROVIDERS, {})
+    for choose in (models.first, models.named):
+        with pytest.raises(ModelError) as caught:
+            choose(name)
+        assert str(caught.value) == says
+
+
+def test_without_providers_the_error_says_how_to_name_one() -> None:
+    with pytest.raises(ModelError) as caught:
+        Models({}, {"OPENAI_API_KEY": "k"}).first("groq/qwen3")
+    assert str(caught.value) == (
+        "there is no provider 'groq'; there are: none; [providers.NAME] in config.toml adds one"
+    )
+
+
+async def test_an_address_beats_a_provider_at_the_start_and_not_later(tmp_path: Path) -> None:
+    models = Models(PROVIDERS, {}, "http://127.0.0.1:2/v1")
+    first, later = models.first("local/m"), models.named("local/m")
+    assert (first.provider, first.name) == ("openai", "local/m")
+    assert (later.provider, later.name) == ("local", "m")
+    assert models.named("scripted").provider == "scripted"
+    # no file is read for a name that somebody far away has typed
+    (tmp_path / "script.json").write_text("{}")
+    assert models.named(str(tmp_path / "script.json")).provider == "openai"
+
+
+async def test_errors_of_a_provider_name_its_keys_in_the_settings() -> None:
+    with LoopbackServer(Answer([b"{}"], status=401), Answer([b"{}"], status=404)) as server:
+        providers = {"local": Provider(base_url=server.base_url, model="m-1")}
+        async with aclosing(Models(providers)) as models:
+            for says in (
+                f"the model server at {server.base_url} refused the key (401); set "
+                "providers.local.key_env",
+                f"no model 'm-1' at {server.base_url} (404); check --model local/NAME and "
+                "providers.local.base_url",
+            ):
+                with pytest.raises(ModelError) as caught:
+                    await said_by(models.first("local"))
+                assert str(caught.value) == says

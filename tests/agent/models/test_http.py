@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from sliphook.agent.models.address import SetBy
 from sliphook.agent.models.http import ModelServer
 
 
@@ -38,7 +39,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 async def test_certificates_are_left_out_only_where_there_are_none(
     made: list[dict[str, Any]], address: str, verify: bool, trust_env: bool
 ) -> None:
-    server = ModelServer(address, headers={}, key="", key_names="")
+    server = ModelServer(address, headers={}, key="", set_by=SetBy(key=""))
     await server.aclose()
     (client,) = made
     assert (client["verify"], client["trust_env"]) == (verify, trust_env)
@@ -47,6 +48,6 @@ async def test_certificates_are_left_out_only_where_there_are_none(
 async def test_a_server_must_be_there_soon_and_may_think_for_long(
     made: list[dict[str, Any]],
 ) -> None:
-    await ModelServer("http://127.0.0.1:8080/v1", headers={}, key="", key_names="").aclose()
+    await ModelServer("http://127.0.0.1:8080/v1", headers={}, key="", set_by=SetBy(key="")).aclose()
     timeout: httpx.Timeout = made[0]["timeout"]
     assert (timeout.connect, timeout.read) == (10.0, 300.0)

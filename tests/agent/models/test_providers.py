@@ -53,6 +53,21 @@ async def failure_of(dialect: Dialect, *answers: Answer) -> ModelError:
     return caught.value
 
 
+async def test_parameters_are_more_fields_and_replace_none_of_the_clients(
+    dialect: Dialect,
+) -> None:
+    answer = dialect.start() + dialect.words("ok") + dialect.finish("stop") + dialect.last()
+    own = {"model": "m-2", "messages": [], "stream": False, "tools": [1], "tool_choice": "none"}
+    with LoopbackServer(Answer([answer]), Answer([answer])) as server, trio.fail_after(120):
+        model = dialect.model(server.base_url, KEY)
+        for parameters in (None, {**own, "temperature": 0.5, "stop": ["\n"], "max_tokens": 7}):
+            async with model.stream(HELLO, [], parameters=parameters) as pieces:
+                assert await anext(pieces) == TextDelta("ok")
+        await model.aclose()
+        plain, more = (request.body for request in server.requests)
+    assert more == {**plain, "temperature": 0.5, "stop": ["\n"], "max_tokens": 7}
+
+
 async def test_text_comes_as_it_is_said_and_ends_with_finish(dialect: Dialect) -> None:
     answer = (
         dialect.start()

@@ -1,15 +1,68 @@
-"""Pure: where a model server is, and the key that it gets."""
+"""Pure: where a model server is, what it speaks, and the key that it gets."""
 
 from __future__ import annotations
 
 import ipaddress
+from typing import Literal
 
 import httpx
+import msgspec
 
 from .base import ModelError
 
+Api = Literal["openai", "anthropic"]
+"""What a server speaks: OpenAI's chat completions, or Anthropic's messages API."""
 
-def usable_key(api_key: str | None, key_names: str) -> str:
+
+class SetBy(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the user can set what an error is about, in words for people.
+
+    Attributes:
+        key: the key, such as the names of its environment variables.
+        address: the address.
+        model: the model's name.
+    """
+
+    key: str
+    address: str = "--base-url"
+    model: str = "--model NAME"
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A model server as one caller uses it.
+
+    Attributes:
+        api: what it speaks.
+        base_url: its address as the client takes it.
+        api_key: its key; None sends none. `repr` does not show it.
+        set_by: for errors.
+    """
+
+    api: Api
+    base_url: str
+    api_key: str | None
+    set_by: SetBy
+
+    def __repr__(self) -> str:
+        key = "no key" if self.api_key is None else "a key"
+        return f"Endpoint({self.api!r}, {self.url!r}, {key})"
+
+    @property
+    def url(self) -> str:
+        """The address for people and plugins: without a login, and without a query."""
+        return without_login(self.base_url.partition("?")[0])
+
+
+def guessed_api(address: str) -> Api:
+    """What a server speaks, as far as its address tells."""
+    host, _, path = address.partition("://")[2].partition("/")
+    is_anthropic = host == "api.anthropic.com" or f"/{path}".rstrip("/").endswith(
+        ("/anthropic", "/anthropic/v1", "/messages")
+    )
+    return "anthropic" if is_anthropic else "openai"
+
+
+def usable_key(api_key: str | None, set_by: str) -> str:
     """The key in the form that a header can hold; an empty string for no key.
 
     Raises:
@@ -18,7 +71,7 @@ def usable_key(api_key: str | None, key_names: str) -> str:
     key = (api_key or "").strip()
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ModelError(
-            "refused", f"the API key holds characters that no key has; set {key_names} anew"
+            "refused", f"the API key holds characters that no key has; set {set_by} anew"
         )
     return key
 

@@ -23,16 +23,16 @@ The next request begins with the same part, so the server reads it faster and fo
 
 
 def message_request(
-    model: str, messages: Sequence[Message], tools: Sequence[ModelTool], *, max_tokens: int
+    model: str, messages: Sequence[Message], tools: Sequence[ModelTool]
 ) -> dict[str, Any]:
-    """The body of a request that asks for a stream."""
+    """The body of a request that asks for a stream, still without `max_tokens`."""
     system = "\n\n".join(
         message.content for message in messages if message.role == "system" and message.content
     )
     said = _in_turn([message for message in messages if message.role != "system"])
     if said:
         said[-1]["content"][-1] |= _CACHED
-    body: dict[str, Any] = {"model": model, "max_tokens": max_tokens, "stream": True}
+    body: dict[str, Any] = {"model": model, "stream": True}
     if system:
         body["system"] = [{"type": "text", "text": system} | _CACHED]
     if tools:

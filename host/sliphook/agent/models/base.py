@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Literal, Protocol, cast
 
@@ -162,7 +162,12 @@ class Model(Protocol):
     provider: str
 
     def stream(
-        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ModelTool],
+        *,
+        model: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[AsyncIterator[Piece]]:
         """Make one attempt at one answer.
 
@@ -173,6 +178,8 @@ class Model(Protocol):
             messages: the conversation, system text first.
             tools: the tools that the model may call.
             model: another model's name for this call only; None stands for `name`.
+            parameters: more fields of the request, such as `temperature`, for this call only. They
+                never replace what the client writes itself. None leaves it to the model.
 
         Raises:
             ModelError: on entry or during iteration. The server, the network or the settings are at

@@ -1,150 +1,178 @@
-"""Chooses the model client for the name and the address that the user gives."""
+"""Which model is meant by the name and the address that the user gives, or that a plugin does."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
-from sliphook_sdk.protocol import Message, ModelTool
+from sliphook.settings import SCRIPTED, Provider
+from sliphook_sdk.protocol import nearest
 
-from .anthropic import ANTHROPIC_BASE_URL, AnthropicModel
-from .base import Model, ModelError, Piece
-from .openai import OPENAI_BASE_URL, OpenAIModel
+from .address import Api, Endpoint, SetBy, guessed_api
+from .anthropic import ANTHROPIC_BASE_URL
+from .anthropic import SET_BY as ANTHROPIC_SET_BY
+from .base import Model, ModelError
+from .openai import OPENAI_BASE_URL
+from .openai import SET_BY as OPENAI_SET_BY
+from .pool import ClientPool, ServedModel
 from .scripted import ScriptedModel
 
-SCRIPTED: Final = "scripted"
 ANTHROPIC: Final = "anthropic/"
 """The names of Anthropic's models begin with this."""
 
-_MAX_LISTED: Final = 8
 
-
-def choose_model(name: str | None, base_url: str | None, environ: Mapping[str, str]) -> Model:
-    """The model for `--model` and `--base-url`, or for the same two settings.
-
-    Without an address:
-
-    - no name, or `scripted`, is the scripted model without a script;
-    - a path to a file, or a name that ends in `.json`, is a script;
-    - `anthropic/NAME` is a model of Anthropic;
-    - every other name is a model of OpenAI.
-
-    With an address, the name is a model of that server in any case; without a name, the server is
-    asked for its models at the first call: a plugin may start it before. The server speaks
-    Anthropic's API if the address is Anthropic's or its path ends in `/anthropic` or `/messages`,
-    else OpenAI's.
-
-    Args:
-        name: the name or path, or None.
-        base_url: the server's address; None takes `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` of the
-            environment.
-        environ: holds the key: `SLIPHOOK_API_KEY`, else `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
-
-    Raises:
-        ModelError: the address or the key cannot be used. The fault of the user.
-        ScriptError: the script cannot be used. The fault of its author.
-    """
-    if base_url is None and name in (None, SCRIPTED):
-        return ScriptedModel()
-    if base_url is None and name is not None and _is_script(name):
-        return ScriptedModel.from_file(Path(name))
-    model = _of_a_server(name or "", base_url, environ)
-    return model if name else TheOnlyModel(model)
-
-
-class TheOnlyModel:
-    """The only model of a server, which is asked for its name at the first call.
-
-    Args:
-        model: a client of the server.
+class Models:
+    """The models of an agent, by their names, and their clients: `aclose()` it.
 
     Attributes:
-        name: see `Model`; empty until the server has been asked.
-        provider: see `Model`.
+        providers: the servers of the user's settings, by their names.
     """
 
-    def __init__(self, model: OpenAIModel | AnthropicModel) -> None:
-        self.name = ""
-        self.provider = model.provider
-        self._model = model
+    def __init__(
+        self,
+        providers: Mapping[str, Provider] = MappingProxyType({}),
+        environ: Mapping[str, str] = MappingProxyType({}),
+        base_url: str | None = None,
+    ) -> None:
+        """Nothing is sent yet.
 
-    @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
-    ) -> AsyncGenerator[AsyncIterator[Piece]]:
-        """See `Model`.
-
-        Raises:
-            ModelError: on entry, also if the server offers several models, or does not say.
+        Args:
+            providers: see above.
+            environ: holds the keys: those that the providers name; for other servers
+                `SLIPHOOK_API_KEY`, else `OPENAI_API_KEY` or `ANTHROPIC_API_KEY`.
+            base_url: the server of the names that do not tell the place; None takes
+                `OPENAI_BASE_URL` or `ANTHROPIC_BASE_URL` of the environment, else theirs.
         """
-        if not (model or self.name):
-            self.name = _the_only(await self._model.offered(), self._model.base_url)
-        async with self._model.stream(messages, tools, model=model or self.name) as pieces:
-            yield pieces
+        self.providers = providers
+        self._environ = environ
+        self._base_url = base_url
+        self._pool = ClientPool()
 
     async def aclose(self) -> None:
-        """See `Model`."""
-        await self._model.aclose()
+        """Close the connections."""
+        await self._pool.aclose()
 
+    def first(self, name: str | None) -> Model:
+        """The model for `--model`, or for that setting.
 
-def says_where(name: str) -> bool:
-    """The name alone tells the place: the scripted model, a script or a model of Anthropic."""
-    return name == SCRIPTED or name.startswith(ANTHROPIC) or _is_script(name)
+        Without an address:
 
+        - no name, or `scripted`, is the scripted model without a script;
+        - `PROVIDER/NAME` is a model of a provider, `PROVIDER` the one that the settings name for
+          it;
+        - a path to a file, or a name that ends in `.json`, is a script;
+        - `anthropic/NAME` is a model of Anthropic;
+        - every other name is a model of OpenAI.
 
-def _of_a_server(
-    name: str, base_url: str | None, environ: Mapping[str, str]
-) -> OpenAIModel | AnthropicModel:
-    if base_url is None and name.startswith(ANTHROPIC):
-        address, name = (
-            environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_BASE_URL,
-            name.removeprefix(ANTHROPIC),
+        With an address, the name is a model of that server in any case. It speaks Anthropic's
+        API if the address is Anthropic's or its path ends in `/anthropic` or `/messages`, else
+        OpenAI's.
+
+        Without a name, a server is asked for its models at the first call: a plugin may start it
+        before.
+
+        Raises:
+            ModelError: the address or the key cannot be used. The fault of the user.
+            ScriptError: the script cannot be used. The fault of its author.
+        """
+        if self._base_url is not None:
+            return self._of_a_server(name or "", self._base_url)
+        if name is not None and not names_provider(name, self.providers) and _is_script(name):
+            return ScriptedModel.from_file(Path(name))
+        return self.named(name or SCRIPTED)
+
+    def named(self, name: str) -> Model:
+        """The model for `/model`: as for `--model`, but a provider beats the address.
+
+        It reads no script: whoever types the name may be far away.
+
+        Raises:
+            ModelError: there is no such provider, or the key is missing.
+        """
+        if names_provider(name, self.providers):
+            provider, _, model = name.partition("/")
+            return self._of_provider(provider, model)
+        return ScriptedModel() if name == SCRIPTED else self._of_a_server(name, self._base_url)
+
+    def _of_provider(self, name: str, model: str) -> ServedModel:
+        provider = self.providers[name]
+        where = f"providers.{name}"
+        key = self._environ.get(provider.key_env or "")
+        if provider.key_env is not None and not key:
+            raise ModelError(
+                "refused",
+                f"{where} has its key in the variable {provider.key_env}, which is not set",
+            )
+        if key is None and provider.base_url in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
+            raise ModelError(
+                "refused",
+                f"{where} at {provider.base_url} needs a key: set key_env to the name of the"
+                " variable that holds it",
+            )
+        return ServedModel(
+            model or provider.model or "",
+            Endpoint(
+                api=provider.api or guessed_api(provider.base_url),
+                base_url=provider.base_url,
+                api_key=key,
+                set_by=SetBy(
+                    key=provider.key_env or f"{where}.key_env",
+                    address=f"{where}.base_url",
+                    model=f"--model {name}/NAME",
+                ),
+            ),
+            self._pool,
+            provider=name,
+            parameters=provider.parameters,
         )
-        return AnthropicModel(
-            name, base_url=address, api_key=_key(name, address, environ, "ANTHROPIC_API_KEY")
-        )
-    if base_url is not None and _speaks_anthropic(base_url):
-        return AnthropicModel(
-            name, base_url=base_url, api_key=_key(name, base_url, environ, "ANTHROPIC_API_KEY")
-        )
-    address = base_url or environ.get("OPENAI_BASE_URL") or OPENAI_BASE_URL
-    return OpenAIModel(
-        name, base_url=address, api_key=_key(name, address, environ, "OPENAI_API_KEY")
-    )
+
+    def _of_a_server(self, name: str, base_url: str | None) -> ServedModel:
+        if base_url is None and name.startswith(ANTHROPIC):
+            name = name.removeprefix(ANTHROPIC)
+            address = self._environ.get("ANTHROPIC_BASE_URL") or ANTHROPIC_BASE_URL
+            api: Api = "anthropic"
+        else:
+            address = base_url or self._environ.get("OPENAI_BASE_URL") or OPENAI_BASE_URL
+            api = "openai" if base_url is None else guessed_api(base_url)
+        set_by = ANTHROPIC_SET_BY if api == "anthropic" else OPENAI_SET_BY
+        key = self._key(name, address, f"{api.upper()}_API_KEY", set_by)
+        endpoint = Endpoint(api=api, base_url=address, api_key=key, set_by=set_by)
+        return ServedModel(name, endpoint, self._pool)
+
+    def _key(self, name: str, address: str, variable: str, set_by: SetBy) -> str | None:
+        near = nearest(name.partition("/")[0], list(self.providers))
+        if "/" in name and address == OPENAI_BASE_URL:
+            has = ", ".join(self.providers) or "none; [providers.NAME] in config.toml adds one"
+            hint = f"did you mean {near}?" if near else f"there are: {has}"
+            raise ModelError("refused", f"there is no provider {name.partition('/')[0]!r}; {hint}")
+        key = self._environ.get("SLIPHOOK_API_KEY") or self._environ.get(variable)
+        # only there is a key certain to be needed: a local server takes none
+        if not key and address in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
+            meant = f", or did you mean {near}?" if near else ""
+            raise ModelError(
+                "refused",
+                f"model {name!r} at {address} needs a key: set {set_by.key},"
+                f" or name another server with {set_by.address}{meant}",
+            )
+        return key
 
 
-def _key(name: str, address: str, environ: Mapping[str, str], variable: str) -> str | None:
-    key = environ.get("SLIPHOOK_API_KEY") or environ.get(variable)
-    # only there is a key certain to be needed: a local server takes none
-    if not key and address in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
-        raise ModelError(
-            "refused",
-            f"model {name!r} at {address} needs a key: set SLIPHOOK_API_KEY or {variable},"
-            " or name another server with --base-url",
-        )
-    return key
+def names_provider(name: str, providers: Mapping[str, Provider]) -> bool:
+    """The name is that of a provider, or of a model there."""
+    return name.partition("/")[0] in providers
 
 
-def _speaks_anthropic(address: str) -> bool:
-    host, _, path = address.partition("://")[2].partition("/")
-    return host == "api.anthropic.com" or f"/{path}".rstrip("/").endswith(
-        ("/anthropic", "/anthropic/v1", "/messages")
+def says_where(name: str, providers: Mapping[str, Provider]) -> bool:
+    """The name alone tells the place: scripted, a provider, a script or a model of Anthropic."""
+    return (
+        name == SCRIPTED
+        or names_provider(name, providers)
+        or name.startswith(ANTHROPIC)
+        or _is_script(name)
     )
 
 
 def _is_script(name: str) -> bool:
     return name.endswith(".json") or Path(name).is_file()
-
-
-def _the_only(offered: list[str], address: str) -> str:
-    if len(offered) == 1:
-        return offered[0]
-    listed = ", ".join(offered[:_MAX_LISTED]) + (", …" if len(offered) > _MAX_LISTED else "")
-    has = (
-        f"the server at {address} offers {listed}"
-        if offered
-        else f"the server at {address} does not say which models it offers"
-    )
-    raise ModelError("http", f"{has}; say which with --model NAME")

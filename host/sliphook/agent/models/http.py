@@ -14,7 +14,7 @@ from httpx_sse import ServerSentEvent
 
 from sliphook.quoting import quote
 
-from .address import is_loopback, without_login
+from .address import SetBy, is_loopback, without_login
 from .base import ModelError, Piece, TextDelta, in_pieces
 from .bounded.body import ACCEPTED, Events, read, unwound
 from .bounded.limits import (
@@ -86,7 +86,7 @@ class ModelServer:
     """
 
     def __init__(
-        self, base_url: str, *, headers: Mapping[str, str], key: str, key_names: str
+        self, base_url: str, *, headers: Mapping[str, str], key: str, set_by: SetBy
     ) -> None:
         """Prepare the requests; nothing is sent yet.
 
@@ -95,12 +95,12 @@ class ModelServer:
                 wants one.
             headers: sent with each request.
             key: the secret in the headers, or an empty string; errors never show it.
-            key_names: the environment variables that may hold the key, for errors.
+            set_by: where the user sets the key and the address, for errors.
         """
         self._address, _, self._query = base_url.partition("?")
         self.url = without_login(self._address)
         self._key = key
-        self._key_names = key_names
+        self._set_by = set_by
         self._known = False  # the server has answered before
         local = is_loopback(base_url)
         self._client = httpx.AsyncClient(
@@ -111,6 +111,11 @@ class ModelServer:
             verify=not (local and base_url.startswith("http://")),
         )
         bound(self._client)
+
+    @property
+    def is_closed(self) -> bool:
+        """The connections have been closed."""
+        return self._client.is_closed
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -155,7 +160,7 @@ class ModelServer:
         async with AsyncExitStack() as stack:
             response = await self._taken(stack, path, body, amend)
             streamed = "text/event-stream" in response.headers.get("content-type", "")
-            pieces = _streamed(response, answer) if streamed else _whole(response, answer, self.url)
+            pieces = _streamed(response, answer) if streamed else self._whole(response, answer)
             yield await stack.enter_async_context(aclosing(pieces))
 
     async def _taken(
@@ -204,15 +209,44 @@ class ModelServer:
                 yield response
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             failure = failure_of_transport(
-                error, url=self.url, answering=answering, known=self._known
+                error,
+                url=self.url,
+                answering=answering,
+                known=self._known,
+                set_by=self._set_by,
             )
             hide_key(failure, self._key)
             raise failure from error
         except TooMuch as error:
-            raise failure_of_excess(error, url=self.url) from error
+            raise failure_of_excess(error, url=self.url, set_by=self._set_by) from error
         except ModelError as error:
             hide_key(error, self._key)
             raise
+
+    async def _whole(
+        self, response: httpx.Response, answer: AnswerAssembler
+    ) -> AsyncGenerator[Piece]:
+        """The pieces of an answer that is one JSON object, from a server that does not stream."""
+        body: bytes | None = None
+        with trio.move_on_after(STALL_TIMEOUT_S):
+            body, is_all = await read(response, MAX_EVENT_BYTES)
+            if not is_all:
+                raise TooMuch(f"more than {mib(MAX_EVENT_BYTES)} and is not streamed")
+        if body is None:
+            raise _stalled()
+        text = answer.whole(body.decode("utf-8", "replace"))
+        if text is None:
+            kind = quote(response.headers.get("content-type", "no content type"), 60)
+            raise ModelError(
+                "malformed",
+                f"what {self.url} sent is no answer of a model ({kind});"
+                f" check {self._set_by.address}",
+            )
+        for delta in in_pieces(text):
+            yield TextDelta(delta)
+            await trio.lowlevel.checkpoint()
+        async for piece in _ending(answer):
+            yield piece
 
     async def _refusal(self, response: httpx.Response, model: str) -> ModelError:
         body = b""
@@ -225,7 +259,7 @@ class ModelServer:
             body,
             url=self.url,
             model=model,
-            key_names=self._key_names,
+            set_by=self._set_by,
         )
 
 
@@ -310,27 +344,3 @@ def _stalled() -> ModelError:
     return ModelError(
         "timeout", "the model server keeps the connection alive and says nothing", transient=True
     )
-
-
-async def _whole(
-    response: httpx.Response, answer: AnswerAssembler, url: str
-) -> AsyncGenerator[Piece]:
-    """The pieces of an answer that is one JSON object, from a server that does not stream."""
-    body: bytes | None = None
-    with trio.move_on_after(STALL_TIMEOUT_S):
-        body, is_all = await read(response, MAX_EVENT_BYTES)
-        if not is_all:
-            raise TooMuch(f"more than {mib(MAX_EVENT_BYTES)} and is not streamed")
-    if body is None:
-        raise _stalled()
-    text = answer.whole(body.decode("utf-8", "replace"))
-    if text is None:
-        kind = quote(response.headers.get("content-type", "no content type"), 60)
-        raise ModelError(
-            "malformed", f"what {url} sent is no answer of a model ({kind}); check --base-url"
-        )
-    for delta in in_pieces(text):
-        yield TextDelta(delta)
-        await trio.lowlevel.checkpoint()
-    async for piece in _ending(answer):
-        yield piece

@@ -12,6 +12,7 @@ import httpx
 
 from sliphook.quoting import quote
 
+from .address import SetBy
 from .base import MAX_QUOTED_CHARS, ModelError
 from .bounded.limits import TooMuch
 from .openai_wire import ErrorDetail, decode_error
@@ -26,7 +27,7 @@ SECRET_CHARS: Final = 12
 
 
 def failure_of_status(
-    status: int, headers: Mapping[str, str], body: bytes, *, url: str, model: str, key_names: str
+    status: int, headers: Mapping[str, str], body: bytes, *, url: str, model: str, set_by: SetBy
 ) -> ModelError:
     """The error for an answer that is not 200.
 
@@ -36,7 +37,7 @@ def failure_of_status(
         body: the body.
         url: the server's base URL.
         model: the model that the request names.
-        key_names: the environment variables that may hold the key.
+        set_by: where the user sets the key, the address and the model.
     """
     failure = decode_error(body) or ErrorDetail(message=_plain(body))
     said = (
@@ -46,12 +47,12 @@ def failure_of_status(
         headers.get("retry-after"), now=time.time()
     )
     if status in (401, 403):
-        message = f"the model server at {url} refused the key ({said}); set {key_names}"
+        message = f"the model server at {url} refused the key ({said}); set {set_by.key}"
         return ModelError("refused", message, status=status)
     if status == 404:
         return ModelError(
             "http",
-            f"no model {model!r} at {url} ({said}); check --model and --base-url",
+            f"no model {model!r} at {url} ({said}); check {set_by.model} and {set_by.address}",
             status=status,
         )
     if status == 429:
@@ -68,7 +69,7 @@ def failure_of_status(
         target = quote(headers.get("location", "nowhere"), MAX_QUOTED_CHARS)
         return ModelError(
             "http",
-            f"{url} has moved to {target} ({status}); set --base-url to the new place",
+            f"{url} has moved to {target} ({status}); set {set_by.address} to the new place",
             status=status,
         )
     # 409 is a lock that timed out; OpenAI's own client asks again after it, too
@@ -86,22 +87,27 @@ def failure_of_status(
     else:
         message = (
             f"the model server at {url} did not take the request ({said});"
-            " check --model and --base-url"
+            f" check {set_by.model} and {set_by.address}"
         )
     return ModelError("http", message, status=status)
 
 
-def failure_of_excess(error: TooMuch, *, url: str) -> ModelError:
+def failure_of_excess(error: TooMuch, *, url: str, set_by: SetBy) -> ModelError:
     """The error for a server that sends more than is taken (see `bounded.limits`)."""
     return ModelError(
         "malformed",
         f"the answer of the model server at {url} was given up, as it has"
-        f" {quote(str(error), MAX_QUOTED_CHARS)}; check --base-url, or use another server",
+        f" {quote(str(error), MAX_QUOTED_CHARS)}; check {set_by.address}, or use another server",
     )
 
 
 def failure_of_transport(
-    error: httpx.HTTPError | httpx.InvalidURL, *, url: str, answering: bool, known: bool
+    error: httpx.HTTPError | httpx.InvalidURL,
+    *,
+    url: str,
+    answering: bool,
+    known: bool,
+    set_by: SetBy,
 ) -> ModelError:
     """The error for a call that failed below HTTP.
 
@@ -111,13 +117,14 @@ def failure_of_transport(
         answering: the answer had begun, so it is incomplete.
         known: the server has answered before. If it has not, it is probably not running, and a
             retry does not help.
+        set_by: where the user sets the address.
     """
     detail = quote(str(error), MAX_QUOTED_CHARS) or type(error).__name__
     # before TimeoutException, its base: an address that takes no connection may be the wrong one
     if isinstance(error, httpx.ConnectTimeout):
         return ModelError(
             "timeout",
-            f"the model server at {url} took no connection in time; is --base-url right?",
+            f"the model server at {url} took no connection in time; is {set_by.address} right?",
             transient=known,
         )
     if isinstance(error, httpx.TimeoutException):
@@ -128,7 +135,7 @@ def failure_of_transport(
         return ModelError(
             "connection",
             f"{url!r} is no address of a model server ({detail});"
-            " --base-url looks like http://127.0.0.1:8080/v1",
+            f" {set_by.address} looks like http://127.0.0.1:8080/v1",
         )
     if isinstance(error, httpx.DecodingError):
         return ModelError(
@@ -139,7 +146,7 @@ def failure_of_transport(
     return ModelError(
         "connection",
         f"cannot reach the model server at {url} ({detail});"
-        " is it running, and is --base-url right?",
+        f" is it running, and is {set_by.address} right?",
         transient=known or not isinstance(error, httpx.ConnectError),
     )
 

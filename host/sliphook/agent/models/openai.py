@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sliphook_sdk.protocol import Message, ModelTool
 
-from .address import usable_key
+from .address import SetBy, usable_key
 from .base import ModelError, Piece
 from .echoed_fields import EchoedFieldStore
 from .http import ModelServer
 from .openai_stream import CompletionAssembler
 from .openai_wire import request_body
+from .parameters import with_parameters
 
 OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
-KEY_NAMES: Final = "SLIPHOOK_API_KEY or OPENAI_API_KEY"
+SET_BY: Final = SetBy(key="SLIPHOOK_API_KEY or OPENAI_API_KEY")
 
 
 class OpenAIModel(ModelServer):
@@ -32,7 +33,12 @@ class OpenAIModel(ModelServer):
     """
 
     def __init__(
-        self, name: str, *, base_url: str = OPENAI_BASE_URL, api_key: str | None = None
+        self,
+        name: str,
+        *,
+        base_url: str = OPENAI_BASE_URL,
+        api_key: str | None = None,
+        set_by: SetBy = SET_BY,
     ) -> None:
         """Prepare the requests; nothing is sent yet.
 
@@ -40,6 +46,7 @@ class OpenAIModel(ModelServer):
             name: the model.
             base_url: up to `/v1`; `/chat/completions` lies below it. A query moves behind the path.
             api_key: sent as a bearer token; None sends no key, as for local servers.
+            set_by: where the user sets these, for errors.
 
         Raises:
             ModelError: the key cannot be sent in a header. The caller's fault.
@@ -50,21 +57,25 @@ class OpenAIModel(ModelServer):
         self.base_url = f"{address.rstrip('/').removesuffix('/chat/completions')}{question}{query}"
         self._usage_asked = True
         self._echoed = EchoedFieldStore()
-        key = usable_key(api_key, KEY_NAMES)
-        super().__init__(
-            self.base_url, headers=key_headers(key, address), key=key, key_names=KEY_NAMES
-        )
+        key = usable_key(api_key, set_by.key)
+        super().__init__(self.base_url, headers=key_headers(key, address), key=key, set_by=set_by)
 
     @asynccontextmanager
     async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ModelTool],
+        *,
+        model: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
         """See `Model.stream`."""
 
         def body() -> dict[str, Any]:
-            return request_body(
+            written = request_body(
                 model or self.name, messages, tools, self._echoed, usage=self._usage_asked
             )
+            return with_parameters(written, parameters)
 
         def amend(refusal: ModelError) -> dict[str, Any] | None:
             if self._usage_asked and "stream_options" in refusal.message:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import trio
 
@@ -49,9 +49,14 @@ class ScriptedModel:
 
     @asynccontextmanager
     async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ModelTool], *, model: str | None = None
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[ModelTool],
+        *,
+        model: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[AsyncIterator[Piece]]:
-        """See `Model.stream`; another model's name has no effect."""
+        """See `Model.stream`; another model's name and parameters have no effect."""
         self.attempts += 1
         reply = improvise(messages, tools) if self._replies is None else self._reply(self._replies)
         async with aclosing(_perform(reply, f"call_{self.attempts}", self.name)) as pieces:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections import Counter
 from contextlib import aclosing
@@ -16,7 +15,6 @@ from sliphook.agent.chat.gateway import Gateway
 from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.base import Model
-from sliphook.agent.models.choice import choose_model
 from sliphook.agent.ui.questions import Question
 from sliphook.cli.chosen_plugins import look_who_is_there, take_up
 from sliphook.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -56,8 +54,8 @@ async def chat(
         ScriptError: the script cannot be used.
         Failed: a plugin did not start.
     """
-    async with aclosing(choose_model(setup.model, setup.base_url, os.environ)) as model:
-        conversation = _Chat(setup, model, frontend, memory)
+    async with aclosing(setup.models()) as models:
+        conversation = _Chat(setup, models.first(setup.model), frontend, memory)
         return await conversation.run(lambda: conversation.talk(trace))
 
 

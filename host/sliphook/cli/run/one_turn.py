@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Final
@@ -13,7 +12,6 @@ from sliphook import HostError, PluginHost, Session
 from sliphook.agent.chat.commands import COMMANDS, parse_slash, run_slash
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.base import Model
-from sliphook.agent.models.choice import choose_model
 from sliphook.agent.ui.display import PlainDisplay
 from sliphook.cli.chosen_plugins import look_who_is_there
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed
@@ -54,8 +52,8 @@ async def run_one_turn(
     """
     display = _display(whole=shows_trace and sys.stdout.isatty())
     with Memory(None, lambda line: display.notice("warning", line)) as memory:
-        async with aclosing(choose_model(setup.model, setup.base_url, os.environ)) as model:
-            run = _Run(model, display, memory, shows_progress=not shows_trace)
+        async with aclosing(setup.models()) as models:
+            run = _Run(models.first(setup.model), display, memory, shows_progress=not shows_trace)
             return await run.run(lambda: run.turn(prompt, setup, trace))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import trio
 from sliphook import PluginHost
 from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
 from sliphook.agent.models.address import without_login
+from sliphook.agent.models.choice import Models
 from sliphook.cli.chosen_plugins import Chosen, choose, model_of, user_settings
 from sliphook.cli.common import Failed
 from sliphook.dumpable import forbid_dumps
@@ -90,8 +92,8 @@ class Setup:
     """The user's choices, from the options and the settings.
 
     Attributes:
-        model: see `choose_model`.
-        base_url: see `choose_model`.
+        model: see `Models.first`.
+        base_url: the address of its server, or None.
         chosen: the plugins.
         settings: the settings.
     """
@@ -105,6 +107,10 @@ class Setup:
     def max_model_calls(self) -> int:
         """The limit of model calls in one turn."""
         return self.settings.max_model_calls or MAX_MODEL_CALLS
+
+    def models(self) -> Models:
+        """The models by their names; the caller closes them."""
+        return Models(self.settings.providers, os.environ, self.base_url)
 
     def shown_name(self, model: Model) -> str:
         """The model's name, or the server's address as long as that has not been asked."""

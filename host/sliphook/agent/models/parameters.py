@@ -1,0 +1,19 @@
+"""Pure: fields that the user's settings or a plugin add to a request to a model server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+OWN_FIELDS: Final = frozenset(
+    {"model", "messages", "tools", "stream", "stream_options", "system", "tool_choice"}
+)
+"""What the clients write themselves."""
+
+
+def with_parameters(
+    body: Mapping[str, Any], parameters: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """The body of a request with more fields; those that the client writes itself stay."""
+    more = {name: value for name, value in (parameters or {}).items() if name not in OWN_FIELDS}
+    return {**more, **body}
