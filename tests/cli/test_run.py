@@ -217,7 +217,7 @@ def test_a_busy_server_is_asked_again(run: Runner) -> None:
             Answer([b'{"error":{"message":"bad key"}}'], status=401),
             "refused the key (401: bad key); set SLIPHOOK_API_KEY or OPENAI_API_KEY",
         ),
-        (Answer([b"{}"], status=404), "(404); check --model and --base-url"),
+        (Answer([b"{}"], status=404), "(404); check --model NAME and --base-url"),
         (
             Answer([b"<html>"], content_type="text/html"),
             "is no answer of a model (text/html); check --base-url",

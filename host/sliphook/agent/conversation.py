@@ -43,7 +43,7 @@ class Conversation:
     Attributes:
         system: the agent's own system text, or None.
         messages: the messages, in order.
-        left_out: the tools that the model's provider does not take, which the user was told.
+        left_out: the tools that a provider does not take, each with it, which the user was told.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Conversation:
         """
         self.system = system
         self.messages = list(messages)
-        self.left_out: set[str] = set()
+        self.left_out: set[tuple[str, str]] = set()
         self._recorder = recorder
 
     def add_user(self, text: str, context: Iterable[Context] = ()) -> None:

@@ -28,6 +28,7 @@ from .tool_calls import call_tools
 from .turn import AgentTool, AgentTurn, Ending
 
 if TYPE_CHECKING:
+    from sliphook.agent.models.choice import Models
     from sliphook.agent.ui.questions import Person
     from sliphook.host.host import PluginHost
     from sliphook.session.session import Session
@@ -53,6 +54,7 @@ class Agent:
 
     Attributes:
         session: the host's session.
+        model: the model that answers; another one counts from the next model call on.
         conversation: the messages; they live as long as the agent.
     """
 
@@ -69,6 +71,7 @@ class Agent:
         max_model_calls: int = MAX_MODEL_CALLS,
         max_depth: int = MAX_DEPTH,
         person: Person | None = None,
+        models: Models | None = None,
     ) -> None:
         """Connect the parts; nothing begins yet.
 
@@ -86,13 +89,16 @@ class Agent:
             max_depth: how deep child agents may have children; 0 leaves out the tool `delegate`.
             person: the user in front of the agent; None if no user can be asked. Give their
                 `approve` to the host as `approver`.
+            models: keeps the connections to the servers that plugins route model calls to; None
+                makes them for each call anew.
         """
         check_number("max_model_calls", max_model_calls, low=1, whole=True)
         check_number("max_depth", max_depth, whole=True)
         self.session = session
         self.conversation = conversation or Conversation(system)
         self._host = host
-        self._model = model
+        self.model = model
+        self._models = models
         self._display: Display = display or PlainDisplay()
         self._tools = {tool.name: tool for tool in tools}
         self._max_model_calls = max_model_calls
@@ -135,7 +141,8 @@ class Agent:
             AgentTurn(
                 host=self._host,
                 turn=turn,
-                model=self._model,
+                chosen=lambda: self.model,
+                models=self._models,
                 conversation=self.conversation,
                 system=await self.session.ready(),
                 display=self._display,

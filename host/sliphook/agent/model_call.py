@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import trio
 
-from sliphook.agent.models.base import Finish, ModelError, TextDelta, ToolCall, in_pieces
+from sliphook.agent.models.base import Finish, Model, ModelError, TextDelta, ToolCall, in_pieces
 from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
 
 from .conversation import with_context
@@ -55,9 +55,11 @@ async def next_answer(now: AgentTurn) -> Answer | Ending:
     # not to a child: what it takes would be missing in the session's own conversation
     if now.turn.agent_depth == 0:
         now.conversation.add_injected(now.turn.session.take_injected())
+    # kept for the whole call: the user may choose another one meanwhile
+    model = now.chosen()
     gate = await now.turn.pre_llm_call(
-        provider=now.model.provider,
-        model=now.model.name or None,
+        provider=model.provider,
+        model=model.name or None,
         messages=now.conversation.for_model(now.system),
         tools=now.on_offer(),
     )
@@ -65,24 +67,24 @@ async def next_answer(now: AgentTurn) -> Answer | Ending:
         now.display.denied("the model call", gate.reason)
         return Ending("denied", f"the model call was denied: {gate.reason}")
     if gate.substitute is not None:
-        return await _substituted(now, gate, gate.substitute)
-    return await _ask(now, gate)
+        return await _substituted(now, model, gate, gate.substitute)
+    return await _ask(now, model, gate)
 
 
-async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
+async def _ask(now: AgentTurn, model: Model, gate: LlmGate) -> Answer | Ending:
     """Ask the model, again after failures that may pass."""
     attempt = 1
     left_out = 0
-    gate = msgspec.structs.replace(gate, tools=without_refused(now, gate.tools))
+    gate = msgspec.structs.replace(gate, tools=without_refused(now, model, gate.tools))
     while True:
         # per attempt: `duration_ms` is of the answer, not of failures and waits before it
         began_s = trio.current_time()
         try:
-            answer = await _attempt(now, gate)
+            answer = await _attempt(now, model, gate)
             break
         except ModelError as error:
             failed = error
-        blamed = left_out < MAX_LEFT_OUT and leave_out_blamed(now, gate.tools, failed)
+        blamed = left_out < MAX_LEFT_OUT and leave_out_blamed(now, model, gate.tools, failed)
         will_retry = blamed or (failed.transient and attempt < MAX_ATTEMPTS)
         now.turn.llm_call_failed(
             attempt=attempt,
@@ -94,7 +96,7 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
         if blamed:
             left_out += 1
             attempt += 1
-            gate = msgspec.structs.replace(gate, tools=without_refused(now, gate.tools))
+            gate = msgspec.structs.replace(gate, tools=without_refused(now, model, gate.tools))
             continue
         if not will_retry:
             now.tell("error", failed.message)
@@ -104,8 +106,8 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
         await trio.sleep(wait_s)
         attempt += 1
     now.turn.post_llm_call(
-        provider=now.model.provider,
-        model=answer.finish.model or gate.model or now.model.name,
+        provider=model.provider,
+        model=answer.finish.model or gate.model or model.name,
         response=answer.message,
         finish_reason=answer.finish.reason,
         usage=answer.finish.usage,
@@ -116,7 +118,7 @@ async def _ask(now: AgentTurn, gate: LlmGate) -> Answer | Ending:
     return answer
 
 
-async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
+async def _attempt(now: AgentTurn, model: Model, gate: LlmGate) -> Answer:
     """Ask the model once, and show the text as it comes.
 
     If the answer is interrupted, its text so far stays in the conversation.
@@ -126,7 +128,7 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
     calls: list[ToolCall] = []
     finish = Finish()
     try:
-        async with now.model.stream(
+        async with model.stream(
             with_context(gate.messages, gate.context), gate.tools, model=gate.model
         ) as pieces:
             async for piece in pieces:
@@ -170,7 +172,7 @@ async def _attempt(now: AgentTurn, gate: LlmGate) -> Answer:
     )
 
 
-async def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answer:
+async def _substituted(now: AgentTurn, model: Model, gate: LlmGate, message: Message) -> Answer:
     """The answer of a plugin that replaces the model's."""
     if message.content:
         try:
@@ -180,7 +182,7 @@ async def _substituted(now: AgentTurn, gate: LlmGate, message: Message) -> Answe
         finally:
             now.display.text_end()
     now.turn.post_llm_call(
-        provider=now.model.provider,
+        provider=model.provider,
         model=gate.model,
         response=message,
         finish_reason=None,

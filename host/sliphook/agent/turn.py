@@ -14,6 +14,7 @@ from sliphook_sdk.protocol import AlertLevel, ModelTool
 from .conversation import Conversation
 
 if TYPE_CHECKING:
+    from sliphook.agent.models.choice import Models
     from sliphook.dispatch.outcome import Context
     from sliphook.host.host import PluginHost
     from sliphook.session.turn import Turn
@@ -53,7 +54,8 @@ class AgentTurn(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         host: its plugins' tools are on offer.
         turn: the host's turn.
-        model: the model that answers.
+        models: where routes of plugins lead.
+        chosen: the model that answers now; the user may change it while the turn is open.
         conversation: the messages that the model reads.
         system: texts of plugins for the system text.
         display: shows things as they happen.
@@ -62,7 +64,8 @@ class AgentTurn(msgspec.Struct, frozen=True, kw_only=True):
 
     host: PluginHost
     turn: Turn
-    model: Model
+    chosen: Callable[[], Model]
+    models: Models | None
     conversation: Conversation
     system: Sequence[Context]
     display: Display

@@ -38,6 +38,7 @@ async def typed(text: str) -> str | None:
         (
             "/help",
             "/help     these commands\n/plugins  the plugins, and how they are\n"
+            "/model    the models, and which one answers; /model NAME takes another\n"
             "/crash    (deploys)\n/deploys  (deploys)"
             "\n/flood    (deploys)\n/paint    (deploys)",
         ),

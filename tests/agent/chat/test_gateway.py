@@ -263,6 +263,7 @@ async def test_help_is_written_once(autojump_clock: MockClock) -> None:
             "/new      begin a new session, which remembers nothing of this one",
             "/reset    the same as /new",
             "/plugins  the plugins, and how they are",
+            "/model    the models, and which one answers; /model NAME takes another",
             "/deploys  (probe)",
             "/hang     (probe)",
         ]

@@ -34,6 +34,7 @@ HELP = """\
 /new             begin a new session, which remembers nothing of this one
 /reset           the same as /new
 /plugins         the plugins, and how they are
+/model           the models, and which one answers; /model NAME takes another
 /plugins reload  take up what was installed, removed or changed
 /quit            leave
 /exit            the same as /quit
@@ -236,6 +237,7 @@ async def test_commands_progress_and_questions_reach_the_face(autojump_clock: Mo
             "new",
             "reset",
             "plugins",
+            "model",
             "quit",
             "exit",
             "deploys",

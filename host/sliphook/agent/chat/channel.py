@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 import trio
 
+from sliphook.agent.models.choice import full_name
 from sliphook.agent.ui.questions import HOW_TO_ANSWER, Asked, Question
 from sliphook.errors import HostError
 from sliphook.quoting import quote
-from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .commands import Slash, parse_slash, run_slash
-from .replies import ChatReply, PendingMessage, ReplyDisplay
+from .model_command import choose, models_text
+from .replies import ChatReply, PendingMessage, ReplyDisplay, and_dropped, stopped
+from .work import Work
 
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
+    from sliphook.agent.models.base import Model
+    from sliphook.agent.models.choice import Models
     from sliphook.host.host import PluginHost
     from sliphook.session.interrupt import InterruptReason
     from sliphook.session.session import EndReason, Session
@@ -32,25 +35,6 @@ NewMessage = Literal["queue", "interrupt"]
 """What a message does to an open turn: it waits for the end, or interrupts the turn."""
 
 
-class _Work:
-    """The agent and its messages from one `session_start` to the next."""
-
-    def __init__(self) -> None:
-        self.agent: Agent | None = None
-        self.display = ReplyDisplay()
-        self.waiting: deque[PendingMessage] = deque()
-        self.under_way = False
-        self.taken_up = trio.Event()
-        self.taken_up.set()
-
-    async def ready(self) -> None:
-        """Wait for the plugins of the new session, as long as the host waits when it opens."""
-        with trio.move_on_after(INITIALIZE_TIMEOUT_S):
-            await self.taken_up.wait()
-        # after a timeout too: only a session's first message waits for plugins
-        self.taken_up.set()
-
-
 class Channel:
     """One conversation: a session, its agent, and the messages that wait.
 
@@ -62,6 +46,7 @@ class Channel:
         session_key: which conversation of the platform it is.
         host: the plugins.
         session: the host's session; after `/new` the same object with another id.
+        model: the model that its users have chosen by `/model`; None: its agent's own.
         person: asks the users if a plugin or the loop wants a decision; None if they cannot be
             asked.
     """
@@ -77,12 +62,15 @@ class Channel:
         max_waiting: int,
         commands: Mapping[str, str],
         reload: Callable[[], Awaitable[object]] | None,
+        models: Models | None,
     ) -> None:
         self.platform = session.platform
         self.session_key = session.session_key
         self.host = host
         self.session = session
         self.person = Asked(lambda question: ask(self, question)) if ask is not None else None
+        self.model: Model | None = None
+        self._models = models
         self._agent_for = agent_for
         self._new_message = new_message
         self._max_waiting = max_waiting
@@ -215,8 +203,10 @@ class Channel:
 
     def _begin(self) -> None:
         # not reused: the old turn may still unwind, and must not take new messages
-        self._work = _Work()
+        self._work = Work()
         self._work.agent = self._agent_for(self)
+        if self.model is not None:
+            self._work.agent.model = self.model
 
     def _spawn(self, function: Callable[..., Awaitable[None]], *args: object) -> None:
         assert self._nursery is not None, "messages are taken when the session is open"
@@ -244,7 +234,9 @@ class Channel:
         if slash.name == "stop":
             said = self.stop_command()
         elif slash.name in ("new", "reset"):
-            said = f"a new session{_and_dropped(self.reset())}"
+            said = f"a new session{and_dropped(self.reset())}"
+        elif slash.name == "model":
+            said = self._choose_model(slash.arguments)
         elif len(self._commands) >= self._max_waiting:
             self._refuse(message, len(self._commands))
         else:
@@ -252,6 +244,19 @@ class Channel:
             self._spawn(self._run_command, slash, message)
         if said is not None:
             message.settle(ChatReply(text=said, outcome="command"))
+
+    def _choose_model(self, name: str) -> str:
+        agent = self._work.agent
+        assert agent is not None
+        if not name:
+            return models_text(agent.model, self._models)
+        chosen = choose(name, self._models)
+        if isinstance(chosen, str):
+            return chosen
+        self.model = agent.model = chosen
+        # for `session_start` of the next session, after `/new`
+        self.session.model = chosen.name or None
+        return f"{quote(full_name(chosen), 64)} answers from the next model call on"
 
     def _converse(self, message: PendingMessage) -> None:
         work = self._work
@@ -291,7 +296,7 @@ class Channel:
 
     # -- tasks of their own, for what takes time
 
-    async def _do(self, work: _Work) -> None:
+    async def _do(self, work: Work) -> None:
         """Run the turns of one session's messages, one after the other."""
         assert work.agent is not None
         try:
@@ -318,7 +323,7 @@ class Channel:
             # no checkpoint since the queue was found empty, so no message is left behind
             work.under_way = False
 
-    async def _take_up(self, reload: Callable[[], Awaitable[object]], work: _Work) -> None:
+    async def _take_up(self, reload: Callable[[], Awaitable[object]], work: Work) -> None:
         try:
             await reload()
         except HostError as error:  # the session goes on with the plugins that it has
@@ -336,15 +341,3 @@ class Channel:
         finally:
             message.settle(ChatReply(text=f"/{slash.name} was stopped", outcome="dropped"))
             del self._commands[message]
-
-
-def stopped(dropped: int | None) -> str:
-    """The text for the user after a `Channel.stop` that returned `dropped`."""
-    return "there is nothing to stop" if dropped is None else f"stopped{_and_dropped(dropped)}"
-
-
-def _and_dropped(messages: int) -> str:
-    if not messages:
-        return ""
-    words = "message that waited was" if messages == 1 else "messages that waited were"
-    return f"; {messages} {words} dropped"

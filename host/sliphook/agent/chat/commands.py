@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sliphook.errors import HostError
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import NAME_PATTERNS
+
+from .columns import columns
 
 if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
@@ -20,6 +22,7 @@ COMMANDS: Final = {
     "new": "begin a new session, which remembers nothing of this one",
     "reset": "the same as /new",
     "plugins": "the plugins, and how they are",
+    "model": "the models, and which one answers; /model NAME takes another",
 }
 """The commands of a gateway, each with what it does.
 
@@ -32,15 +35,13 @@ RELOAD: Final = {"plugins reload": "take up what was installed, removed or chang
 LEAVING: Final = {"quit": "leave", "exit": "the same as /quit"}
 """The commands of a program that the user can leave."""
 
-ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("help", "plugins")}
+ONE_PROMPT: Final = {name: COMMANDS[name] for name in ("help", "plugins", "model")}
 """The commands that have a meaning for a single prompt."""
 
 _SLASH: Final = re.compile(rf"/({NAME_PATTERNS['command']})(?:\s+(.*))?", re.DOTALL)
 _LINE_CHARS: Final = 2_000
 _MAX_LINES: Final = 500
 """The longest reply of a plugin: it is meant for a screen, not for a file."""
-_COLUMN_CHARS: Final = 24
-"""The widest first column: a longer name does not move the second one."""
 
 
 class Slash(NamedTuple):
@@ -111,7 +112,7 @@ def help_text(host: PluginHost, own: Mapping[str, str]) -> str:
     for offer in sorted(host.commands(), key=lambda offer: offer.name):
         does = f"{quote(offer.description, 100)} ({offer.plugin})".lstrip()
         rows.append((offer.name, does))
-    return _columns((f"/{name}", does) for name, does in rows)
+    return columns((f"/{name}", does) for name, does in rows)
 
 
 def plugins_text(host: PluginHost) -> str:
@@ -123,10 +124,4 @@ def plugins_text(host: PluginHost) -> str:
         )
         for plugin in host.plugins
     )
-    return _columns(rows) or "there are no plugins"
-
-
-def _columns(rows: Iterable[tuple[str, str]]) -> str:
-    rows = list(rows)
-    width = min(max((len(first) for first, _ in rows), default=0), _COLUMN_CHARS)
-    return "\n".join(f"{first:<{width}}  {second}" for first, second in rows)
+    return columns(rows) or "there are no plugins"

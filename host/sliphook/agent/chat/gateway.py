@@ -32,6 +32,7 @@ from .replies import ChatReply, PendingMessage
 
 if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
+    from sliphook.agent.models.choice import Models
     from sliphook.host.host import PluginHost
     from sliphook.session.host import ApprovalRequest
     from sliphook.session.session import EndReason, StartSource
@@ -64,6 +65,8 @@ class Gateway:
             after each `/new`; None if the plugins do not change.
         more_commands: more commands for `/help`, each with what it does: those that the program
             handles before it submits a message.
+        models: those that users may take by `/model`, each for its channel, also after `/new`. None
+            leaves the channels the models of their agents.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Gateway:
         max_waiting: int = MAX_WAITING,
         reload: Callable[[], Awaitable[object]] | None = None,
         more_commands: Mapping[str, str] = MappingProxyType({}),
+        models: Models | None = None,
     ) -> None:
         self._agent_for = agent_for
         self._ask = ask
@@ -82,6 +86,7 @@ class Gateway:
         self._new_message: NewMessage = new_message
         self._max_waiting = max_waiting
         self._reload = reload
+        self._models = models
         self._commands = {**COMMANDS, **(RELOAD if reload is not None else {}), **more_commands}
         self._channels: dict[tuple[str, str], Channel] = {}
         self._host: PluginHost | None = None
@@ -162,6 +167,7 @@ class Gateway:
             max_waiting=self._max_waiting,
             commands=self._commands,
             reload=self._reload,
+            models=self._models,
         )
         self._channels[platform, session_key] = channel
         self._nursery.start_soon(self._hold, channel)

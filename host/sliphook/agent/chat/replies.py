@@ -99,3 +99,16 @@ class ReplyDisplay(LineDisplay):
         if mark in _KEPT:
             self.text_end()
             self._kept.append(f"{mark}: {cut(mark, text)}")
+
+
+def stopped(dropped: int | None) -> str:
+    """The text for the user after a `Channel.stop` that returned `dropped`."""
+    return "there is nothing to stop" if dropped is None else f"stopped{and_dropped(dropped)}"
+
+
+def and_dropped(messages: int) -> str:
+    """How many messages were dropped, as words behind others; "" if none was."""
+    if not messages:
+        return ""
+    words = "message that waited was" if messages == 1 else "messages that waited were"
+    return f"; {messages} {words} dropped"

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from sliphook.quoting import quote
 from sliphook.settings import SCRIPTED, Provider
 from sliphook_sdk.protocol import nearest
 
@@ -21,6 +22,7 @@ from .scripted import ScriptedModel
 
 ANTHROPIC: Final = "anthropic/"
 """The names of Anthropic's models begin with this."""
+_NAME_CHARS: Final = 64
 
 
 class Models:
@@ -146,14 +148,15 @@ class Models:
         if "/" in name and address == OPENAI_BASE_URL:
             has = ", ".join(self.providers) or "none; [providers.NAME] in config.toml adds one"
             hint = f"did you mean {near}?" if near else f"there are: {has}"
-            raise ModelError("refused", f"there is no provider {name.partition('/')[0]!r}; {hint}")
+            said = quote(name.partition("/")[0], _NAME_CHARS)
+            raise ModelError("refused", f"there is no provider '{said}'; {hint}")
         key = self._environ.get("SLIPHOOK_API_KEY") or self._environ.get(variable)
         # only there is a key certain to be needed: a local server takes none
         if not key and address in (OPENAI_BASE_URL, ANTHROPIC_BASE_URL):
             meant = f", or did you mean {near}?" if near else ""
             raise ModelError(
                 "refused",
-                f"model {name!r} at {address} needs a key: set {set_by.key},"
+                f"model '{quote(name, _NAME_CHARS)}' at {address} needs a key: set {set_by.key},"
                 f" or name another server with {set_by.address}{meant}",
             )
         return key
@@ -162,6 +165,15 @@ class Models:
 def names_provider(name: str, providers: Mapping[str, Provider]) -> bool:
     """The name is that of a provider, or of a model there."""
     return name.partition("/")[0] in providers
+
+
+def full_name(model: Model) -> str:
+    """The model's name for people: `PROVIDER/NAME` if the settings have its provider."""
+    if not isinstance(model, ServedModel):
+        return model.name or model.provider
+    if model.is_configured:
+        return f"{model.provider}/{model.name}".rstrip("/")
+    return model.name or model.endpoint.url
 
 
 def says_where(name: str, providers: Mapping[str, Provider]) -> bool:

@@ -11,7 +11,7 @@ from sliphook_sdk.protocol import Message, ModelTool
 
 from .address import Endpoint
 from .anthropic import AnthropicModel
-from .base import ModelError, Piece
+from .base import Model, ModelError, Piece
 from .openai import OpenAIModel
 
 Client = OpenAIModel | AnthropicModel
@@ -126,6 +126,11 @@ class ServedModel:
 
     async def aclose(self) -> None:
         """See `Model`: the pool has the connections."""
+
+
+def api_of(model: Model) -> str:
+    """What the model's server speaks; of a model without a server its provider."""
+    return model.endpoint.api if isinstance(model, ServedModel) else model.provider
 
 
 def _client(endpoint: Endpoint) -> Client:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final, cast
 
 import trio
 
-from sliphook.agent.chat.channel import Channel, stopped
+from sliphook.agent.chat.channel import Channel
 from sliphook.agent.chat.commands import COMMANDS, LEAVING, parse_slash
 from sliphook.agent.chat.gateway import Gateway
-from sliphook.agent.chat.replies import PendingMessage
+from sliphook.agent.chat.replies import PendingMessage, stopped
 from sliphook.agent.loop import Agent
-from sliphook.agent.models.base import Model
+from sliphook.agent.models.choice import Models, full_name
 from sliphook.agent.ui.questions import Question
 from sliphook.cli.chosen_plugins import look_who_is_there, take_up
 from sliphook.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
@@ -55,17 +55,20 @@ async def chat(
         Failed: a plugin did not start.
     """
     async with aclosing(setup.models()) as models:
-        conversation = _Chat(setup, models.first(setup.model), frontend, memory)
+        conversation = _Chat(setup, models, frontend, memory)
         return await conversation.run(lambda: conversation.talk(trace))
 
 
 class _Chat(Interruptible):
     """One run of the command, and the `Listener` of its frontend."""
 
-    def __init__(self, setup: Setup, model: Model, frontend: ChatFrontend, memory: Memory) -> None:
+    def __init__(
+        self, setup: Setup, models: Models, frontend: ChatFrontend, memory: Memory
+    ) -> None:
         super().__init__()
         self._setup = setup
-        self._model = model
+        self._models = models
+        self._model = models.first(setup.model)
         self._frontend = frontend
         self._memory = memory
         self._told = Told(frontend.display, frontend.progress)
@@ -84,6 +87,7 @@ class _Chat(Interruptible):
             new_message=self._setup.settings.new_message,
             reload=self._reload,
             more_commands=LEAVING,
+            models=self._models,
         )
         approver = gateway.approve if self._frontend.asks else None
         self.host = self._setup.host(
@@ -125,7 +129,7 @@ class _Chat(Interruptible):
             plugins = (
                 ", ".join(f"{count} {state}" for state, count in states.most_common()) or "none"
             )
-            model = quote(self._setup.shown_name(self._model), 64)
+            model = quote(full_name(self._model), 64)
             self._frontend.say(f"model: {model}; plugins: {plugins}; /help lists the commands")
         resumed = self._memory.resumed
         if resumed is None:
@@ -212,17 +216,17 @@ class _Chat(Interruptible):
     # -- for the agent
 
     def _agent_for(self, channel: Channel) -> Agent:
-        conversation = self._memory.conversation(
-            channel.session, self._setup.shown_name(self._model)
-        )
+        model = channel.model or self._model
+        conversation = self._memory.conversation(channel.session, full_name(model))
         return Agent(
             channel.host,
             channel.session,
-            self._model,
+            model,
             display=self._frontend.display,
             conversation=conversation,
             max_model_calls=self._setup.max_model_calls,
             person=channel.person,
+            models=self._models,
         )
 
     async def _reload(self) -> None:

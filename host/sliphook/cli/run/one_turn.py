@@ -10,8 +10,10 @@ import click
 
 from sliphook import HostError, PluginHost, Session
 from sliphook.agent.chat.commands import COMMANDS, parse_slash, run_slash
+from sliphook.agent.chat.model_command import models_text
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.base import Model
+from sliphook.agent.models.choice import Models, full_name
 from sliphook.agent.ui.display import PlainDisplay
 from sliphook.cli.chosen_plugins import look_who_is_there
 from sliphook.cli.common import EXIT_FAILED, EXIT_OK, Failed
@@ -53,7 +55,8 @@ async def run_one_turn(
     display = _display(whole=shows_trace and sys.stdout.isatty())
     with Memory(None, lambda line: display.notice("warning", line)) as memory:
         async with aclosing(setup.models()) as models:
-            run = _Run(models.first(setup.model), display, memory, shows_progress=not shows_trace)
+            model = models.first(setup.model)
+            run = _Run(models, model, display, memory, shows_progress=not shows_trace)
             return await run.run(lambda: run.turn(prompt, setup, trace))
 
 
@@ -61,9 +64,16 @@ class _Run(Interruptible):
     """One run of the command."""
 
     def __init__(
-        self, model: Model, display: PlainDisplay, memory: Memory, *, shows_progress: bool
+        self,
+        models: Models,
+        model: Model,
+        display: PlainDisplay,
+        memory: Memory,
+        *,
+        shows_progress: bool,
     ) -> None:
         super().__init__()
+        self._models = models
         self._model = model
         self._display = display
         self._memory = memory
@@ -118,9 +128,10 @@ class _Run(Interruptible):
             session,
             self._model,
             display=self._display,
-            conversation=self._memory.conversation(session, setup.shown_name(self._model)),
+            conversation=self._memory.conversation(session, full_name(self._model)),
             max_model_calls=setup.max_model_calls,
             person=self._person,
+            models=self._models,
         )
         reason = "error"
         try:
@@ -140,6 +151,11 @@ class _Run(Interruptible):
         slash = parse_slash(prompt)
         if slash is None:
             return False
+        if slash.name == "model":
+            if slash.arguments:
+                raise Failed("/model NAME is for a chat; here the option --model NAME says it")
+            click.echo(models_text(self._model, self._models))
+            return True
         try:
             click.echo(await run_slash(host, session, slash))
         except HostError as error:

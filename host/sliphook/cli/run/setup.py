@@ -12,7 +12,6 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.agent.loop import MAX_MODEL_CALLS, RESERVED_TOOLS
-from sliphook.agent.models.address import without_login
 from sliphook.agent.models.choice import Models
 from sliphook.cli.chosen_plugins import Chosen, choose, model_of, user_settings
 from sliphook.cli.common import Failed
@@ -20,7 +19,6 @@ from sliphook.dumpable import forbid_dumps
 
 if TYPE_CHECKING:
     from sliphook import Progress
-    from sliphook.agent.models.base import Model
     from sliphook.agent.ui.display import LineDisplay
     from sliphook.plugin.spec import PluginSpec
     from sliphook.session.host import Approver
@@ -111,10 +109,6 @@ class Setup:
     def models(self) -> Models:
         """The models by their names; the caller closes them."""
         return Models(self.settings.providers, os.environ, self.base_url)
-
-    def shown_name(self, model: Model) -> str:
-        """The model's name, or the server's address as long as that has not been asked."""
-        return model.name or without_login(self.base_url or "")
 
     def host(
         self,
