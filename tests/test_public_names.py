@@ -47,7 +47,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
         ]
     ),
     "sliphook.agent": frozenset(
-        ["Agent", "AgentTool", "COMMANDS", "Gateway", "RESERVED_TOOLS", "ScriptedModel"]
+        ["Agent", "AgentTool", "COMMANDS", "Gateway", "Models", "RESERVED_TOOLS", "ScriptedModel"]
     ),
     "sliphook.agent.loop": frozenset(
         ["Agent", "AgentTool", "MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS"]

@@ -14,7 +14,7 @@ from sliphook.cli.chosen_plugins import Chosen, choose, look_who_is_there, model
 from sliphook.cli.common import Failed
 from sliphook.plugin.spec import Override, PluginSpec, PluginStatus
 from sliphook.registry import Registry
-from sliphook.settings import Settings
+from sliphook.settings import Provider, Settings
 from tests.registry.installed import installed
 
 
@@ -137,3 +137,13 @@ def test_options_beat_the_settings(
 ) -> None:
     assert model_of(name, base_url, Settings(model="mine", base_url="http://mine/v1")) == means
     assert model_of(name, base_url, Settings()) == (name, base_url)
+
+
+def test_a_model_of_a_provider_is_on_its_own_server() -> None:
+    settings = Settings(
+        model="local", base_url="http://mine/v1", providers={"local": Provider(base_url="http://l")}
+    )
+    assert model_of(None, None, settings) == ("local", None)
+    assert model_of("local/m-1", None, settings) == ("local/m-1", None)
+    assert model_of("other/m-1", None, settings) == ("other/m-1", "http://mine/v1")
+    assert model_of("local/m-1", "http://there/v1", settings) == ("local/m-1", "http://there/v1")

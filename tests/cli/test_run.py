@@ -210,6 +210,53 @@ def test_a_busy_server_is_asked_again(run: Runner) -> None:
     assert err == "warning: the model server is busy (429: slow down); asking again in 0.1 s\n"
 
 
+def settings_with(folder: Path, server: LoopbackServer) -> dict[str, str]:
+    """The environment with a config.toml that has the server as the provider `local`."""
+    (folder / "sliphook").mkdir()
+    (folder / "sliphook" / "config.toml").write_text(
+        f"""
+        model = "local"
+        [providers.local]
+        base_url = "{server.base_url}"
+        key_env = "LOCAL_KEY"
+        model = "m-1"
+        parameters = {{ temperature = 0.25 }}
+        """
+    )
+    return {
+        "XDG_CONFIG_HOME": str(folder),
+        "LOCAL_KEY": "key-of-the-local-server",
+        "OPENAI_API_KEY": "key-of-openai",
+        "SLIPHOOK_API_KEY": "key-of-sliphook",
+    }
+
+
+def test_a_provider_of_the_settings_gets_its_key_and_its_parameters(
+    run: Runner, tmp_path: Path
+) -> None:
+    with LoopbackServer(Answer([text("one")]), Answer([text("two")])) as server:
+        environ = settings_with(tmp_path, server)
+        assert run("hello", **environ) == (0, "one\n", "")
+        assert run("hello", "--model", "local/m-2", **environ) == (0, "two\n", "")
+    assert [request.body["model"] for request in server.requests] == ["m-1", "m-2"]
+    for request in server.requests:
+        assert request.body["temperature"] == 0.25
+        assert request.headers["authorization"] == "Bearer key-of-the-local-server"
+        assert "key-of-openai" not in str(request)
+        assert "key-of-sliphook" not in str(request)
+
+
+def test_the_models_are_listed_without_a_call(run: Runner, tmp_path: Path) -> None:
+    with LoopbackServer() as server:
+        environ = settings_with(tmp_path, server)
+        status, out, err = run("/model", **environ)
+        assert (status, err, server.requests) == (0, "", [])
+        assert out.splitlines()[:2] == ["local/m-1 answers", f"local  m-1 at {server.base_url}"]
+        status, out, err = run("/model m-2", **environ)
+    assert (status, out) == (1, "")
+    assert err == "sliphook: /model NAME is for a chat; here the option --model NAME says it\n"
+
+
 @pytest.mark.parametrize(
     ("answer", "says"),
     [

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from .chat.commands import COMMANDS
     from .chat.gateway import Gateway
     from .loop import RESERVED_TOOLS, Agent, AgentTool
+    from .models.choice import Models
     from .models.scripted import ScriptedModel
 
-__all__ = ["COMMANDS", "RESERVED_TOOLS", "Agent", "AgentTool", "Gateway", "ScriptedModel"]
+__all__ = ["COMMANDS", "RESERVED_TOOLS", "Agent", "AgentTool", "Gateway", "Models", "ScriptedModel"]
 
 __getattr__ = lazy_names(
     __name__,
@@ -26,6 +27,7 @@ __getattr__ = lazy_names(
         "Agent": "loop",
         "AgentTool": "loop",
         "RESERVED_TOOLS": "loop",
+        "Models": "models.choice",
         "ScriptedModel": "models.scripted",
         "Gateway": "chat.gateway",
         "COMMANDS": "chat.commands",

@@ -187,7 +187,7 @@ def model_options(command: _F) -> _F:
         "--model",
         metavar="scripted|FILE|NAME",
         help="The model: the scripted one, a script of replies, a model of OpenAI or of the server,"
-        " or anthropic/NAME.",
+        " anthropic/NAME, or PROVIDER/NAME for a provider of config.toml.",
     )
     base_url = click.option(
         "--base-url",

@@ -88,7 +88,7 @@ class Models:
     def named(self, name: str) -> Model:
         """The model for `/model`: as for `--model`, but a provider beats the address.
 
-        It reads no script: whoever types the name may be far away.
+        It reads no script: the name may come from far away.
 
         Raises:
             ModelError: there is no such provider, or the key is missing.
