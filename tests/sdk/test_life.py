@@ -210,6 +210,30 @@ def test_one_tool_comes_and_goes() -> None:
     assert harness.logs == []
 
 
+def test_a_tool_that_on_start_adds_is_declared() -> None:
+    plugin = offering()
+
+    def more() -> str:
+        return "more"
+
+    @plugin.on_start
+    async def begin() -> None:
+        plugin.add_tool(more)
+        plugin.remove_tool("makes_it_async")
+        with pytest.raises(NotConnected):
+            await plugin.async_host.add_tool(more, session_id="s-1")
+
+    for _ in range(2):
+        with Harness(plugin) as harness:
+            assert [tool.name for tool in harness.manifest().tools or ()] == ["kept", "more"]
+            assert harness.call_tool("more").content == "more"
+            assert harness.sent == []
+            plugin.set_tools([])
+        assert [line.message for line in harness.logs] == [
+            "set_tools() takes away kept, more, which the plugin declares; add_tool() keeps them"
+        ]
+
+
 def test_set_tools_says_what_it_takes_away() -> None:
     plugin = offering()
     with Harness(plugin) as harness:

@@ -55,16 +55,12 @@ export class Host {
 
   /** Replace the tools of one session, or of all: see `Plugin.setTools`. */
   async setTools(tools, { sessionId = null } = {}) {
-    const service = this.#running("host/tools");
-    const change = replaced(tools);
-    await service.toolbox.change(sessionId, change, (specs, gone) => {
-      if (gone.length)
-        this.log(
-          "warning",
-          `setTools() takes away ${gone.join(", ")}, which the plugin declares; addTool() keeps them`,
-        );
-      return service.ask("host/tools", { session_id: sessionId, tools: specs });
-    });
+    await this.#change(replaced(tools), sessionId, (gone) =>
+      this.log(
+        "warning",
+        `setTools() takes away ${gone.join(", ")}, which the plugin declares; addTool() keeps them`,
+      ),
+    );
   }
 
   /** Add a tool to those of one session, or of all: see `Plugin.addTool`. */
@@ -77,25 +73,27 @@ export class Host {
     await this.#change(removed(name), sessionId);
   }
 
-  async #change(change, sessionId) {
-    const service = this.#running("host/tools");
-    await service.toolbox.change(sessionId, change, (specs) =>
-      service.ask("host/tools", { session_id: sessionId, tools: specs }),
-    );
+  async #change(change, sessionId, takesAway = () => {}) {
+    const { life, toolbox } = this.#running("host/tools");
+    await toolbox.change(sessionId, change, async (specs, gone) => {
+      if (sessionId === null && !life.hasBegun) return; // the manifest will have them
+      if (gone.length) takesAway(gone);
+      await this.#ask("host/tools", { session_id: sessionId, tools: specs });
+    });
   }
 
   async #ask(method, params) {
-    return await this.#running(method).ask(method, params);
-  }
-
-  /** The service, if it can make the request. The host would refuse too, but not say what to do. */
-  #running(method) {
     const grant = GRANTS[method];
+    // the host would refuse too, but could not say how to correct it
     if (grant !== undefined && !this.#plugin.uses.includes(grant))
       throw new HostRefused(
         ErrorCode.NOT_GRANTED,
         `the plugin does not ask for it: new Plugin(${JSON.stringify(this.#plugin.name)}, { uses: ["${grant}"] })`,
       );
+    return await this.#running(method).ask(method, params);
+  }
+
+  #running(method) {
     if (this.#service === undefined)
       throw new NotConnected(
         `${method}: the plugin does not run: there is a host from onStart to onShutdown`,

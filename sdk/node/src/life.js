@@ -63,7 +63,9 @@ export class Life {
     try {
       const reason = await this.#prepare(call);
       this.#takesPart = reason === undefined && call.params.manifest_only !== true;
-      peer.answer(call, plugin.manifest(reason));
+      const manifest = plugin.manifest(reason);
+      if (this.#takesPart) manifest.tools = this.#service.toolbox.declare();
+      peer.answer(call, manifest);
       if (this.#takesPart) this.#begin();
     } catch (error) {
       peer.refuse(call, error);

@@ -24,7 +24,7 @@ const OPTIONS = [
 
 export class Plugin {
   #options;
-  #service;
+  #runs = false;
 
   constructor(name, options = {}) {
     const where = callSite();
@@ -140,8 +140,8 @@ export class Plugin {
    * of that name, and HostRefused; then the tools stay as they were.
    */
   async addTool(tool, options) {
-    if (this.#isDeclared(options)) this.#add(this.tools, checked(tool));
-    else await this.host.addTool(tool, options);
+    if (this.#runs) await this.host.addTool(tool, options);
+    else this.#add(this.tools, checked(tool));
   }
 
   /**
@@ -149,25 +149,20 @@ export class Plugin {
    * `addTool`. Throws RangeError if there is none of that name.
    */
   async removeTool(name, options) {
-    if (!this.#isDeclared(options)) await this.host.removeTool(name, options);
+    if (this.#runs) await this.host.removeTool(name, options);
     else if (!this.tools.delete(name))
       throw new RangeError(`the plugin ${this.name} has no tool ${JSON.stringify(name)}`);
   }
 
   /** Connect the plugin with the service that runs it. */
   attach(service) {
-    this.#service = service;
+    this.#runs = true;
     this.host.attach(service);
   }
 
   /** Serve the host on standard input and output until `exit`. The last line of a plugin. */
   run() {
     run(this);
-  }
-
-  /** True if a change of the tools is one of the manifest. */
-  #isDeclared({ sessionId = null } = {}) {
-    return sessionId === null && !this.#service?.life.hasBegun;
   }
 
   #subscribe(handler) {

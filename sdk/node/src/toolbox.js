@@ -5,14 +5,19 @@ import { ErrorCode } from "./protocol.js";
 import { Tool } from "./registration.js";
 
 export class Toolbox {
-  #declared;
+  #declared = new Set();
   #tools; // by session id, and null for all sessions: Map of name to Tool
   #last = Promise.resolve(); // the change that is under way
 
-  /** @param declared the tools of the manifest, by name; until the first change they may change */
-  constructor(declared) {
-    this.#declared = declared;
-    this.#tools = new Map([[null, declared]]);
+  constructor(registered) {
+    this.#tools = new Map([[null, new Map(registered)]]);
+  }
+
+  /** The specs of the tools of all sessions, for the manifest. */
+  declare() {
+    const tools = this.#tools.get(null);
+    this.#declared = new Set(tools.keys());
+    return specs(tools);
   }
 
   /** The tool of that name; a session's tool hides one of all sessions. Throws RpcError. */
@@ -55,10 +60,7 @@ export class Toolbox {
     // the host may call a new tool before its reply is read; calls of old ones may be on the way
     this.#tools.set(sessionId, new Map([...before, ...after]));
     try {
-      await tell(
-        [...after.values()].map((tool) => tool.spec),
-        sessionId === null ? gone : [],
-      );
+      await tell(specs(after), sessionId === null ? gone : []);
     } catch (error) {
       this.#tools.set(sessionId, before);
       throw error;
@@ -66,6 +68,8 @@ export class Toolbox {
     this.#tools.set(sessionId, after);
   }
 }
+
+const specs = (tools) => [...tools.values()].map((tool) => tool.spec);
 
 /** A change to other tools. */
 export function replaced(tools) {

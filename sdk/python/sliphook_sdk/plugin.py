@@ -159,9 +159,9 @@ class Plugin(Registered, Generic[StateT]):
     ) -> None:
         """Add a tool to those of one session, or of all if `session_id` is None.
 
-        Before the plugin runs it is the decorator `tool`. While it runs, it needs `uses=["tools"]`,
-        and blocks until the host has answered, in any thread; in an `async def` await the one of
-        `plugin.async_host` instead.
+        Until the plugin has started, in `on_start` too, it is declared as by the decorator `tool`.
+        After that it needs `uses=["tools"]`, and blocks until the host has answered, in any thread;
+        in an `async def` await the one of `plugin.async_host` instead.
 
         Args:
             tool: a function, or a `Tool`.
@@ -174,7 +174,7 @@ class Plugin(Registered, Generic[StateT]):
         Raises:
             RegistrationError: the function cannot be a tool, or there is one of that name.
             HostRefused: it is not granted, or the name is taken; the tools stay as they were.
-            NotConnected: the plugin has ended, or this is `on_start`.
+            NotConnected: the plugin has ended, or it is for one session and this is `on_start`.
         """
         if not isinstance(tool, Tool):
             tool = Tool(
@@ -193,7 +193,7 @@ class Plugin(Registered, Generic[StateT]):
         Raises:
             LookupError: there is none of that name.
             HostRefused: it is not granted; the tools stay as they were.
-            NotConnected: the plugin has ended, or this is `on_start`.
+            NotConnected: the plugin has ended, or it is for one session and this is `on_start`.
         """
         if self._runs:
             self.host.remove_tool(name, session_id=session_id)

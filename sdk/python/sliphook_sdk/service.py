@@ -153,7 +153,8 @@ class Service:
     def _takes_part(self, call: Call) -> Manifest:
         self._to_clean_up = self.plugin.life.get("on_shutdown")
         call.written = self.runtime.introduced
-        return self.plugin.manifest()
+        tools = self.runtime.declare_tools()
+        return msgspec.structs.replace(self.plugin.manifest(), tools=tools or None)
 
     def _life(self, handler: LifeHandler, call: Call, deadline: float) -> Invocation:
         ctx = {"ctx": LifeContext(self.runtime, deadline)} if handler.wants_ctx else {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
+    from sliphook_sdk.protocol import ToolSpec
     from sliphook_sdk.registration.tools import ToolFunction
 
     from .toolbox import Change
@@ -63,6 +65,8 @@ class Runtime:
         self._introduced: Future[object] = Future()
         self._starter: object = ()  # no task and no thread
         self._changes = Turns()
+        self._declaring = threading.Lock()
+        self._is_declared = False
 
     def introduced(self) -> None:
         """The answer to `initialize` is written: from now on the host takes requests."""
@@ -91,12 +95,28 @@ class Runtime:
             await settled(self._introduced)
         return await self.link.ask_async(method, params)
 
+    def declare_tools(self) -> list[ToolSpec]:
+        """The tools for the manifest; the host is told of what changes from now on."""
+        with self._declaring:
+            self._is_declared = True
+            return self.toolbox.declare()
+
+    def _declares(self, change: Change, session_id: str | None) -> bool:
+        """Make a change that the manifest can still hold; False if it cannot."""
+        with self._declaring:
+            if self._is_declared or session_id is not None:
+                return False
+            with self.toolbox.changing(change, None):
+                return True
+
     def change_tools(self, change: Change, session_id: str | None) -> None:
         """Change the tools of a scope, and block until the host has answered.
 
         Raises:
             HostRefused: it is not granted, or a name is taken; the old tools stay.
         """
+        if self._declares(change, session_id):
+            return
         self._check("host/tools", blocks=True)
         # one change at a time: a refused one must not bring back tools that another has replaced
         with self._changes.turn(), self.toolbox.changing(change, session_id) as specs:
@@ -104,6 +124,8 @@ class Runtime:
 
     async def change_tools_async(self, change: Change, session_id: str | None) -> None:
         """The same, awaited."""
+        if self._declares(change, session_id):
+            return
         self._check("host/tools", blocks=False)
         async with self._changes.turn_async():
             with self.toolbox.changing(change, session_id) as specs:

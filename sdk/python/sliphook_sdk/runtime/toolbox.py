@@ -9,7 +9,7 @@ from sliphook_sdk.errors import RpcError
 from sliphook_sdk.protocol import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping
+    from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 
     from sliphook_sdk.protocol import ToolSpec
     from sliphook_sdk.registration.tools import Tool
@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 class Toolbox:
     """The tools of all sessions, and those of single sessions."""
 
-    def __init__(self, declared: Mapping[str, Tool]) -> None:
-        self._declared = dict(declared)
-        self._tools: dict[str | None, dict[str, Tool]] = {None: dict(declared)}
+    def __init__(self, registered: Mapping[str, Tool]) -> None:
+        self._declared: Collection[str] = ()
+        self._tools: dict[str | None, dict[str, Tool]] = {None: dict(registered)}
+
+    def declare(self) -> list[ToolSpec]:
+        """The tools of all sessions, for the manifest."""
+        self._declared = tuple(self._tools[None])
+        return [tool.spec for tool in self._tools[None].values()]
 
     def find(self, name: str, session_id: str) -> Tool:
         """The tool of that name; a session's tool hides one of all sessions.
