@@ -42,7 +42,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "sliphook_sdk": (
         ("protocol",),
         ("errors", "framing", "forked"),
-        ("wire",),
+        ("wire", "command"),
         ("registration",),
         ("runtime",),
         ("plugin",),

@@ -18,9 +18,11 @@ plugin without a process.
 
 from __future__ import annotations
 
+from .command.result import CommandResult
 from .errors import (
     AnswerError,
     Cancelled,
+    CommandError,
     HostRefused,
     NotConnected,
     RegistrationError,
@@ -39,6 +41,8 @@ __all__ = [
     "AnswerError",
     "AsyncContext",
     "Cancelled",
+    "CommandError",
+    "CommandResult",
     "Context",
     "Disabled",
     "EnvWant",

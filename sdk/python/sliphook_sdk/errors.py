@@ -35,6 +35,10 @@ class HostRefused(Exception):
         self.message = message
 
 
+class CommandError(Exception):
+    """A command of `ctx.run` cannot be started; the message says why, and what to do."""
+
+
 class NotConnected(RuntimeError):
     """A request to the host while it cannot be heard: before the plugin runs, or after its end."""
 

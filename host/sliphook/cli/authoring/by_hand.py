@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +26,9 @@ _P = TypeVar("_P", bound=msgspec.Struct)
 
 
 def payload_with(given: Mapping[str, Any], struct: type[_P], *, of: str, option: str) -> _P:
-    """A payload with the user's fields; the other fields have the protocol's example values.
+    """A payload with the user's fields.
+
+    The project's folder is the current one; the other fields have the protocol's example values.
 
     Args:
         given: some fields, by their names on the wire.
@@ -38,6 +41,8 @@ def payload_with(given: Mapping[str, Any], struct: type[_P], *, of: str, option:
             names it.
     """
     fields = example_to_send(struct)
+    if "cwd" in fields:
+        fields["cwd"] = os.getcwd()
     for name in given:
         if name in fields:
             continue

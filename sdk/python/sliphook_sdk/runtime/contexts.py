@@ -6,18 +6,26 @@ whose requests are awaited.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import threading
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 from sliphook_sdk.errors import Cancelled
 from sliphook_sdk.protocol import AlertLevel, ProgressParams
+from sliphook_sdk.wire.waiting import settled
 
 from .call_fields import CallFields
 from .host import AsyncHost, Host
 from .plugin_context import ConfigT, PluginContext
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import os
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from sliphook_sdk.command.result import CommandResult
+    from sliphook_sdk.command.running import Command
     from sliphook_sdk.protocol import Payload
     from sliphook_sdk.registration.tools import Tool, ToolFunction
     from sliphook_sdk.wire.call import Call
@@ -80,6 +88,17 @@ class BaseContext(PluginContext[ConfigT], CallFields):
                 "$/progress", ProgressParams(id=self._call.id, message=message, fraction=fraction)
             )
 
+    def _command(
+        self,
+        args: Sequence[str | os.PathLike[str]],
+        cwd: str | os.PathLike[str] | None,
+        **options: Any,
+    ) -> Command:
+        # imported here, since it would slow every plugin's start
+        from sliphook_sdk.command.running import Command
+
+        return Command(args, cwd=self.cwd if cwd is None else cwd, **options)
+
 
 class Context(BaseContext[ConfigT]):
     """`ctx` of a plain function. Requests to the host block until it has answered."""
@@ -96,6 +115,38 @@ class Context(BaseContext[ConfigT]):
             True as soon as the call is cancelled, False when the time is up.
         """
         return self._call.wait(seconds)
+
+    def run(
+        self,
+        args: Sequence[str | os.PathLike[str]],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+        max_bytes: int = 65536,
+    ) -> CommandResult:
+        """Run a command to its end; the last line of its output is shown as progress.
+
+        When the call is cancelled or the time is up, the command and all that it has started get
+        SIGTERM, and SIGKILL 0.3 s later. What it leaves behind when it ends by itself, too.
+
+        Args:
+            args: the program and its arguments; no shell reads them.
+            cwd: its folder; the project's (`ctx.cwd`) if None.
+            env: variables beside those of the plugin.
+            timeout_s: how long it may take.
+            max_bytes: how much is kept of its output, and of its errors: half from the begin, half
+                from the end. Its input is empty.
+
+        Raises:
+            CommandError: it cannot be started.
+            Cancelled: the call is cancelled, and the command has ended. Do not catch it.
+        """
+        command = self._command(args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes)
+        result = command.run(lambda: self._call.cancelled, self.progress)
+        if result is None:
+            raise Cancelled
+        return result
 
     def notify(self, level: AlertLevel, message: str) -> None:
         """Show the user an alert. Needs `uses=["notify"]`.
@@ -143,6 +194,36 @@ class AsyncContext(BaseContext[ConfigT]):
 
     __slots__ = ()
 
+    async def run(
+        self,
+        args: Sequence[str | os.PathLike[str]],
+        *,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+        max_bytes: int = 65536,
+    ) -> CommandResult:
+        """Run a command to its end: see `Context.run`. A cancel of the task ends it too.
+
+        Raises:
+            CommandError: it cannot be started.
+        """
+        import asyncio  # imported here: most plugins have plain functions alone
+
+        command = self._command(args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes)
+        stop = threading.Event()
+        ended: Future[CommandResult | None] = Future()
+        work = partial(command.run, stop.is_set, self.progress)
+        threading.Thread(target=_fulfil, args=(ended, work), daemon=True).start()
+        try:
+            await settled(ended)
+        finally:
+            stop.set()
+            while not ended.done():  # a cancelled task comes back when the command is gone
+                with suppress(asyncio.CancelledError):
+                    await settled(ended)
+        return cast("CommandResult", ended.result())
+
     async def notify(self, level: AlertLevel, message: str) -> None:
         """Show the user an alert. Needs `uses=["notify"]`.
 
@@ -185,3 +266,10 @@ class AsyncContext(BaseContext[ConfigT]):
             HostRefused: it is not granted, or a name is taken; the old tools stay.
         """
         await self._runtime.set_tools_async(tools, session_id)
+
+
+def _fulfil(ended: Future[Any], work: Callable[[], Any]) -> None:
+    try:
+        ended.set_result(work())
+    except BaseException as exc:
+        ended.set_exception(exc)

@@ -75,6 +75,7 @@ class Harness:
         config: dict[str, Any] | None = None,
         data_dir: Path | str = ".",
         granted: Collection[Uses] = get_args(Uses),
+        cwd: Path | str | None = None,
     ) -> None:
         """Initialize the plugin, as the host does at its start: `on_start` is called.
 
@@ -83,6 +84,7 @@ class Harness:
             config: the user's settings, as in JSON.
             data_dir: the plugin's own folder.
             granted: the uses that the user grants; requests that need another one are refused.
+            cwd: the project's folder; if None, payloads have one that does not exist.
 
         Raises:
             PluginError: `on_start` raised.
@@ -94,6 +96,7 @@ class Harness:
         self._service = Service(plugin, self._link)
         self._loop = LoopThread()
         self._seq = 0
+        self._common = {} if cwd is None else {"cwd": str(cwd)}
         params = example_of(InitializeParams)
         params["plugin"] = {"name": plugin.name, "data_dir": str(data_dir), "config": config or {}}
         call = _call("initialize", params, 1)
@@ -239,7 +242,7 @@ class Harness:
         self._seq += 1
         call = _call(
             method,
-            {**samples, "seq": self._seq, **fields},
+            {**samples, "seq": self._seq, **self._common, **fields},
             None if method.startswith("event/") else self._seq,
         )
         try:

@@ -1,0 +1,1 @@
+"""Commands that handlers run with `ctx.run`: they end with their call, and with the plugin."""

@@ -1,0 +1,230 @@
+"""Runs one command in the thread of the caller, and ends it."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from .kept_output import KeptOutput, last_line
+from .process_tree import ProcessTree
+from .result import CommandResult
+from .start_error import start_error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+
+TERM_GRACE_S: Final = 0.3
+"""How long a command has to end after SIGTERM; then it is killed."""
+_KILL_S: Final = 2.0
+"""How long the system may take to end a killed process; then it is left alone."""
+_TICK_S: Final = 0.03
+_PROGRESS_S: Final = 0.25
+_READ_BYTES: Final = 65536
+
+# Popen takes it since 3.11; in a session of its own the host would not find the command
+_OWN_GROUP: Final[dict[str, Any]] = (
+    {"process_group": 0} if sys.version_info >= (3, 11) else {"preexec_fn": os.setpgrp}
+)
+
+_running: set[ProcessTree] = set()
+
+
+class Command:
+    """A command to run, once.
+
+    Args:
+        args: the program and its arguments.
+        cwd: its folder; None: that of the plugin's process.
+        env: variables beside those of the plugin.
+        timeout_s: how long it may take.
+        max_bytes: how much is kept of its output, and of its errors.
+    """
+
+    def __init__(
+        self,
+        args: Sequence[str | os.PathLike[str]],
+        *,
+        cwd: str | os.PathLike[str] | None,
+        env: Mapping[str, str] | None,
+        timeout_s: float | None,
+        max_bytes: int,
+    ) -> None:
+        if isinstance(args, str) or not args:
+            raise TypeError(
+                'run() takes the program and its arguments, as in run(["git", "status"]); '
+                f'a shell is run(["sh", "-c", {args or ""!r}])'
+            )
+        self._args = [os.fspath(arg) for arg in args]
+        self._cwd = None if cwd is None else os.fspath(cwd)
+        self._env = None if env is None else {**os.environ, **env}
+        self._timeout_s = timeout_s
+        self._max_bytes = max_bytes
+
+    def run(
+        self, is_cancelled: Callable[[], bool], tell: Callable[[str], object]
+    ) -> CommandResult | None:
+        """Run it to its end.
+
+        Args:
+            is_cancelled: asked every few hundredths of a second.
+            tell: is given the last line of what it writes, a few times a second.
+
+        Returns:
+            What came of it; None if it was cancelled.
+
+        Raises:
+            CommandError: it cannot be started.
+        """
+        if is_cancelled():
+            return None
+        process = self._start()
+        output = _Output(process, self._max_bytes)
+        tree = ProcessTree(process.pid)
+        _running.add(tree)
+        try:
+            cancelled, timed_out = self._watch(output, is_cancelled, tell)
+        finally:
+            _end(process, tree, output)
+            _running.discard(tree)
+        if cancelled:
+            return None
+        stdout, stderr = output.texts()
+        status = process.returncode
+        return CommandResult(
+            status=-signal.SIGKILL if status is None else status,  # the system still holds it
+            stdout=stdout,
+            stderr=stderr,
+            timed_out=timed_out,
+        )
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen[bytes](
+                self._args,
+                bufsize=0,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=self._cwd,
+                env=self._env,
+                **_OWN_GROUP,
+            )
+        except (OSError, ValueError) as exc:
+            path = (self._env or os.environ).get("PATH", os.defpath)
+            raise start_error(self._args[0], self._cwd, path, exc) from None
+
+    def _watch(
+        self, output: _Output, is_cancelled: Callable[[], bool], tell: Callable[[str], object]
+    ) -> tuple[bool, bool]:
+        """Read until it has ended; True for each: it was cancelled, its time is up."""
+        told = time.monotonic()
+        until = None if self._timeout_s is None else told + self._timeout_s
+        while True:
+            if is_cancelled():
+                return True, False
+            if output.has_ended():
+                return False, False
+            now = time.monotonic()
+            if until is not None and now >= until:
+                return False, True
+            output.read(_TICK_S)
+            if now - told >= _PROGRESS_S:
+                told = now
+                if (line := output.new_line()) is not None:
+                    tell(line)
+
+
+class _Output:
+    """What a process writes, and when it ends."""
+
+    def __init__(self, process: subprocess.Popen[bytes], max_bytes: int) -> None:
+        self._process = process
+        self._poll = select.poll()
+        self._kept: dict[int, KeptOutput] = {}
+        self._open = 0
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                self._poll.register(stream, select.POLLIN)
+                self._kept[stream.fileno()] = KeptOutput(max_bytes)
+                self._open += 1
+        self._latest = b""
+        self._end: int | None = None
+        with suppress(AttributeError, OSError):  # not Linux, or an old one
+            self._end = os.pidfd_open(process.pid)
+            self._poll.register(self._end, select.POLLIN)
+        self._has_ended = False
+
+    def has_ended(self) -> bool:
+        """True if the process has; what it has started may go on."""
+        return self._has_ended if self._end is not None else self._process.poll() is not None
+
+    def read(self, seconds: float) -> bool:
+        """Wait so long for something to read, or for the end; True if something was read."""
+        ready = self._poll.poll(seconds * 1000)
+        read = False
+        for fd, _ in ready:
+            if fd == self._end:
+                self._has_ended = True
+                self._poll.unregister(fd)
+                continue
+            data = os.read(fd, _READ_BYTES)
+            if data:
+                self._kept[fd].add(data)
+                self._latest = data
+                read = True
+            else:
+                self._poll.unregister(fd)
+                self._open -= 1
+        return read
+
+    def new_line(self) -> str | None:
+        """The last line of what was written since the last call; None if there is none."""
+        latest, self._latest = self._latest, b""
+        return last_line(latest)
+
+    def close(self) -> None:
+        """Read what is there, but do not wait for those who hold the pipes and are out of reach."""
+        until = time.monotonic() + TERM_GRACE_S
+        while self._open and self.read(_TICK_S) and time.monotonic() < until:
+            pass
+        for stream in (self._process.stdout, self._process.stderr):
+            if stream is not None:
+                stream.close()
+        if self._end is not None:
+            os.close(self._end)
+
+    def texts(self) -> list[str]:
+        """Standard output and standard error."""
+        return [kept.text() for kept in self._kept.values()]
+
+
+def _end(process: subprocess.Popen[bytes], tree: ProcessTree, output: _Output) -> None:
+    """End what is left of a command: SIGTERM for all, and SIGKILL for those that stay."""
+    kill_at = time.monotonic() + TERM_GRACE_S
+    left, number = True, int(signal.SIGTERM)
+    if output.has_ended():
+        process.wait()
+        left = not tree.is_empty()
+    while left and time.monotonic() < kill_at + _KILL_S:
+        left = tree.signal(number)
+        output.read(_TICK_S)
+        output.has_ended()  # without a descriptor for it, this waits for the root
+        number = signal.SIGKILL if time.monotonic() >= kill_at else 0
+    output.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(0 if left else _KILL_S)
+
+
+@atexit.register
+def _kill_all() -> None:
+    """The plugin ends, and its commands with it."""
+    for tree in tuple(_running):
+        tree.signal(signal.SIGKILL)
