@@ -40,7 +40,7 @@ def made(*, is_async: bool = False) -> tuple[Plugin[Any], list[Any]]:
             seen.append(exc)
             raise
 
-    plugin.tool(arun if is_async else run, name="run")
+    plugin.add_tool(arun if is_async else run, name="run")
     return plugin, seen
 
 
