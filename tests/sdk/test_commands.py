@@ -26,16 +26,16 @@ def made(*, is_async: bool = False) -> tuple[Plugin[Any], list[Any]]:
     """A plugin with a tool that runs what it is told, and what came of it."""
     plugin, seen = Plugin("runs"), list[Any]()
 
-    def run(args: list[str], options: Any = None, *, ctx: Context) -> None:
+    def run(args: list[str], options: dict[str, Any], *, ctx: Context) -> None:
         try:
-            seen.append(ctx.run(args, **(options or {})))
+            seen.append(ctx.run(args, **options))
         except BaseException as exc:
             seen.append(exc)
             raise
 
-    async def arun(args: list[str], options: Any = None, *, ctx: AsyncContext) -> None:
+    async def arun(args: list[str], options: dict[str, Any], *, ctx: AsyncContext) -> None:
         try:
-            seen.append(await ctx.run(args, **(options or {})))
+            seen.append(await ctx.run(args, **options))
         except BaseException as exc:
             seen.append(exc)
             raise
@@ -142,7 +142,9 @@ def test_progress_tells_the_last_line_now_and_then(tmp_path: Path, is_async: boo
     script = "i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; sleep 0.01; done"
     with Harness(plugin, cwd=tmp_path) as harness:
         call = threading.Thread(
-            target=harness.call_tool, args=("run",), kwargs={"args": ["sh", "-c", script]}
+            target=harness.call_tool,
+            args=("run",),
+            kwargs={"args": ["sh", "-c", script], "options": {}},
         )
         call.start()
         deadline = time.monotonic() + PATIENCE_S
@@ -163,7 +165,7 @@ def test_a_cancel_ends_the_whole_tree(tmp_path: Path, is_async: bool) -> None:
     plugin, seen = made(is_async=is_async)
     stubborn(tmp_path)
     with Harness(plugin, cwd=tmp_path) as harness, pytest.raises(CallCancelled):
-        harness.call_tool("run", args=["./stubborn"], cancel_after=1.0)
+        harness.call_tool("run", args=["./stubborn"], options={}, cancel_after=1.0)
     assert len(pids(tmp_path)) == 2
     assert not any(map(lives, pids(tmp_path)))
     kind = asyncio.CancelledError if is_async else BaseException
