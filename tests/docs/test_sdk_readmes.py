@@ -16,9 +16,8 @@ NODE = shutil.which("node")
 
 def snippets(sdk: str, language: str) -> list[str]:
     text = (SDK / sdk / "README.md").read_text(encoding="utf-8")
-    found = re.findall(rf"```{language}\n(.+?)```", text, re.DOTALL)
-    # those between show parts of a plugin
-    return [found[0], found[-1]]
+    parts = text, text.partition("\n## Tests\n")[2]
+    return [re.findall(rf"```{language}\n(.+?)```", part, re.DOTALL)[0] for part in parts]
 
 
 def ran(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
