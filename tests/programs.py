@@ -31,6 +31,7 @@ EVERYTHING = [
     "post_tool_call",
     "stop",
     "agent_loop_stopped",
+    "submission_end",
     "turn_end",
     "notification",
     "user_input_required",

@@ -40,6 +40,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
             "Reason",
             "Session",
             "SliphookError",
+            "Submission",
             "ToolOffer",
             "ToolOutcome",
             "Turn",

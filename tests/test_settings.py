@@ -35,6 +35,7 @@ def test_every_key(tmp_path: Path) -> None:
         base_url = "http://127.0.0.1:8080/v1"
         max_model_calls = 20
         new_message = "interrupt"
+        plugin_messages = "refuse"
         timeout_cap_s = 10
         [providers.local]
         base_url = "http://127.0.0.1:8080/v1"
@@ -61,6 +62,7 @@ def test_every_key(tmp_path: Path) -> None:
     assert local == Provider(base_url="http://127.0.0.1:8080/v1")
     assert (router.api, router.key_env, router.model) == ("anthropic", "ROUTER_KEY", "qwen/qwen3")
     assert router.parameters == {"temperature": 0.2, "provider": {"order": ["groq"]}}
+    assert settings.plugin_messages == "refuse"
     guard = settings.plugins["guard"]
     assert guard.timeout_cap_s == 1.5
     assert guard.hooks["pre_tool_call"].priority == 100

@@ -33,7 +33,7 @@ REASONS: Final = {
     "settings' when the plugin starts, before any handler",
     "sliphook_sdk.registration.entry_handlers:__init__": "before the plugin serves, when it has "
     "one thread",
-    "sliphook_sdk.runtime.host:interrupted": "read above, at import",
+    "sliphook_sdk.runtime.host:read": "read above, at import",
     "sliphook_sdk.testing.harness:_call": "the service has read them",
 }
 

@@ -41,6 +41,7 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     *(entry.payload for entry in protocol.CATALOGUE.values()),
     protocol.ToolCallParams,
     protocol.CommandRunParams,
+    protocol.SubmitResult,
 )
 """Every struct that an author of plugins uses; a struct follows those that it is made of."""
 

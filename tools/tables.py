@@ -22,9 +22,8 @@ from sliphook.plugin import lifecycle
 from sliphook.trace import bodies
 from sliphook.trace.record import KINDS, Kind, TraceRecord
 from sliphook_sdk import protocol
-from sliphook_sdk.protocol import limits, shapes
+from sliphook_sdk.protocol import Payload, limits, shapes
 from sliphook_sdk.protocol.describe import field_docs
-from sliphook_sdk.protocol.payloads import Payload
 
 from . import manifest_faults
 
@@ -63,6 +62,7 @@ _HOME_OF: Final = {
     "CommandResult": "commandrun",
     "InjectResult": "hostinject",
     "InterruptResult": "hostinterrupt",
+    "SubmitResult": "hostsubmit",
 }
 """The anchor of the list that a struct is in, if it is not the struct's name."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .session.reports import Progress
     from .session.results import LlmGate, Prompt, ToolOutcome
     from .session.session import Session
+    from .session.submission import Submission
     from .session.turn import Turn
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Reason",
     "Session",
     "SliphookError",
+    "Submission",
     "ToolOffer",
     "ToolOutcome",
     "Turn",
@@ -65,6 +67,7 @@ __getattr__ = lazy_names(
         "Reason": "dispatch.outcome",
         "Session": "session.session",
         "SliphookError": "errors",
+        "Submission": "session.submission",
         "ToolOffer": "plugin.tools",
         "ToolOutcome": "session.results",
         "Turn": "session.turn",

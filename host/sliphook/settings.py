@@ -15,6 +15,7 @@ import msgspec
 
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.toml import BadKey, TomlError, check_plain_data, read_toml
+from sliphook.host.submissions import PluginMessages
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.process.limits import Limits, over, why_out_of_range
@@ -114,6 +115,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     new_message: Annotated[
         Literal["queue", "interrupt"],
         doc("what a message does while a turn is open: it waits, or interrupts the turn", "queue"),
+    ] = "queue"
+    plugin_messages: Annotated[
+        PluginMessages,
+        doc(
+            "what a message of a plugin does while a turn is open: it waits, interrupts the turn, "
+            "or is refused",
+            "queue",
+        ),
     ] = "queue"
     timeout_cap_s: Annotated[
         float | None,

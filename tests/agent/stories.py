@@ -15,7 +15,7 @@ SAYINGS: Final = {
 STORIES: Final = {
     "completed": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     llm_call_failed 1 1 stream null "broke off" true
@@ -29,7 +29,7 @@ STORIES: Final = {
     post_llm_call 2 tool_calls null 5/2/null
     pre_tool_call delegate agent call_3_1 {"goal": "look around"}
     subagent_start "look around"
-      turn_start 1
+      turn_start 1 null
       pre_llm_call 1 scripted
       post_llm_call 1 tool_calls null 5/2/null
       pre_tool_call look agent call_4_1 {}
@@ -50,7 +50,7 @@ STORIES: Final = {
     """,
     "interrupted_while_the_model_thinks": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     agent_loop_stopped user_stop stop_command llm=true,tools=0,requests=0
@@ -59,7 +59,7 @@ STORIES: Final = {
     """,
     "interrupted_while_the_model_speaks": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     agent_loop_stopped user_stop stop_command llm=true,tools=0,requests=0
@@ -68,7 +68,7 @@ STORIES: Final = {
     """,
     "interrupted_before_another_attempt": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     llm_call_failed 1 1 rate_limited 429 busy true
@@ -79,7 +79,7 @@ STORIES: Final = {
     """,
     "interrupted_in_tools": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null null/null/null
@@ -95,7 +95,7 @@ STORIES: Final = {
     """,
     "interrupted_in_a_plugins_tool": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -107,18 +107,18 @@ STORIES: Final = {
     """,
     "interrupted_in_a_child": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
     pre_tool_call delegate agent call_1_1 {"goal": "look"}
     subagent_start look
-      turn_start 1
+      turn_start 1 null
       pre_llm_call 1 scripted
       post_llm_call 1 tool_calls null 5/2/null
       pre_tool_call delegate agent call_2_1 {"goal": "look closer"}
       subagent_start "look closer"
-        turn_start 1
+        turn_start 1 null
         pre_llm_call 1 scripted
         post_llm_call 1 tool_calls null 5/2/null
         pre_tool_call sleep agent call_3_1 {}
@@ -135,7 +135,7 @@ STORIES: Final = {
     """,
     "interrupted_while_a_person_thinks": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -148,7 +148,7 @@ STORIES: Final = {
     """,
     "interrupted_at_the_limit": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -162,7 +162,7 @@ STORIES: Final = {
     """,
     "failed": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     llm_call_failed 1 1 refused 401 "no such key" false
@@ -172,7 +172,7 @@ STORIES: Final = {
     """,
     "broken": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     turn_end failed 0 0 null/null/null null
@@ -180,14 +180,14 @@ STORIES: Final = {
     """,
     "prompt_denied": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     turn_end denied 0 0 null/null/null null
     session_end exit 1 0 0 null/null/null
     """,
     "model_call_denied": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     llm_call_failed 1 1 denied null "probe: spent" false
@@ -196,7 +196,7 @@ STORIES: Final = {
     """,
     "tools_denied": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null null/null/null
@@ -216,7 +216,7 @@ STORIES: Final = {
     """,
     "tool_denied_for_nobody_can_be_asked": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -232,13 +232,13 @@ STORIES: Final = {
     """,
     "child_denied": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
     pre_tool_call delegate agent call_1_1 {"goal": "look"}
     subagent_start look
-      turn_start 1
+      turn_start 1 null
       pre_llm_call 1 scripted
       llm_call_failed 1 1 denied null "probe: no children" false
       turn_end denied 0 0 null/null/null null
@@ -252,7 +252,7 @@ STORIES: Final = {
     """,
     "looped": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -297,7 +297,7 @@ STORIES: Final = {
     """,
     "limited": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -318,7 +318,7 @@ STORIES: Final = {
     """,
     "limited_and_nobody_to_ask": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -332,7 +332,7 @@ STORIES: Final = {
     """,
     "begun_anew": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -343,7 +343,7 @@ STORIES: Final = {
     session_end reset 1 1 1 5/2/null
     session_reset new_command
     session_start reset m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user again
     pre_llm_call 1 scripted
     post_llm_call 1 stop null 10/1/null
@@ -351,16 +351,28 @@ STORIES: Final = {
     turn_end completed 0 1 10/1/null done
     session_end exit 1 1 0 10/1/null
     """,
+    "submitted": """
+    session_start startup m-1
+    turn_start 1 probe
+    user_prompt_submit plugin "look at the log"
+    pre_llm_call 1 scripted
+    post_llm_call 1 stop null 10/1/null
+    stop 1 0 done
+    submission_end probe completed done
+    turn_end completed 0 1 10/1/null done
+    submission_end probe dropped null
+    session_end exit 1 1 0 10/1/null
+    """,
     "interrupted_in_session_start": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     agent_loop_stopped user_stop stop_command llm=false,tools=0,requests=0
     turn_end interrupted 1 0 null/null/null null
     session_end exit 1 0 0 null/null/null
     """,
     "interrupted_in_user_prompt_submit": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     agent_loop_stopped user_stop stop_command llm=false,tools=0,requests=1
     turn_end interrupted 1 0 null/null/null null
@@ -368,7 +380,7 @@ STORIES: Final = {
     """,
     "interrupted_in_pre_llm_call": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     agent_loop_stopped user_stop stop_command llm=false,tools=0,requests=1
@@ -377,7 +389,7 @@ STORIES: Final = {
     """,
     "interrupted_in_pre_tool_call": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -389,7 +401,7 @@ STORIES: Final = {
     """,
     "interrupted_in_post_tool_call": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null
@@ -401,7 +413,7 @@ STORIES: Final = {
     """,
     "interrupted_in_stop": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 stop null 10/1/null
@@ -412,7 +424,7 @@ STORIES: Final = {
     """,
     "interrupted_in_subagent_start": """
     session_start startup m-1
-    turn_start 1
+    turn_start 1 null
     user_prompt_submit user work
     pre_llm_call 1 scripted
     post_llm_call 1 tool_calls null 5/2/null

@@ -27,7 +27,7 @@ KEY_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "session_start": ("source", "model"),
     "session_reset": ("cause",),
     "session_end": ("reason", "turns", "model_calls", "tool_calls", "usage"),
-    "turn_start": ("index",),
+    "turn_start": ("index", "submitted_by"),
     "user_prompt_submit": ("source", "text"),
     "pre_llm_call": ("call_index", "model"),
     "post_llm_call": ("call_index", "finish_reason", "substituted_by", "usage"),
@@ -36,6 +36,7 @@ KEY_FIELDS: Final[dict[str, tuple[str, ...]]] = {
     "post_tool_call": ("tool_name", "started", "status", "result"),
     "stop": ("turn_count", "stop_count", "last_assistant_message"),
     "agent_loop_stopped": ("reason", "invalidation_reason", "inflight"),
+    "submission_end": ("by", "outcome", "reply"),
     "turn_end": ("outcome", "interrupt_count", "model_calls", "usage", "last_assistant_message"),
     "notification": ("level", "source", "message"),
     "user_input_required": ("kind", "prompt"),
@@ -166,7 +167,8 @@ def test_every_payload_is_what_the_catalogue_says(way: str) -> None:
     "After a failed attempt there may be another one; if there is none, the turn ends.",
     "If a `stop` is answered with `continue_with`, the model goes on.",
     "Events that happen at their own time (`notification`, `user_input_*`, `subagent_*`,"
-    " `agent_loop_stopped`) come in between.",
+    " `agent_loop_stopped`, `submission_end`) come in between.",
+    "The `turn_end` of a submitted message comes right behind its `submission_end`.",
     "Whatever happens, each `turn_start` has exactly one `turn_end`, each `pre_tool_call` exactly one"
     " `post_tool_call`, each `subagent_start` exactly one `subagent_stop`, and each `session_start`"
     " one `session_end`.",

@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from sliphook import ApprovalRequest, PluginHost, Session
+from sliphook import ApprovalRequest, PluginHost, Session, Submission
 from sliphook.agent.loop import RESERVED_TOOLS, Agent, AgentTool
 from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
 from sliphook.agent.ui.questions import Person
@@ -80,8 +80,13 @@ class Stage:
             for name, entry in CATALOGUE.items()
         ]
         self.probe = FakePlugin(
-            "probe", hooks=hooks, subscriptions=subscriptions, tools={"ship": shipping}
+            "probe",
+            hooks=hooks,
+            subscriptions=subscriptions,
+            tools={"ship": shipping},
+            uses=["submit"],
         )
+        self.submitted: list[Submission] = []
         self.model = RecordingModel(*replies)
         self.display = RecordingDisplay()
         self._person = person
@@ -93,7 +98,12 @@ class Stage:
         reserved = [*RESERVED_TOOLS, *(tool.name for tool in OWN)]
         with trio.fail_after(3600):
             async with (
-                PluginHost([self.probe], approver=approver, reserved_tools=reserved) as host,
+                PluginHost(
+                    [self.probe],
+                    approver=approver,
+                    reserved_tools=reserved,
+                    on_submit=self.submitted.append,
+                ) as host,
                 host.session(model="m-1") as session,
             ):
                 yield (
@@ -144,6 +154,16 @@ async def completed() -> FakePlugin:
         person=Patient(True),
     )
     assert await one_turn(stage) == "completed"
+    return stage.probe
+
+
+async def submitted() -> FakePlugin:
+    """Two messages of the plugin: one has its turn, one waits until the session is over."""
+    stage = Stage(DONE)
+    async with stage.open() as (agent, _):
+        for text in ("look at the log", "too late"):
+            await stage.probe.ask("host/submit", session_key="main", text=text)
+        assert await agent.run(stage.submitted[0]) == "completed"
     return stage.probe
 
 
@@ -348,6 +368,7 @@ WALKS: dict[str, Callable[[], Awaitable[FakePlugin]]] = {
         limited,
         limited_and_nobody_to_ask,
         begun_anew,
+        submitted,
     )
 } | {
     f"interrupted_in_{name}": interrupted_in_hook(name, *replies)

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 import trio
 
-from sliphook_sdk.protocol.payloads import Notification, Payload
+from sliphook_sdk.protocol import Payload
+from sliphook_sdk.protocol.payloads import Notification
 
 from .asking import hook, opened
 from .floor import floor, payload

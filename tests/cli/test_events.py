@@ -13,7 +13,7 @@ def test_the_list_has_every_entry_once(sliphook: Sliphook) -> None:
         for line in ran.out.partition("\n\n")[0].splitlines()
         if not line.startswith(" ")
     ]
-    assert len(rows) == 18
+    assert len(rows) == 19
     assert rows[0] == ["session_start", "hook"]
     assert ["agent_loop_stopped", "event"] in rows
     assert rows[-1] == ["subagent_stop", "event"]

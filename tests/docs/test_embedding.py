@@ -10,6 +10,8 @@ from typing import Final
 
 import pytest
 
+from tests.programs import Workshop, case_of
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
 FILES: Final[dict[str, str]] = dict(
@@ -39,7 +41,7 @@ def python(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[
 
 
 def test_the_page_has_all_its_programs() -> None:
-    assert list(FILES) == ["agent.py", "threads.py", "aio.py", "test_agent.py"]
+    assert list(FILES) == ["agent.py", "threads.py", "aio.py", "submitted.py", "test_agent.py"]
 
 
 def test_the_loop_is_short_enough_to_read_at_once() -> None:
@@ -65,3 +67,21 @@ def test_the_tests_pass(folder: Path) -> None:
         folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:trio", "test_agent.py"
     )
     assert "2 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_message_of_a_plugin_is_taken(folder: Path) -> None:
+    submits = "request(1, 'host/submit', session_key='main', text='look')"
+    plugin = Workshop(folder).program(
+        "remind",
+        hears=["session_start"],
+        uses=["submit"],
+        on=case_of("hook/session_start", submits),
+    )
+    with subprocess.Popen(
+        [sys.executable, "submitted.py", plugin.path], cwd=folder, stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        try:
+            assert running.stdout.readline() == "remind: 'look'\n"
+        finally:
+            running.terminate()

@@ -89,8 +89,8 @@ def test_no_example_is_missing_or_unmarked() -> None:
         f"event/{entry.name} notification" for entry in CATALOGUE.values() if entry.kind == "event"
     }
     more = {"initialize error error"}
-    assert len(CATALOGUE) == 18
-    assert len(METHODS) == 13
+    assert len(CATALOGUE) == 19
+    assert len(METHODS) == 14
     assert sorted(EXAMPLES) == sorted(wanted | more)
     assert all(info in ("errors", "example: common") or "example: " in info for info, _ in BLOCKS)
 

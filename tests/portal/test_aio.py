@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sliphook import ApprovalRequest, Context, HostError, TurnOpen, aio
+from sliphook import ApprovalRequest, Context, HostError, Submission, TurnOpen, aio
 from sliphook.aio import PluginHost, Session, Turn
 from sliphook.blocking import PluginHost as BlockingHost
 from sliphook.blocking import Session as BlockingSession
@@ -23,6 +23,7 @@ from sliphook.portal.portal import HostClosed
 from sliphook.session import turn as trio_turn
 from sliphook.testing import HANGS, FakePlugin
 from sliphook_sdk.protocol import Message, Usage
+from sliphook_sdk.protocol.payloads import TurnStart
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S, Workshop
 
@@ -536,3 +537,25 @@ def test_an_interrupt_between_the_turn_and_its_block_ends_the_block(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     run(_interrupted_on_the_way_in(monkeypatch))
+
+
+def test_messages_of_plugins() -> None:
+    async def submits(start: TurnStart) -> None:
+        await plugin.ask("host/submit", session_key="main", text=f"more {start.index}")
+
+    plugin = probe(hooks={"turn_start": submits}, uses=["submit"])
+
+    async def test() -> None:
+        inbox: asyncio.Queue[Submission] = asyncio.Queue()
+        async with (
+            PluginHost([plugin], on_submit=inbox.put_nowait) as host,
+            host.session() as session,
+        ):
+            async with session.turn("hello"):
+                await until(lambda: not inbox.empty())
+            async with session.turn(await inbox.get()) as turn:
+                assert (await turn.submit()).text == "more 1"
+            session.drop_submission(await inbox.get(), "refused")
+
+    run(test())
+    assert [end.outcome for end in plugin.payloads("submission_end")] == ["completed", "refused"]

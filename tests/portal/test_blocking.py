@@ -6,19 +6,21 @@ Ctrl+C leaves nothing behind.
 from __future__ import annotations
 
 import inspect
+import queue
 import threading
 from typing import Any
 
 import pytest
 
 import sliphook
-from sliphook import ApprovalRequest, Context, HostError, TurnOpen
+from sliphook import ApprovalRequest, Context, HostError, Submission, TurnOpen
 from sliphook.blocking import PluginHost, Session, Turn
 from sliphook.portal.portal import HostClosed
 from sliphook.portal.proxies import HostSettings
 from sliphook.session.state import SessionState, TurnState
 from sliphook.testing import CRASHES, FakePlugin
 from sliphook_sdk.protocol import Message, Usage
+from sliphook_sdk.protocol.payloads import TurnStart
 from tests.programs import WAIT_S, Workshop
 
 from .threads import hello, names_the_tool, outcomes, probe, shell, wait_until
@@ -318,3 +320,20 @@ def test_tools_side_by_side_in_threads() -> None:
             thread.join(WAIT_S)
     assert sorted(texts) == ["ran 0", "ran 1", "ran 2", "ran 3"]
     assert plugin.names().count("post_tool_call") == 4
+
+
+def test_messages_of_plugins() -> None:
+    inbox: queue.Queue[Submission] = queue.Queue()
+
+    async def submits(start: TurnStart) -> None:
+        await plugin.ask("host/submit", session_key="main", text=f"more {start.index}")
+
+    plugin = probe(hooks={"turn_start": submits}, uses=["submit"])
+    settings: HostSettings = {"on_submit": inbox.put, "plugin_messages": "queue"}
+    with PluginHost([plugin], **settings) as host, host.session() as session:
+        with session.turn("hello"):
+            wait_until(lambda: not inbox.empty())
+        with session.turn(inbox.get()) as turn:
+            assert turn.submit().text == "more 1"
+        session.drop_submission(inbox.get(timeout=WAIT_S), "refused")
+    assert [end.outcome for end in plugin.payloads("submission_end")] == ["completed", "refused"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sdk.driver import Child, payload, tool_call
+from tests.sdk.driver import Child, command, payload, tool_call
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -100,3 +100,18 @@ def test_the_journal_has_a_line_for_each_session(example: Callable[[str], Child]
             "interrupts": 1,
         }
     ]
+
+
+def test_a_reminder_is_a_message_for_the_model(example: Callable[[str], Child]) -> None:
+    child = example("remind.py")
+    assert child.initialize()["uses"] == ["submit"]
+    usage = {"text": "say it so: /remind 20 look at the build"}
+    assert child.ask("command/run", command("remind", "")) == usage
+    assert child.ask("command/run", command("remind", "0 look")) == {"text": "in 0 minutes: look"}
+    asked = child.said("host/submit")
+    assert (asked["session_key"], asked["text"]) == ("main", "look")
+    child.write({"id": asked["_id"], "error": {"code": -32004, "message": "busy"}})
+    assert child.said("host/log")["message"] == "look was not taken: busy"
+    child.notify("event/submission_end", payload("submission_end", by="remind", reply="fine"))
+    assert child.said("host/log")["message"] == "completed: fine"
+    finish(child)

@@ -27,6 +27,7 @@ from sliphook_sdk.protocol import (
     InterruptParams,
     LogParams,
     NotifyParams,
+    SubmitParams,
     ToolsParams,
 )
 from sliphook_sdk.protocol.payloads import (
@@ -289,3 +290,25 @@ async def _in_a_loop() -> Answer | None:
 
 def test_inside_a_running_loop() -> None:
     assert asyncio.run(_in_a_loop()) == continue_with("more")
+
+
+def test_a_message_for_the_model() -> None:
+    remind = Plugin("remind", uses=["submit"])
+
+    @remind.command
+    def now(text: str) -> str:
+        return remind.host.submit(text, session_key="main", platform="cli").message_id
+
+    @remind.command
+    async def later(text: str) -> str:
+        return (await remind.async_host.submit(text, session_key="main", user_id="ada")).status
+
+    with Harness(remind) as host:
+        assert host.run_command("now", "look") == "m-1"
+        assert host.run_command("later", "listen") == "started"
+        assert [params for _, params in host.sent] == [
+            SubmitParams(session_key="main", platform="cli", text="look"),
+            SubmitParams(session_key="main", user_id="ada", text="listen"),
+        ]
+    with Harness(remind, granted=[]) as host, pytest.raises(PluginError, match="not granted"):
+        host.run_command("now", "look")

@@ -31,6 +31,7 @@ def test_there_are_vectors_for_every_message() -> None:
         "command/run",
         "host/inject",
         "host/interrupt",
+        "host/submit",
         "hook/NAME",
     }
 

@@ -18,6 +18,7 @@ from sliphook.agent.models.base import MAX_QUOTED_CHARS, Model
 from sliphook.agent.ui.display import Display, PlainDisplay
 from sliphook.quoting import quote
 from sliphook.session.arguments import check_number
+from sliphook.session.submission import Submission
 from sliphook_sdk.protocol import ToolResult
 
 from .conversation import Conversation
@@ -108,16 +109,16 @@ class Agent:
 
     async def run(
         self,
-        text: str,
+        text: str | Submission,
         *,
         source: Literal["user", "command", "queued"] = "user",
         ready: Callable[[], Awaitable[object]] | None = None,
     ) -> TurnOutcome:
-        """Run one turn on a message of the user.
+        """Run one turn on a message of the user, or of a plugin.
 
         Args:
-            text: what the user wrote.
-            source: where the message comes from; `queued` if it waited for the turn before.
+            text: what the user wrote, or a message that a plugin has submitted.
+            source: where the user's message comes from; `queued` if it waited for the turn before.
             ready: awaited before the plugins get the prompt; an interrupt ends it.
 
         Returns:
@@ -125,6 +126,8 @@ class Agent:
             `session.interrupt()` was called.
         """
         async with self.session.turn(text, source=source) as turn:
+            if isinstance(text, Submission):
+                self._display.notice("info", f"{text.plugin}: {text.text}")
             if ready is not None:
                 await ready()
             await self._converse(turn)

@@ -14,6 +14,7 @@ from sliphook_sdk.protocol import METHOD_BY_NAME, METHODS
 RESULTS: Final[dict[str, Any]] = {
     "host/inject": {"queued": True},
     "host/interrupt": {"interrupted": False},
+    "host/submit": {"message_id": "m-1", "status": "queued"},
 }
 """The results of requests by their method; `{}` for the others."""
 _PARAMS: Final = {m.name: msgspec.json.Decoder(m.params) for m in METHODS if m.by == "plugin"}

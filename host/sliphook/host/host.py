@@ -26,6 +26,7 @@ from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import ToolAnswer
 from sliphook.session.reports import Callbacks, Progress
 from sliphook.session.session import Session, StartSource
+from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
 from sliphook_sdk.protocol.limits import MIN_TIMEOUT_S
@@ -33,6 +34,7 @@ from sliphook_sdk.protocol.limits import MIN_TIMEOUT_S
 from .admission import place_among, with_timeout
 from .crew import Crew, specs_of
 from .state import HostState
+from .submissions import PluginMessages
 
 
 class PluginHost:
@@ -46,6 +48,11 @@ class PluginHost:
         plugins: executables, or specs of installed ones, in the order of installation.
         name: the agent's name, as plugins are told it.
         approver: asks a person if a plugin answers `ask`; without it `ask` is deny.
+        on_submit: takes a message that a plugin submits for the model (`host/submit`), and begins a
+            turn for it, now or later; it never waits. A HostError refuses the message. Without it
+            the agent takes none.
+        plugin_messages: what such a message does while a turn of its session is open: `queue`
+            waits, `interrupt` interrupts the turn, `refuse` is refused.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
         on_log: takes what is logged of plugins: plugin, level, message; by default it goes to
@@ -72,6 +79,8 @@ class PluginHost:
         *,
         name: str = "sliphook",
         approver: Approver | None = None,
+        on_submit: Callable[[Submission], object] | None = None,
+        plugin_messages: PluginMessages = "queue",
         on_notify: Callable[[str, str, str], None] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[str, str, str], None] | None = None,
@@ -85,6 +94,7 @@ class PluginHost:
         log_dir: Path | None = None,
     ) -> None:
         check_text("name", name)
+        check_word("plugin_messages", plugin_messages, PluginMessages)
         check_number("timeout_cap_s", timeout_cap_s, low=MIN_TIMEOUT_S, none=True)
         for what, names in (("tools", reserved_tools), ("commands", reserved_commands)):
             if isinstance(names, str):  # a row of letters, for Python
@@ -93,6 +103,8 @@ class PluginHost:
             name=name,
             callbacks=Callbacks(on_notify, on_progress, on_log, on_problem),
             approver=approver,
+            on_submit=on_submit,
+            plugin_messages=plugin_messages,
             reserved_tools=reserved_tools,
             reserved_commands=reserved_commands,
             timeout_cap_s=timeout_cap_s,

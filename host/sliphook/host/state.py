@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,6 +30,7 @@ from sliphook.session.plugin_calls import PluginCalls
 from sliphook.session.plugin_requests import PluginRequests
 from sliphook.session.reports import Callbacks, Reports
 from sliphook.session.session import Session
+from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
@@ -46,6 +47,7 @@ from .admission import (
     subscribers_by_name,
 )
 from .alerts import Alerts
+from .submissions import PluginMessages, Submissions
 
 _UNNOTICED = frozenset(
     {"timed_out", "not_asked", "refused_answer", "queue_full", "payload_too_large"}
@@ -74,6 +76,8 @@ class HostState:
         name: str,
         callbacks: Callbacks,
         approver: Approver | None,
+        on_submit: Callable[[Submission], object] | None,
+        plugin_messages: PluginMessages,
         reserved_tools: Iterable[str],
         reserved_commands: Iterable[str],
         timeout_cap_s: float | None,
@@ -106,6 +110,7 @@ class HostState:
         self.problem = self.reports.problem
         self.log_line = self.reports.log_line
         self.hide(own_keys(os.environ))
+        self._submissions = Submissions(self.sessions, on_submit, plugin_messages)
         self._name = name
         self._reserved_commands = frozenset(reserved_commands)
         self._data_home = data_home
@@ -197,7 +202,9 @@ class HostState:
 
     def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
         """What the plugin may call."""
-        return PluginRequests(plugin, self.sessions, self.reports, self.replace_tools).handlers()
+        return PluginRequests(
+            plugin, self.sessions, self.reports, self.replace_tools, self._submissions.submit
+        ).handlers()
 
     def data_dir(self, plugin: Plugin) -> Path:
         """The folder in which the plugin runs."""

@@ -14,10 +14,12 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cas
 from sliphook.dispatch.hook_recorder import Spans
 from sliphook.dispatch.outcome import Context
 from sliphook.host.host import PluginHost
+from sliphook.host.submissions import PluginMessages
 from sliphook.plugin.spec import PluginStatus
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.reports import Progress
 from sliphook.session.session import Session
+from sliphook.session.submission import Submission
 from sliphook.session.turn import Turn
 from sliphook.trace.record import TraceSink
 
@@ -39,6 +41,8 @@ class HostSettings(TypedDict, total=False):
     on_progress: Callable[[Progress], None] | None
     on_log: Callable[[str, str, str], None] | None
     on_problem: Callable[[str, str], None] | None
+    on_submit: Callable[[Submission], object] | None
+    plugin_messages: PluginMessages
     reserved_tools: Iterable[str]
     reserved_commands: Iterable[str]
     timeout_cap_s: float | None
@@ -53,7 +57,7 @@ def delivered(
 ) -> HostSettings:
     """The same settings, with callbacks that hand each call to `deliver`."""
     changed = cast("dict[str, Any]", settings.copy())
-    for name in ("on_notify", "on_progress", "on_log", "on_problem"):
+    for name in ("on_notify", "on_progress", "on_log", "on_problem", "on_submit"):
         if changed.get(name) is not None:
             changed[name] = partial(_hand_over, deliver, changed[name])
     return cast("HostSettings", changed)
@@ -139,6 +143,7 @@ class SessionFace(Face[Session]):
     reset = AtOnce(Session.reset)
     end = AtOnce(Session.end)
     notification = AtOnce(Session.notification)
+    drop_submission = AtOnce(Session.drop_submission)
     take_injected: AtOnce[Session, [], list[Context]] = AtOnce(Session.take_injected)
 
     def interrupt(

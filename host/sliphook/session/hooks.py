@@ -17,7 +17,8 @@ from sliphook_sdk.protocol import CATALOGUE, LateEnd, Payload
 
 from .host import SessionHost
 from .open_tool import OpenTool
-from .state import SessionState, TurnState
+from .state import SessionState, TurnOutcome, TurnState
+from .submission import Submission, Unanswered
 
 
 class Hooks:
@@ -77,6 +78,25 @@ class Hooks:
         # an interrupt and the task of the call both come here; the first one tells
         if turn.close_tool(tool):
             self.tell("post_tool_call", turn, urgent=urgent, **tool.over("cancelled", None))
+
+    def tell_submission_end(
+        self,
+        submission: Submission,
+        outcome: TurnOutcome | Unanswered | None,
+        turn: TurnState | None = None,
+        *,
+        urgent: bool = False,
+    ) -> None:
+        """Tell how a message of a plugin ended, with its turn or without one."""
+        self.tell(
+            "submission_end",
+            turn,
+            urgent=urgent,
+            message_id=submission.message_id,
+            by=submission.plugin,
+            outcome=outcome,
+            reply=turn.last_assistant_message if turn is not None else None,
+        )
 
     def tell_late_end(
         self, tool: tuple[str, str, str], session_id: str, end: CallEnd, late_s: float

@@ -153,6 +153,8 @@ def _tell_end(hooks: Hooks, turn: TurnState, *, urgent: bool) -> None:
     # a copy, because `tell_cancelled` removes the tool
     for tool in list(turn.open_tools.values()):
         hooks.tell_cancelled(turn, tool, urgent=urgent)
+    if turn.submission is not None:
+        hooks.tell_submission_end(turn.submission, turn.outcome, turn, urgent=urgent)
     # a child whose `subagent_start` is still being asked had no `turn_start`
     if turn.began:
         hooks.tell("turn_end", turn, urgent=urgent, **turn.over())

@@ -32,6 +32,8 @@ from sliphook_sdk.protocol import (
     InterruptResult,
     NotifyParams,
     ProgressParams,
+    SubmitParams,
+    SubmitResult,
     ToolsParams,
     nearest,
 )
@@ -66,6 +68,7 @@ _PARAMS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
         InterruptParams,
         NotifyParams,
         ProgressParams,
+        SubmitParams,
         ToolsParams,
         _LogLine,
     )
@@ -113,6 +116,7 @@ class PluginRequests:
         reports: shows people what the plugin says.
         replace_tools: replaces the plugin's tools of a session, or of all (None); returns why it
             does not, or None.
+        submit: gives a message of the plugin to the agent, or raises `Refusal`.
     """
 
     def __init__(
@@ -121,11 +125,13 @@ class PluginRequests:
         sessions: Mapping[str, Session],
         reports: Reports,
         replace_tools: Callable[[Plugin, str | None, Sequence[PluginTool]], str | None],
+        submit: Callable[[Plugin, SubmitParams], SubmitResult],
     ) -> None:
         self._plugin = plugin
         self._sessions = sessions
         self._reports = reports
         self._replace_tools = replace_tools
+        self._submit = submit
         # one bound for `host/log` and `$/progress` together (protocol.md, Limits)
         self._lines = RateLimit(MAX_LOG_PER_SECOND, 1.0)
         self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
@@ -139,6 +145,9 @@ class PluginRequests:
             "host/notify": partial(self._take, "host/notify", NotifyParams, self._notify),
             "host/tools": partial(self._take, "host/tools", ToolsParams, self._tools),
             "host/inject": partial(self._take, "host/inject", InjectParams, self._inject),
+            "host/submit": partial(
+                self._take, "host/submit", SubmitParams, partial(self._submit, self._plugin)
+            ),
             "host/interrupt": partial(
                 self._take, "host/interrupt", InterruptParams, self._interrupt
             ),

@@ -20,11 +20,13 @@ from .hooks import Hooks
 from .host import SessionHost
 from .interrupt import InterruptReason, exit_kind, interrupt_turns
 from .state import SessionState
+from .submission import Submission, Unanswered
 from .turn import Turn
 
 EndReason = Literal["exit", "reset", "signal", "error", "shutdown"]
 StartSource = Literal["startup", "resume", "reset"]
 TurnSource = Literal["user", "command", "queued"]
+"""How a user's text came; that of a plugin is `plugin`."""
 
 
 class Session(SessionState):
@@ -118,7 +120,7 @@ class Session(SessionState):
 
     def turn(
         self,
-        text: str,
+        text: str | Submission,
         *,
         source: TurnSource = "user",
         interrupt: bool = False,
@@ -126,18 +128,45 @@ class Session(SessionState):
         """A turn for the user's `text`, to be used as `async with`.
 
         Args:
-            text: what the user wrote; `Turn.submit` puts it to the plugins.
-            source: how the text came.
+            text: what the user wrote, or a message that a plugin has submitted; `Turn.submit` puts
+                it to the plugins.
+            source: how the user's text came.
             interrupt: interrupt an open turn first (`new_message`).
 
         Raises:
             TurnOpen: on entering, if a turn is open and `interrupt` is not set.
-            HostError: on entering, if the session has ended.
+            HostError: on entering, if the session has ended, or the plugin's message was dropped.
             ValueError: there is no such source.
         """
-        check_text("text", text)
         check_word("source", source, TurnSource)
+        if isinstance(text, Submission):
+            return Turn(
+                self,
+                self.hooks,
+                text.text,
+                source="plugin",
+                interrupt=interrupt,
+                submission=text,
+            )
+        check_text("text", text)
         return Turn(self, self.hooks, text, source=source, interrupt=interrupt)
+
+    @trio.lowlevel.enable_ki_protection
+    def drop_submission(self, submission: Submission, outcome: Unanswered = "dropped") -> None:
+        """Tell that a plugin's message gets no turn; nothing if it does not wait any more.
+
+        The end of the session drops all that wait.
+
+        Args:
+            submission: the message.
+            outcome: `dropped` by the user, as by `/stop`; `refused` by the agent.
+
+        Raises:
+            ValueError: there is no such outcome.
+        """
+        check_word("outcome", outcome, Unanswered)
+        if self.waiting.remove(submission):
+            self.hooks.tell_submission_end(submission, outcome)
 
     @trio.lowlevel.enable_ki_protection
     def interrupt(
@@ -228,6 +257,8 @@ class Session(SessionState):
             # a plugin may be at `session_start` still; its answer is not wanted any more
             self._start.withdraw()
             self._start = None
+        for submission in self.waiting:
+            self.drop_submission(submission)
         self.hooks.tell("session_end", reason=reason, **self.totals())
 
     # -- what the agent tells and asks for

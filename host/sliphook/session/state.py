@@ -20,6 +20,7 @@ from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
 from .ids import new_id, now
 from .open_tool import OpenTool
+from .submission import Submission, Waiting
 
 TurnOutcome = Literal[
     "completed",
@@ -38,6 +39,7 @@ class TurnState:
     Args:
         agent_id: the session's agent; a child has another one.
         parent: the turn whose agent started this one's, or None.
+        submission: the message of a plugin that the turn is for, or None.
 
     Attributes:
         ended: the end has been decided; `turn_end` may not be told yet.
@@ -48,7 +50,10 @@ class TurnState:
         scope: the turn's block; an interrupt cancels it.
     """
 
-    def __init__(self, agent_id: str, parent: TurnState | None) -> None:
+    def __init__(
+        self, agent_id: str, parent: TurnState | None, submission: Submission | None = None
+    ) -> None:
+        self.submission = submission
         self.turn_id = new_id()
         self.index = 0
         self.parent = parent
@@ -106,6 +111,11 @@ class TurnState:
     def still_running(self) -> list[str]:
         """`call_id` of each tool call that was told to stop and has not ended."""
         return [tool.call_id for tool in self.told_to_stop if tool.still_running]
+
+    @property
+    def submitted_by(self) -> str | None:
+        """The plugin whose message the turn is for; None: the user's."""
+        return self.submission.plugin if self.submission is not None else None
 
     def family(self) -> list[TurnState]:
         """This turn and its open children, innermost first."""
@@ -165,6 +175,7 @@ class SessionState:
 
     Attributes:
         seq: the number of the last payload.
+        waiting: the messages of plugins that have had no turn.
         open_root: the open turn of the root agent, or None.
         ended: `session_end` has been told.
     """
@@ -190,6 +201,7 @@ class SessionState:
         self.meta = meta
         self.agent_id = new_id()
         self.asking = trio.Lock()
+        self.waiting = Waiting()
         self.open_root: TurnState | None = None
         self.ended = False
         self._injected: list[Context] = []
@@ -222,7 +234,9 @@ class SessionState:
         self.ended = True
 
     def root_opened(self, turn: TurnState) -> None:
-        """A turn of the root agent begins."""
+        """A turn of the root agent begins; a HostError if its message does not wait any more."""
+        if turn.submission is not None:
+            self.waiting.begin(turn.submission)
         self.turn_count += 1
         self.open_root = turn
 

@@ -18,6 +18,7 @@ from .hooks import Hooks
 from .interrupt import close_turn, exit_kind
 from .results import LlmGate, Prompt, ToolOutcome
 from .state import TurnOutcome, TurnState
+from .submission import Submission
 from .tool_call import call_tool
 from .turn_session import TurnSession
 
@@ -52,8 +53,9 @@ class Turn(TurnState):
         source: str,
         interrupt: bool = False,
         parent: Turn | None = None,
+        submission: Submission | None = None,
     ) -> None:
-        super().__init__(hooks.state.agent_id, parent)
+        super().__init__(hooks.state.agent_id, parent, submission)
         self.session = session
         self.hooks = hooks
         self.text = text
@@ -80,7 +82,8 @@ class Turn(TurnState):
             state.root_opened(self)
         self.mark_begun(state.turn_count)
         parent_id = self.parent.turn_id if self.parent is not None else None
-        self.hooks.tell("turn_start", self, index=self.index, parent_turn_id=parent_id)
+        began: dict[str, Any] = {"parent_turn_id": parent_id, "submitted_by": self.submitted_by}
+        self.hooks.tell("turn_start", self, index=self.index, **began)
         self.scope.__enter__()
         return self
 
@@ -122,9 +125,8 @@ class Turn(TurnState):
         If it is denied, the turn's outcome will be `denied`.
         """
         await self.session.ready()
-        outcome = await self.hooks.ask(
-            "user_prompt_submit", self, source=self.source, text=self.text
-        )
+        came: dict[str, Any] = {"source": self.source, "submitted_by": self.submitted_by}
+        outcome = await self.hooks.ask("user_prompt_submit", self, **came, text=self.text)
         if outcome.denied and not outcome.cancelled:
             self.finish("denied")
         return Prompt.of(outcome)

@@ -45,6 +45,15 @@ export class Host {
   }
 
   /**
+   * Give the model a message, as if a user had written it; it begins a turn. The result has its
+   * `message_id`, which `submission_end` names, and the `status`. Needs `uses: ["submit"]`.
+   */
+  async submit(text, { sessionKey, platform = null, userId = null } = {}) {
+    const params = { session_key: sessionKey, platform, user_id: userId, text };
+    return await this.#ask("host/submit", params);
+  }
+
+  /**
    * Interrupt the session's turn, or only the turn that is given; false if there was none. Needs
    * `uses: ["interrupt"]`.
    */

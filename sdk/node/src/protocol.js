@@ -4,8 +4,8 @@ export const CATALOGUE = {
   session_start: {"kind": "hook", "decisions": [], "replace": [], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "source": {"words": ["startup", "resume", "reset", "reload"]}, "model": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id"]},
   session_reset: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "cause": {}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "old_session_id"]},
   session_end: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "reason": {"words": ["exit", "reset", "signal", "error", "shutdown"]}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id"]},
-  turn_start: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "parent_turn_id"]},
-  user_prompt_submit: {"kind": "hook", "decisions": ["deny"], "replace": ["text"], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "source": {"words": ["user", "command", "queued"]}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "text"]},
+  turn_start: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "submitted_by": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "parent_turn_id"]},
+  user_prompt_submit: {"kind": "hook", "decisions": ["deny"], "replace": ["text"], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "source": {"words": ["user", "command", "queued", "plugin"]}, "submitted_by": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "text"]},
   pre_llm_call: {"kind": "hook", "decisions": ["deny"], "replace": ["model", "messages", "tools"], "substitute": ["response"], "context": true, "continues": false, "heavy": ["tools", "messages"], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "provider": {"nullable": true}, "model": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id"]},
   post_llm_call: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": ["response"], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "provider": {"nullable": true}, "model": {"nullable": true}, "finish_reason": {"nullable": true}, "substituted_by": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id"]},
   llm_call_failed: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "kind": {}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "message"]},
@@ -13,6 +13,7 @@ export const CATALOGUE = {
   post_tool_call: {"kind": "hook", "decisions": [], "replace": ["result"], "substitute": [], "context": true, "continues": false, "heavy": [], "subagents": true, "strings": {"tool_name": {"chars": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-", "least": 1, "most": 64}, "origin": {}, "status": {"words": ["ok", "error", "denied", "cancelled", "timed_out"]}, "substituted_by": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "call_id", "model_call_id"]},
   stop: {"kind": "hook", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": true, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "last_assistant_message"]},
   agent_loop_stopped: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"reason": {"words": ["user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"]}}, "unmatchable": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "invalidation_reason"]},
+  submission_end: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"by": {}, "outcome": {"words": ["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded", "dropped", "refused"]}}, "unmatchable": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "message_id", "reply"]},
   turn_end: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"outcome": {"words": ["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"]}}, "unmatchable": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "last_assistant_message"]},
   notification: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "level": {"words": ["info", "warning", "error"]}, "source": {}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "message"]},
   user_input_required: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "heavy": [], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "kind": {"words": ["approval", "max_iterations", "question"]}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "call_id", "prompt"]},
@@ -75,6 +76,9 @@ export const LIMITS = {
   MAX_CONTINUES_PER_TURN: 8,
   MAX_INJECT_BYTES: 65536,
   MAX_INJECTS_WAITING: 16,
+  MAX_SUBMIT_BYTES: 65536,
+  MAX_SUBMIT_PER_MINUTE: 60,
+  MAX_SUBMITS_WAITING: 4,
   MAX_NOTIFY_PER_MINUTE: 10,
   MAX_LOG_PER_SECOND: 100,
   MAX_LOG_LINES: 50,
@@ -94,6 +98,7 @@ export const MESSAGE_LIMITS = {
   initialize: {"what": "the manifest", "max_bytes": 524288, "max_values": 20000, "instead": "declare fewer tools or smaller schemas"},
   "host/tools": {"what": "`host/tools`", "max_bytes": 524288, "max_values": 20000, "instead": "offer fewer tools or smaller schemas"},
   "host/inject": {"what": "`host/inject`", "max_bytes": 524288, "max_values": 1000, "instead": "send a shorter text"},
+  "host/submit": {"what": "`host/submit`", "max_bytes": 524288, "max_values": 1000, "instead": "send a shorter text"},
   "host/log": {"what": "`host/log`", "max_bytes": 65536, "max_values": 1000, "instead": "write the rest to a file and log its path"},
   "host/notify": {"what": "`host/notify`", "max_bytes": 65536, "max_values": 1000, "instead": "send a shorter text"},
   "$/progress": {"what": "`$/progress`", "max_bytes": 65536, "max_values": 1000, "instead": "send a shorter text"},
@@ -114,12 +119,13 @@ export const RESERVED_COMMANDS = ["stop", "new", "reset", "quit", "exit", "help"
 
 export const RESERVED_PLUGINS = ["agent", "host", "user", "sliphook", "mcp", "system", "assistant", "model", "tool"];
 
-export const USES = ["notify", "tools", "inject", "interrupt"];
+export const USES = ["notify", "tools", "inject", "interrupt", "submit"];
 
 export const GRANTS = {
   "host/notify": "notify",
   "host/tools": "tools",
   "host/inject": "inject",
+  "host/submit": "submit",
   "host/interrupt": "interrupt",
 };
 

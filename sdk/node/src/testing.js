@@ -22,7 +22,11 @@ import { testing } from "./started.js";
 
 testing.on = true;
 
-const RESULTS = { "host/inject": { queued: true }, "host/interrupt": { interrupted: true } };
+const RESULTS = {
+  "host/inject": { queued: true },
+  "host/interrupt": { interrupted: true },
+  "host/submit": { message_id: "m-1", status: "started" },
+};
 
 let loaded = 0;
 

@@ -191,3 +191,21 @@ test("a hook that is told runs the handler that would be asked", async () => {
   await (await harness(plugin)).tell("pre_tool_call", { tool_name: "shell" });
   assert.deepEqual(ran, ["two"]);
 });
+
+test("a message for the model", async () => {
+  const plugin = new Plugin("remind", { uses: ["submit"] });
+  plugin.command("now", async (text) => {
+    const { message_id, status } = await plugin.host.submit(text, { sessionKey: "main" });
+    return `${message_id} ${status}`;
+  });
+  const played = await harness(plugin);
+  assert.equal(await played.runCommand("now", "look"), "m-1 started");
+  assert.deepEqual(played.sent, [
+    {
+      method: "host/submit",
+      params: { session_key: "main", platform: null, user_id: null, text: "look" },
+    },
+  ]);
+  const poor = await harness(plugin, { granted: [] });
+  await assert.rejects(poor.runCommand("now", "look"), /host\/submit is not granted/);
+});

@@ -11,6 +11,7 @@ import type {
   Manifest,
   OnFailure,
   Payloads,
+  SubmitResult,
   Uses,
 } from "./protocol.js";
 
@@ -112,6 +113,14 @@ export interface Host<State = unknown, Config = Record<string, any>> {
   notify(level: AlertLevel, message: string): Promise<void>;
   /** Put a text before the session's next model call. Needs `uses: ["inject"]`. */
   inject(text: string, options: { sessionId: string }): Promise<void>;
+  /**
+   * Give the model a message, as if a user had written it; it begins a turn. `submission_end` names
+   * its `message_id`. Needs `uses: ["submit"]`.
+   */
+  submit(
+    text: string,
+    options: { sessionKey: string; platform?: string | null; userId?: string | null },
+  ): Promise<SubmitResult>;
   /** Interrupt the session's turn, or only that one. Needs `uses: ["interrupt"]`. */
   interrupt(
     reason: string,

@@ -2,9 +2,9 @@
 
 export type HookName = "session_start" | "user_prompt_submit" | "pre_llm_call" | "pre_tool_call" | "post_tool_call" | "stop" | "subagent_start";
 
-export type EventName = "session_reset" | "session_end" | "turn_start" | "post_llm_call" | "llm_call_failed" | "agent_loop_stopped" | "turn_end" | "notification" | "user_input_required" | "user_input_received" | "subagent_stop";
+export type EventName = "session_reset" | "session_end" | "turn_start" | "post_llm_call" | "llm_call_failed" | "agent_loop_stopped" | "submission_end" | "turn_end" | "notification" | "user_input_required" | "user_input_received" | "subagent_stop";
 
-export type Uses = "notify" | "tools" | "inject" | "interrupt";
+export type Uses = "notify" | "tools" | "inject" | "interrupt" | "submit";
 
 export type Level = "debug" | "info" | "warning" | "error";
 
@@ -191,7 +191,7 @@ export interface Manifest {
   /** the slash commands it offers */
   commands?: CommandSpec[] | null;
   /** what it asks of the host */
-  uses?: ("notify" | "tools" | "inject" | "interrupt")[] | null;
+  uses?: ("notify" | "tools" | "inject" | "interrupt" | "submit")[] | null;
   /** the environment it wants */
   env?: EnvWant[] | null;
   /** JSON Schema of its settings; it also says which are secret */
@@ -268,12 +268,16 @@ export interface TurnStart extends Payload {
   index: number;
   /** in a child agent: the turn that started it */
   parent_turn_id: string | null;
+  /** the plugin whose message it is, if it came by `host/submit`; null: the user's */
+  submitted_by?: string | null;
 }
 
 /** A user's text is about to reach the model. */
 export interface UserPromptSubmit extends Payload {
   /** how the text came */
-  source: "user" | "command" | "queued";
+  source: "user" | "command" | "queued" | "plugin";
+  /** the plugin whose message it is, if it came by `host/submit`; null: the user's */
+  submitted_by?: string | null;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
   timeout_s?: number | null;
   /** what the user wrote */
@@ -402,6 +406,18 @@ export interface AgentLoopStopped extends Payload {
   inflight: Inflight;
 }
 
+/** The turn of a plugin's message is about to end, or the message was dropped. */
+export interface SubmissionEnd extends Payload {
+  /** as `host/submit` was answered */
+  message_id: string;
+  /** the plugin whose message it was */
+  by: string;
+  /** that of its turn; `dropped`: by `/stop`, `/new` or the end of the session, before its turn; `refused`: by the agent */
+  outcome: "completed" | "interrupted" | "failed" | "denied" | "max_iterations" | "loop_detected" | "budget_exceeded" | "dropped" | "refused";
+  /** the last text of the model; null if there is none */
+  reply: string | null;
+}
+
 /** A turn is over; exactly one for each `turn_start`. */
 export interface TurnEnd extends Payload {
   /** how */
@@ -500,6 +516,14 @@ export interface CommandRunParams extends Payload {
   arguments: string;
 }
 
+/** The message was taken; `submission_end` tells its end. */
+export interface SubmitResult {
+  /** the message, unique */
+  message_id: string;
+  /** `started`: its turn begins; `queued`: it waits for others; `interrupting`: the open turn was interrupted for it */
+  status: "started" | "queued" | "interrupting";
+}
+
 /** The payload of every hook and event. */
 export interface Payloads {
   session_start: SessionStart;
@@ -514,6 +538,7 @@ export interface Payloads {
   post_tool_call: PostToolCall;
   stop: Stop;
   agent_loop_stopped: AgentLoopStopped;
+  submission_end: SubmissionEnd;
   turn_end: TurnEnd;
   notification: Notification;
   user_input_required: UserInputRequired;
@@ -547,6 +572,7 @@ export interface Heavy {
   post_tool_call: never;
   stop: never;
   agent_loop_stopped: never;
+  submission_end: never;
   turn_end: never;
   notification: never;
   user_input_required: never;

@@ -61,6 +61,7 @@ async def at_work(
     model: Model | None = None,
     *,
     asks: list[Question | None] | None = None,
+    submits: bool = False,
     **settings: Any,
 ) -> AsyncGenerator[Gateway]:
     served = model or ScriptedModel()
@@ -75,7 +76,10 @@ async def at_work(
     gateway = Gateway(agent_for, ask=None if asks is None else ask, **settings)
     with trio.fail_after(WAIT_S):
         host = PluginHost(
-            [plugin], reserved_commands=COMMANDS, approver=None if asks is None else gateway.approve
+            [plugin],
+            reserved_commands=COMMANDS,
+            approver=None if asks is None else gateway.approve,
+            on_submit=gateway.submit_from_plugin if submits else None,
         )
         async with host, gateway.open(host):
             yield gateway

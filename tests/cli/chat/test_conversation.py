@@ -23,7 +23,7 @@ from sliphook.cli.main import main
 from sliphook.cli.run.memory import Memory
 from sliphook.cli.run.setup import Setup
 from sliphook.settings import Settings
-from sliphook.testing import FakePlugin
+from sliphook.testing import FakePlugin, HostRefused
 from tests.agent.chat.at_work import everything, story
 
 WAIT_S = 120.0
@@ -113,24 +113,30 @@ class FakeFace:
 class Run:
     """One chat in a task; `status` when it has ended."""
 
-    def __init__(self, plugin: FakePlugin, face: FakeFace, resume: str | None) -> None:
+    def __init__(
+        self, plugin: FakePlugin, face: FakeFace, resume: str | None, settings: Settings
+    ) -> None:
         self.plugin = plugin
         self.face = face
         self.status: int | None = None
         self._resume = resume
+        self._settings = settings
 
     async def __call__(self) -> None:
         with Memory(self._resume, self.face.display.lines.append) as memory:
-            setup = Setup(None, None, Chosen((), (self.plugin,), 0, ()), Settings())
+            setup = Setup(None, None, Chosen((), (self.plugin,), 0, ()), self._settings)
             self.status = await conversation.chat(setup, self.face, memory, None)
 
 
 @asynccontextmanager
 async def chatting(
-    plugin: FakePlugin | None = None, resume: str | None = None
+    plugin: FakePlugin | None = None,
+    resume: str | None = None,
+    *,
+    settings: Settings | None = None,
 ) -> AsyncGenerator[tuple[Run, Listener]]:
     face = FakeFace()
-    run = Run(plugin or everything(), face, resume)
+    run = Run(plugin or everything(), face, resume, settings or Settings())
     with trio.fail_after(WAIT_S):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run)
@@ -373,3 +379,35 @@ def test_what_cannot_work_is_one_line(
     assert (status, shown.out) == (1, "")
     [line] = shown.err.splitlines()
     assert says in line
+
+
+async def test_a_plugins_message_is_shown_with_its_name_and_answered(
+    autojump_clock: MockClock,
+) -> None:
+    plugin = everything(uses=["submit"])
+    async with chatting(plugin) as (run, person):
+        result = await plugin.ask("host/submit", session_key="main", text="look")
+        await plugin.hears("submission_end")
+        person.line("TOOL slow")
+        await plugin.hears("tool/call")
+        waits = await plugin.ask("host/submit", session_key="main", platform="cli", text="wait")
+        await plugin.hears("submission_end", times=2)
+        await trio.sleep(1)
+        lines, busy = run.face.display.lines, run.face.busy
+        person.end()
+    assert (result["status"], waits["status"]) == ("started", "queued")
+    asked = [line for line in lines if line.startswith("info: ")]
+    assert asked == ["info: probe: look", "info: probe: wait"]
+    assert "You said: look" in "".join(lines)
+    assert busy[0]
+    assert not busy[-1]
+
+
+async def test_the_settings_say_what_a_plugins_message_does(autojump_clock: MockClock) -> None:
+    plugin = everything(uses=["submit"])
+    async with chatting(plugin, settings=Settings(plugin_messages="refuse")) as (_, person):
+        person.line("TOOL hang")
+        await plugin.hears("tool/call")
+        with pytest.raises(HostRefused, match="settings refuse messages meanwhile"):
+            await plugin.ask("host/submit", session_key="main", text="look")
+        person.end()

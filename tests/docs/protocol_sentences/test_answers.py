@@ -675,11 +675,11 @@ async def test_an_interrupt_with_child_agents() -> None:
 
 @says(
     "These are Sliphook's own: `stop_command`, `stop_command_pending`, `stop_command_handler`,"
-    " `new_command`, `new_message`, `sigint`, `sigterm`, `host_interrupt`.",
+    " `new_command`, `new_message`, `plugin_message`, `sigint`, `sigterm`, `host_interrupt`.",
 )
 def test_the_reasons_of_our_own_are_in_the_code() -> None:
     listed = PAGE.partition("These are Sliphook's own: ")[2].partition(".\n")[0]
     code = "".join(path.read_text("utf-8") for path in folder_of("sliphook").rglob("*.py"))
     words = re.findall(r"`(\w+)`", listed)
-    assert len(words) == 8
+    assert len(words) == 9
     assert [word for word in words if f'"{word}"' not in code] == []

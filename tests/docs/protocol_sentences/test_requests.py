@@ -20,7 +20,7 @@ from sliphook_sdk.protocol.limits import LIMIT_BY_METHOD
 from .says import limit, says
 from .wire import BY_HAND, Fields, Wire, host_of, turn_of
 
-USES = ["notify", "tools", "inject", "interrupt"]
+USES = ["notify", "tools", "inject", "interrupt", "submit"]
 
 
 def padded(size: int, **fields: Any) -> bytes:
@@ -277,12 +277,19 @@ async def test_limit_of_an_id() -> None:
     ("method", "size"),
     [
         ("host/inject", 512 * 1024),
+        ("host/submit", 512 * 1024),
         ("host/tools", 512 * 1024),
         ("host/notify", 64 * 1024),
         ("host/unknown", 64 * 1024),
     ],
 )
-@limit("for `host/inject`", "for `host/tools`", "for `host/notify`", "for any other message")
+@limit(
+    "for `host/inject`",
+    "for `host/submit`",
+    "for `host/tools`",
+    "for `host/notify`",
+    "for any other message",
+)
 @says(
     "What is refused is not decoded, and nothing else of the plugin is lost:",
     "a request: -32602 with the same sentence;",
@@ -526,6 +533,7 @@ def of_patterns(count: int, chars: int = 1) -> Fields:
         (of_subscriptions("stop", 256), of_subscriptions("stop", 257), "at most 256"),
         (of_subscriptions("turn_end", 4), of_subscriptions("turn_end", 5), "at most 4"),
         (of_subscriptions("subagent_stop", 4), of_subscriptions("subagent_stop", 5), "at most 4"),
+        (of_subscriptions("submission_end", 4), of_subscriptions("submission_end", 5), "at most 4"),
         (
             of_subscriptions("agent_loop_stopped", 4),
             of_subscriptions("agent_loop_stopped", 5),
@@ -552,6 +560,7 @@ def of_patterns(count: int, chars: int = 1) -> Fields:
         "all",
         "turn_end",
         "subagent_stop",
+        "submission_end",
         "agent_loop_stopped",
         "post_tool_call",
         "patterns",
@@ -565,7 +574,8 @@ def of_patterns(count: int, chars: int = 1) -> Fields:
 )
 @limit(
     "subscriptions of a plugin",
-    "of these to `post_tool_call`; to one of `agent_loop_stopped`, `turn_end`, `subagent_stop`",
+    "of these to `post_tool_call`; to one of `agent_loop_stopped`, `submission_end`,"
+    " `turn_end`, `subagent_stop`",
     "patterns in all its subscriptions",
     "tools of a plugin in one scope",
     "environment variables that a plugin wants",

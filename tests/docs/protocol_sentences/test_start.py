@@ -236,8 +236,8 @@ async def test_match(match: Fields, asked: bool) -> None:
 
 @says(
     "Free text and ids are looked at in the plugin's handler.",
-    "`post_tool_call`, `agent_loop_stopped`, `turn_end` and `subagent_stop` are told inside an"
-    " interrupt, which may not take long: there `match` may name no common field either.",
+    "`post_tool_call`, `agent_loop_stopped`, `submission_end`, `turn_end` and `subagent_stop` are"
+    " told inside an interrupt, which may not take long: there `match` may name no common field either.",
 )
 async def test_fields_that_match_may_not_name() -> None:
     for event, field in (
@@ -245,6 +245,7 @@ async def test_fields_that_match_may_not_name() -> None:
         ("pre_tool_call", "call_id"),
         ("post_tool_call", "platform"),
         ("agent_loop_stopped", "platform"),
+        ("submission_end", "session_key"),
         ("turn_end", "cwd"),
         ("subagent_stop", "user_id"),
     ):

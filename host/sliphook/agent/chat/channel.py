@@ -15,7 +15,7 @@ from sliphook.quoting import quote
 
 from .commands import Slash, parse_slash, run_slash
 from .model_command import choose, models_text
-from .replies import ChatReply, PendingMessage, ReplyDisplay, and_dropped, stopped
+from .replies import ChatReply, PendingMessage, ReplyDisplay, and_dropped, stopped, too_many
 from .work import Work
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
     from sliphook.session.interrupt import InterruptReason
     from sliphook.session.session import EndReason, Session
+    from sliphook.session.submission import Submission
 
 _log = logging.getLogger("sliphook.agent.channel")
 
@@ -99,7 +100,7 @@ class Channel:
         """The conversation is over; a new one may have its name."""
         return self._closed.is_set()
 
-    # -- for the users
+    # -- for the users, and for plugins
 
     def submit(self, text: str) -> PendingMessage:
         """Take a message: a slash command, the answer to a question, or a text for the model.
@@ -118,6 +119,20 @@ class Channel:
             self._refuse(message, len(self._early))
         return message
 
+    def submit_from_plugin(self, submission: Submission) -> PendingMessage:
+        """Take a plugin's message: it waits like a user's, and is a text for the model alone.
+
+        Raises:
+            HostError: the conversation is not open, or too many messages wait.
+        """
+        if self._nursery is None or self._closed.is_set():
+            raise HostError("this conversation is not open")
+        if len(self._work.waiting) >= self._max_waiting:
+            raise HostError(too_many(len(self._work.waiting)))
+        message = PendingMessage(submission.text, submission)
+        self._append(message, queues=True)
+        return message
+
     def stop(
         self,
         reason: InterruptReason = "user_stop",
@@ -131,6 +146,9 @@ class Channel:
         dropped = self._drop_waiting()
         commands = self._end_commands()
         interrupted = self.session.interrupt(reason, invalidation_reason)
+        # behind the interrupt, which must not wait for it
+        for submission in self.session.waiting:
+            self.session.drop_submission(submission)
         return dropped if interrupted or commands or dropped else None
 
     def stop_command(self, dropped: int = 0) -> str:
@@ -259,26 +277,26 @@ class Channel:
         return f"{quote(full_name(chosen), 64)} answers from the next model call on"
 
     def _converse(self, message: PendingMessage) -> None:
-        work = self._work
         if self._new_message == "interrupt":
             self.session.interrupt("new_message", "new_message")
-        if len(work.waiting) >= self._max_waiting:
-            self._refuse(message, len(work.waiting))
-            return
+        waiting = len(self._work.waiting)
+        if waiting >= self._max_waiting:
+            self._refuse(message, waiting)
+        else:
+            self._append(message, queues=self._new_message == "queue")
+
+    def _append(self, message: PendingMessage, *, queues: bool) -> None:
+        work = self._work
         work.waiting.append(message)
         if work.under_way:
-            message.queued = self._new_message == "queue"
+            message.queued = queues
         else:
             # not in the task, which begins later: a message before that would start another
             work.under_way = True
-            self._spawn(self._do, work)
+            self._spawn(work.run)
 
     def _refuse(self, message: PendingMessage, waiting: int) -> None:
-        message.settle(
-            ChatReply(
-                text=f"not taken: {waiting} wait already; /stop drops them", outcome="refused"
-            )
-        )
+        message.settle(ChatReply(text=f"not taken: {too_many(waiting)}", outcome="refused"))
 
     def _drop_waiting(self) -> int:
         dropped = [*self._early, *self._work.waiting]
@@ -295,33 +313,6 @@ class Channel:
         return ended
 
     # -- tasks of their own, for what takes time
-
-    async def _do(self, work: Work) -> None:
-        """Run the turns of one session's messages, one after the other."""
-        assert work.agent is not None
-        try:
-            while work.waiting:
-                message = work.waiting.popleft()
-                try:
-                    outcome = await work.agent.run(
-                        message.text,
-                        source="queued" if message.queued else "user",
-                        ready=work.ready,
-                    )
-                    message.settle(ChatReply(text=work.display.take(), outcome=outcome))
-                except Exception as error:
-                    # a bug of the agent ends this turn, but no other conversation
-                    _log.exception("the agent failed")
-                    said = f"error: the agent failed: {quote(str(error), 300)}"
-                    message.settle(
-                        ChatReply(text=f"{work.display.take()}\n{said}".strip(), outcome="failed")
-                    )
-                finally:
-                    # counts only if the task was cancelled: the first reply stands
-                    message.settle(ChatReply(text=work.display.take(), outcome="interrupted"))
-        finally:
-            # no checkpoint since the queue was found empty, so no message is left behind
-            work.under_way = False
 
     async def _take_up(self, reload: Callable[[], Awaitable[object]], work: Work) -> None:
         try:

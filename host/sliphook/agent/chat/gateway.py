@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sliphook.host.host import PluginHost
     from sliphook.session.host import ApprovalRequest
     from sliphook.session.session import EndReason, StartSource
+    from sliphook.session.submission import Submission
 
 _END: Final[dict[str, EndReason]] = {
     "none": "shutdown",
@@ -185,6 +186,19 @@ class Gateway:
             HostError: the gateway is not open.
         """
         return self.channel(platform, session_key, user_id=user_id).submit(text)
+
+    def submit_from_plugin(self, submission: Submission) -> PendingMessage:
+        """Take a message of a plugin, for `PluginHost(..., on_submit=...)`.
+
+        The reply is the channel's, as for a user's message: show it to the users of the channel.
+
+        Raises:
+            HostError: no open channel has the session, or it takes no more messages.
+        """
+        for channel in self.channels:
+            if channel.session.session_id == submission.session_id:
+                return channel.submit_from_plugin(submission)
+        raise HostError("the agent takes no messages of plugins for this conversation")
 
     async def message(
         self, text: str, *, platform: str, session_key: str, user_id: str | None = None

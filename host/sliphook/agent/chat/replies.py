@@ -9,6 +9,7 @@ import trio
 
 from sliphook.agent.ui.display import Display, LineDisplay, cut
 from sliphook.session.state import TurnOutcome
+from sliphook.session.submission import Submission
 from sliphook_sdk.protocol import ToolCallRequest
 
 _KEPT: Final = frozenset({"denied", "warning", "error"})
@@ -34,13 +35,15 @@ class PendingMessage:
     """A submitted message whose reply may be outstanding.
 
     Attributes:
-        text: what the user wrote.
+        text: what the user wrote, or the plugin.
+        submission: the message of a plugin that it is, or None.
         queued: the message had to wait for the turn of another one.
         reply: the reply, or None.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, submission: Submission | None = None) -> None:
         self.text = text
+        self.submission = submission
         self.queued = False
         self.reply: ChatReply | None = None
         self._replied = trio.Event()
@@ -104,6 +107,11 @@ class ReplyDisplay(LineDisplay):
 def stopped(dropped: int | None) -> str:
     """The text for the user after a `Channel.stop` that returned `dropped`."""
     return "there is nothing to stop" if dropped is None else f"stopped{and_dropped(dropped)}"
+
+
+def too_many(waiting: int) -> str:
+    """Why one more message is not taken."""
+    return f"{waiting} wait already; /stop drops them"
 
 
 def and_dropped(messages: int) -> str:

@@ -47,6 +47,7 @@ _DYING_S: Final = 1.0
 _GRANTED: Final[Mapping[str, Any]] = {
     "host/inject": {"queued": True},
     "host/interrupt": {"interrupted": False},
+    "host/submit": {"message_id": "m-1", "status": "queued"},
 }
 """The answers to a plugin's requests that are not in the trace."""
 

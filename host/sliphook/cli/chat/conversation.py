@@ -21,6 +21,7 @@ from sliphook.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from sliphook.cli.run.memory import Memory
 from sliphook.cli.run.setup import PLATFORM, Setup, Told, here
 from sliphook.cli.running import Interruptible
+from sliphook.errors import HostError
 from sliphook.quoting import quote
 
 from .frontend import ChatFrontend
@@ -28,6 +29,7 @@ from .frontend import ChatFrontend
 if TYPE_CHECKING:
     from sliphook import PluginHost
     from sliphook.session.session import EndReason
+    from sliphook.session.submission import Submission
     from sliphook.trace.record import TraceSink
 
 __all__ = ["chat"]
@@ -91,7 +93,11 @@ class _Chat(Interruptible):
         )
         approver = gateway.approve if self._frontend.asks else None
         self.host = self._setup.host(
-            told, approver=approver, commands=[*COMMANDS, *LEAVING], trace=trace
+            told,
+            approver=approver,
+            commands=[*COMMANDS, *LEAVING],
+            trace=trace,
+            on_submit=self._submitted,
         )
         async with self.host as host:
             look_who_is_there(host, self._setup.chosen, told.missing)
@@ -153,6 +159,14 @@ class _Chat(Interruptible):
         self._nursery.start_soon(self._reply, message)
         self._frontend.working(self._channel.busy)
         return message
+
+    def _submitted(self, submission: Submission) -> None:
+        """A plugin submits a message; the agent shows it when its turn begins."""
+        if self._channel is None or self._nursery is None or self._left.is_set():
+            raise HostError("the chat is not open")
+        message = self._channel.submit_from_plugin(submission)
+        self._nursery.start_soon(self._reply, message)
+        self._frontend.working(self._channel.busy)
 
     def stop(self, dropped: int) -> None:
         """See `Listener`."""

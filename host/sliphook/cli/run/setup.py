@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sliphook.agent.ui.display import LineDisplay
     from sliphook.plugin.spec import PluginSpec
     from sliphook.session.host import Approver
+    from sliphook.session.submission import Submission
     from sliphook.settings import Settings
     from sliphook.trace.record import TraceSink
     from sliphook_sdk.protocol import AlertLevel
@@ -117,6 +118,7 @@ class Setup:
         approver: Approver | None,
         commands: Iterable[str],
         trace: TraceSink | None,
+        on_submit: Callable[[Submission], object] | None = None,
     ) -> PluginHost:
         """A host for the chosen plugins; it is not open yet.
 
@@ -125,10 +127,13 @@ class Setup:
             approver: asks the user; None if the user cannot be asked.
             commands: the agent's own commands.
             trace: records the messages, or None.
+            on_submit: takes the messages of plugins; None if there is one prompt alone.
         """
         return PluginHost(
             self.chosen.specs,
             approver=approver,
+            on_submit=on_submit,
+            plugin_messages=self.settings.plugin_messages,
             on_notify=told.notify,
             on_progress=told.progress,
             on_problem=told.problem,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from .answers import Answer, Decision
 from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
+from .common import Payload
 from .globs import Globs, match_fields, unmatchable_fields, why_unmatchable, words_of
 from .manifest import (
     HEAVY_FIELDS,
@@ -42,10 +43,11 @@ from .messages import (
     PluginInfo,
     ProgressParams,
     SessionInfo,
+    SubmitParams,
+    SubmitResult,
     ToolCallParams,
     ToolsParams,
 )
-from .payloads import Payload
 from .shapes import (
     AlertLevel,
     Inflight,
@@ -101,6 +103,8 @@ __all__ = [
     "PluginInfo",
     "ProgressParams",
     "SessionInfo",
+    "SubmitParams",
+    "SubmitResult",
     "Subscription",
     "ToolCallParams",
     "ToolCallRequest",

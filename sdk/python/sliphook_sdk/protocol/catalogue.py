@@ -11,8 +11,8 @@ from typing import Final, Literal, Optional
 import msgspec
 
 from . import payloads
+from .common import Payload
 from .limits import MAX_SUBSCRIPTIONS_TO_TOOL_END, MAX_SUBSCRIPTIONS_TO_TURN_END
-from .payloads import Payload
 from .shapes import Message, ToolResult
 
 Kind = Literal["hook", "event"]
@@ -198,6 +198,15 @@ _ENTRIES: Final = (
         kind="event",
         payload=payloads.AgentLoopStopped,
         fires="at the moment of an interrupt",
+        urgent=True,
+        max_subscriptions=MAX_SUBSCRIPTIONS_TO_TURN_END,
+    ),
+    Entry(
+        name="submission_end",
+        kind="event",
+        payload=payloads.SubmissionEnd,
+        fires="once for each message that `host/submit` took: before its `turn_end`, or when it "
+        "was dropped",
         urgent=True,
         max_subscriptions=MAX_SUBSCRIPTIONS_TO_TURN_END,
     ),

@@ -71,6 +71,10 @@ MAX_CONTEXT_TEXTS: Final = 64
 MAX_CONTINUES_PER_TURN: Final = 8
 MAX_INJECT_BYTES: Final = 64 * 1024
 MAX_INJECTS_WAITING: Final = 16
+MAX_SUBMIT_BYTES: Final = 64 * 1024
+MAX_SUBMIT_PER_MINUTE: Final = 60
+"""All that bounds a plugin which answers each `submission_end` with another message."""
+MAX_SUBMITS_WAITING: Final = 4
 MAX_NOTIFY_PER_MINUTE: Final = 10
 MAX_LOG_PER_SECOND: Final = 100
 MAX_LOG_LINES: Final = 50
@@ -141,6 +145,7 @@ LIMIT_BY_METHOD: Final = {
     ),
     # a text of the allowed length may be six times as long in JSON
     "host/inject": MessageLimit("`host/inject`", 512 * _KIB, 1_000, _SHORTER),
+    "host/submit": MessageLimit("`host/submit`", 512 * _KIB, 1_000, _SHORTER),
     "host/log": MessageLimit("`host/log`", *_SMALL, "write the rest to a file and log its path"),
     "host/notify": MessageLimit("`host/notify`", *_SMALL, _SHORTER),
     "$/progress": MessageLimit("`$/progress`", *_SMALL, _SHORTER),
@@ -219,7 +224,8 @@ LIMITS: Final = (
     ),
     Limit("subscriptions of a plugin", f"{MAX_SUBSCRIPTIONS}", "the plugin fails to start"),
     Limit(
-        "of these to `post_tool_call`; to one of `agent_loop_stopped`, `turn_end`, `subagent_stop`",
+        "of these to `post_tool_call`; to one of `agent_loop_stopped`, `submission_end`,"
+        " `turn_end`, `subagent_stop`",
         f"{MAX_SUBSCRIPTIONS_TO_TOOL_END}; {MAX_SUBSCRIPTIONS_TO_TURN_END}",
         "the plugin fails to start",
     ),
@@ -266,6 +272,9 @@ LIMITS: Final = (
     Limit("`continue_with` in one turn", f"{MAX_CONTINUES_PER_TURN}", "ignored, and said so"),
     Limit("text of one `host/inject`", _mib(MAX_INJECT_BYTES), "-32602"),
     Limit("injected texts that wait", f"{MAX_INJECTS_WAITING} a session", "-32004"),
+    Limit("text of one `host/submit`", _mib(MAX_SUBMIT_BYTES), "-32602"),
+    Limit("`host/submit`", f"{MAX_SUBMIT_PER_MINUTE} a minute", "-32004"),
+    Limit("submitted messages that wait", f"{MAX_SUBMITS_WAITING} a plugin", "-32004"),
     Limit("`host/notify`", f"{MAX_NOTIFY_PER_MINUTE} a minute", "-32004"),
     Limit(
         "one `host/log`",

@@ -11,7 +11,7 @@ from .catalogue import CATALOGUE, Kind, OnFailure
 from .describe import doc
 from .shapes import ToolSpec
 
-Uses = Literal["notify", "tools", "inject", "interrupt"]
+Uses = Literal["notify", "tools", "inject", "interrupt", "submit"]
 """Requests to the host that the user may grant a plugin."""
 
 HEAVY_FIELDS: Final = tuple(

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal, Optional, Union
 
 import msgspec
 
+from .common import Payload
 from .describe import doc
 from .manifest import Manifest, Uses
-from .payloads import Payload
 from .shapes import AlertLevel, Level, ToolResult, ToolSpec
 
 
@@ -147,6 +147,31 @@ class InjectResult(msgspec.Struct, frozen=True, kw_only=True):
     queued: Annotated[Optional[bool], doc("true", True)] = True
 
 
+class SubmitParams(msgspec.Struct, frozen=True, kw_only=True):
+    """A message for the model, which begins a turn of an open conversation."""
+
+    session_key: Annotated[str, doc("the agent's own name for the conversation", "main")]
+    platform: Annotated[
+        Optional[str], doc("only a conversation of this platform; null is any", "cli")
+    ] = None
+    user_id: Annotated[Optional[str], doc("only a conversation of this user; null is any")] = None
+    text: Annotated[str, doc("the message", "the deploy has finished, look at its log")]
+
+
+class SubmitResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The message was taken; `submission_end` tells its end."""
+
+    message_id: Annotated[str, doc("the message, unique", "m-1")]
+    status: Annotated[
+        Literal["started", "queued", "interrupting"],
+        doc(
+            "`started`: its turn begins; `queued`: it waits for others; `interrupting`: the open "
+            "turn was interrupted for it",
+            "started",
+        ),
+    ]
+
+
 class InterruptParams(msgspec.Struct, frozen=True, kw_only=True):
     """Interrupts the session's turn."""
 
@@ -254,6 +279,15 @@ METHODS: Final = (
         InjectResult,
         "a text for the session's next model call, child agents' left out; starts no turn",
         grant="inject",
+    ),
+    Method(
+        "host/submit",
+        "plugin",
+        "request",
+        SubmitParams,
+        SubmitResult,
+        "a message for the model, as if a user had written it; begins a turn",
+        grant="submit",
     ),
     Method(
         "host/interrupt",

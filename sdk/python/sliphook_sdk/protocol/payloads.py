@@ -11,70 +11,11 @@ from typing import Annotated, Any, Literal, Optional, Union
 
 import msgspec
 
+from .common import Payload, StillRunning, SubmittedBy, TimeoutLeft, Truncated
 from .describe import doc
 from .shapes import AlertLevel, Inflight, LateEnd, Message, ModelTool, ToolResult, Usage
 
 _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
-
-TimeoutLeft = Annotated[
-    Union[float, msgspec.UnsetType, None],
-    doc(
-        "seconds that are left to answer; only in the request, "
-        "absent if the entry is told as an event",
-        5.0,
-    ),
-]
-
-Truncated = Annotated[
-    Union[list[str], msgspec.UnsetType, None],
-    doc(
-        "heavy fields that were cut to null because the message was too large; absent if none was",
-        [],
-    ),
-]
-
-
-StillRunning = Annotated[
-    Optional[list[str]],
-    doc(
-        "`call_id` of each tool call, child agents' too, that was told to stop and had not ended "
-        "yet; a `notification` with `late_end` follows for each",
-        [],
-    ),
-]
-
-
-class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """The common fields of every payload."""
-
-    event_id: Annotated[
-        str, doc("opaque; the same for every plugin that this fire reaches", "e-1", match=False)
-    ]
-    seq: Annotated[
-        int, doc("from 1, rising per session; a tool call and a command carry the last one", 1)
-    ]
-    time: Annotated[str, doc("when it was fired, UTC", "2026-01-01T00:00:00.000Z", match=False)]
-    session_id: Annotated[str, doc("the session, unique", "s-1", match=False)]
-    session_key: Annotated[
-        Optional[str],
-        doc("the agent's own name for the conversation: chat, thread, terminal", "main"),
-    ]
-    platform: Annotated[Optional[str], doc("where the user is: `cli`, `api` and so on", "cli")]
-    user_id: Annotated[Optional[str], doc("the user, as the agent names them")]
-    cwd: Annotated[Optional[str], doc("the project's folder, absolute", "/home/ada/project")]
-    turn_id: Annotated[
-        Optional[str], doc("the turn, unique; null outside a turn", "t-1", match=False)
-    ]
-    agent_id: Annotated[
-        str, doc("the agent that acts; a child agent has its own", "a-1", match=False)
-    ]
-    parent_agent_id: Annotated[
-        Optional[str], doc("whose child the agent is; null for the root", match=False)
-    ]
-    agent_depth: Annotated[int, doc("0 is the root agent", 0)]
-    meta: Annotated[
-        Optional[dict[str, Any]], doc("an object of the agent's own, opaque to Sliphook")
-    ]
 
 
 class SessionStart(Payload, frozen=True, kw_only=True):
@@ -112,12 +53,16 @@ class TurnStart(Payload, frozen=True, kw_only=True):
     parent_turn_id: Annotated[
         Optional[str], doc("in a child agent: the turn that started it", match=False)
     ]
+    submitted_by: SubmittedBy = None
 
 
 class UserPromptSubmit(Payload, frozen=True, kw_only=True):
     """A user's text is about to reach the model."""
 
-    source: Annotated[Literal["user", "command", "queued"], doc("how the text came", "user")]
+    source: Annotated[
+        Literal["user", "command", "queued", "plugin"], doc("how the text came", "user")
+    ]
+    submitted_by: SubmittedBy = None
     timeout_s: TimeoutLeft = msgspec.UNSET
     text: Annotated[str, doc("what the user wrote", "tidy up the project", match=False)]
 
@@ -256,6 +201,35 @@ class AgentLoopStopped(Payload, frozen=True, kw_only=True):
     ]
 
 
+class SubmissionEnd(Payload, frozen=True, kw_only=True):
+    """The turn of a plugin's message is about to end, or the message was dropped."""
+
+    message_id: Annotated[str, doc("as `host/submit` was answered", "m-1", match=False)]
+    by: Annotated[str, doc("the plugin whose message it was", "remind")]
+    outcome: Annotated[
+        Literal[
+            "completed",
+            "interrupted",
+            "failed",
+            "denied",
+            "max_iterations",
+            "loop_detected",
+            "budget_exceeded",
+            "dropped",
+            "refused",
+        ],
+        doc(
+            "that of its turn; `dropped`: by `/stop`, `/new` or the end of the session, before its "
+            "turn; `refused`: by the agent",
+            "completed",
+        ),
+    ]
+    reply: Annotated[
+        Optional[str],
+        doc("the last text of the model; null if there is none", "All done.", match=False),
+    ]
+
+
 class TurnEnd(Payload, frozen=True, kw_only=True):
     """A turn is over; exactly one for each `turn_start`."""
 
@@ -275,7 +249,7 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
     model_calls: Annotated[int, doc("model calls of the turn, its child agents' too", 2)]
     usage: Annotated[Usage, doc("tokens of the turn, its child agents' too", _USAGE)]
     duration_ms: Annotated[Optional[float], doc("how long the turn was open", 2150.0)]
-    still_running: StillRunning = []
+    still_running: StillRunning = msgspec.field(default_factory=list[str])
     last_assistant_message: Annotated[
         Optional[str],
         doc("the last text of the model; null if there is none", "All done.", match=False),
@@ -337,4 +311,4 @@ class SubagentStop(Payload, frozen=True, kw_only=True):
         Optional[str], doc("what the child reports", "it was test_login", match=False)
     ]
     duration_ms: Annotated[Optional[float], doc("how long it ran", 950.0)]
-    still_running: StillRunning = []
+    still_running: StillRunning = msgspec.field(default_factory=list[str])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from sliphook_sdk.protocol import (
     Level,
     LogParams,
     NotifyParams,
+    SubmitParams,
+    SubmitResult,
 )
 from sliphook_sdk.registration.tools import Tool
 
@@ -30,8 +32,11 @@ if TYPE_CHECKING:
     from .state import Runtime
 
 
+T = TypeVar("T", InterruptResult, SubmitResult)
+
 # read here: msgspec reads a type at its first use, and not safely in two threads
 msgspec.json.Decoder(InterruptResult)
+msgspec.json.Decoder(SubmitResult)
 
 
 class BaseHost:
@@ -94,6 +99,31 @@ class Host(BaseHost):
         """
         self._running().ask("host/inject", InjectParams(session_id=session_id, text=text))
 
+    def submit(
+        self,
+        text: str,
+        *,
+        session_key: str,
+        platform: str | None = None,
+        user_id: str | None = None,
+    ) -> SubmitResult:
+        """Give the model a message, as if a user had written it; it begins a turn.
+
+        It is always text for the model, and the user sees whose it is. `submission_end` tells its
+        end, with the `message_id` of the result. Needs `uses=["submit"]`.
+
+        Args:
+            text: the message, at most 64 KiB.
+            session_key: the conversation, as `ctx.session_key` has it.
+            platform: only a conversation of this platform; None is any.
+            user_id: only a conversation of this user; None is any.
+        """
+        params = SubmitParams(
+            session_key=session_key, platform=platform, user_id=user_id, text=text
+        )
+        result = self._running().ask("host/submit", params)
+        return read("host/submit", result, SubmitResult)
+
     def interrupt(self, reason: str, *, session_id: str, turn_id: str | None = None) -> bool:
         """Interrupt the session's turn, or only the turn that is given.
 
@@ -103,7 +133,8 @@ class Host(BaseHost):
             True if a turn was interrupted.
         """
         params = InterruptParams(session_id=session_id, turn_id=turn_id, reason=reason)
-        return interrupted(self._running().ask("host/interrupt", params))
+        result = self._running().ask("host/interrupt", params)
+        return read("host/interrupt", result, InterruptResult).interrupted
 
     def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
@@ -137,6 +168,31 @@ class AsyncHost(BaseHost):
         params = InjectParams(session_id=session_id, text=text)
         await self._running().ask_async("host/inject", params)
 
+    async def submit(
+        self,
+        text: str,
+        *,
+        session_key: str,
+        platform: str | None = None,
+        user_id: str | None = None,
+    ) -> SubmitResult:
+        """Give the model a message, as if a user had written it; it begins a turn.
+
+        It is always text for the model, and the user sees whose it is. `submission_end` tells its
+        end, with the `message_id` of the result. Needs `uses=["submit"]`.
+
+        Args:
+            text: the message, at most 64 KiB.
+            session_key: the conversation, as `ctx.session_key` has it.
+            platform: only a conversation of this platform; None is any.
+            user_id: only a conversation of this user; None is any.
+        """
+        params = SubmitParams(
+            session_key=session_key, platform=platform, user_id=user_id, text=text
+        )
+        result = await self._running().ask_async("host/submit", params)
+        return read("host/submit", result, SubmitResult)
+
     async def interrupt(self, reason: str, *, session_id: str, turn_id: str | None = None) -> bool:
         """Interrupt the session's turn, or only the turn that is given.
 
@@ -146,7 +202,8 @@ class AsyncHost(BaseHost):
             True if a turn was interrupted.
         """
         params = InterruptParams(session_id=session_id, turn_id=turn_id, reason=reason)
-        return interrupted(await self._running().ask_async("host/interrupt", params))
+        result = await self._running().ask_async("host/interrupt", params)
+        return read("host/interrupt", result, InterruptResult).interrupted
 
     async def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
@@ -168,11 +225,11 @@ def as_tool(tool: Tool | ToolFunction) -> Tool:
     return tool if isinstance(tool, Tool) else Tool(tool)
 
 
-def interrupted(result: Any) -> bool:
-    """What the host has answered to `host/interrupt`. Raises HostRefused if that is no answer."""
+def read(method: str, result: Any, shape: type[T]) -> T:
+    """What the host has answered to a request. Raises HostRefused if that is no answer."""
     try:
-        return msgspec.convert(result, InterruptResult).interrupted
+        return msgspec.convert(result, shape)
     except msgspec.ValidationError as exc:
         raise HostRefused(
-            ErrorCode.INVALID_REQUEST, f"the host's answer to host/interrupt makes no sense: {exc}"
+            ErrorCode.INVALID_REQUEST, f"the host's answer to {method} makes no sense: {exc}"
         ) from None

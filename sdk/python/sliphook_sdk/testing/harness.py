@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from sliphook_sdk.plugin import Plugin
 
 
-_RESULTS: Final[dict[str, dict[str, bool]]] = {
+_RESULTS: Final[dict[str, dict[str, Any]]] = {
     "host/inject": {"queued": True},
     "host/interrupt": {"interrupted": True},
+    "host/submit": {"message_id": "m-1", "status": "started"},
 }
 
 
