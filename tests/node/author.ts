@@ -35,6 +35,10 @@ plugin.hook("stop", (stop) => (stop.stop_count === 0 ? continueWith("go on") : n
 plugin.on("turn_end", (turn) => turn.outcome === "interrupted");
 plugin.on("pre_llm_call", { include: ["messages"] }, (call) => call.messages?.length);
 plugin.tool("weather", { schema: { type: "object" } }, async (args) => `${args.city}`);
+plugin.tool("build", async (args, ctx) => {
+  const made = await ctx.run(["make", String(args.target)], { timeoutS: 60, env: { CI: "1" } });
+  return made.ok ? made.stdout : `${made.status} ${made.stderr}`;
+});
 plugin.command("deploys", (text) => text.toUpperCase());
 
 plugin.onStart(async (ctx) => {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -17,8 +16,9 @@ import pytest
 from sliphook_sdk import AsyncContext, CommandError, CommandResult, Context, Plugin
 from sliphook_sdk.command.kept_output import KeptOutput, last_line
 from sliphook_sdk.command.running import Command
-from sliphook_sdk.testing import CallCancelled, Harness
-from tests.sdk.driver import PATIENCE_S, python
+from sliphook_sdk.testing import Harness
+from tests.sdk.conftest import Start
+from tests.sdk.driver import PATIENCE_S, python, tool_call
 from tests.stubborn import executable, lives, needs_proc, pids, stubborn, wait_for
 
 
@@ -159,18 +159,37 @@ def test_progress_tells_the_last_line_now_and_then(tmp_path: Path, is_async: boo
     assert numbers[1] > numbers[0] + 1, "not each line"
 
 
+WORKS = """
+from sliphook_sdk import Plugin
+plugin = Plugin("torture")
+
+@plugin.tool
+{kind}def work(*, ctx) -> str:
+    try:
+        return ({wait}ctx.run(["./stubborn"], cwd=ctx.data_dir)).stdout
+    except BaseException as exc:
+        ctx.log("info", type(exc).__name__)
+        raise
+"""
+
+
 @needs_proc
-@both
-def test_a_cancel_ends_the_whole_tree(tmp_path: Path, is_async: bool) -> None:
-    plugin, seen = made(is_async=is_async)
+@pytest.mark.parametrize(
+    ("kind", "wait", "raised"),
+    [("", "", "Cancelled"), ("async ", "await ", "CancelledError")],
+)
+def test_a_cancel_ends_the_whole_tree(
+    start: Start, tmp_path: Path, kind: str, wait: str, raised: str
+) -> None:
     stubborn(tmp_path)
-    with Harness(plugin, cwd=tmp_path) as harness, pytest.raises(CallCancelled):
-        harness.call_tool("run", args=["./stubborn"], options={}, cancel_after=1.0)
-    assert len(pids(tmp_path)) == 2
+    child = start(WORKS.format(kind=kind, wait=wait))
+    child.initialize()
+    request_id = child.request("tool/call", tool_call("work"))
+    wait_for(lambda: len(pids(tmp_path)) == 2)
+    child.notify("$/cancelRequest", {"id": request_id})
+    assert child.reply(request_id)["error"]["code"] == -32800
     assert not any(map(lives, pids(tmp_path)))
-    kind = asyncio.CancelledError if is_async else BaseException
-    assert isinstance(seen[0], kind)
-    assert not isinstance(seen[0], Exception)
+    assert child.said("host/log")["message"] == raised
 
 
 @needs_proc

@@ -140,6 +140,21 @@ export class Context extends PluginContext {
   }
 
   /**
+   * Run a command to its end; the last line of its output is shown as progress. When the call is
+   * cancelled or `timeoutS` is over, the command and all that it has started get SIGTERM, and
+   * SIGKILL 0.3 s later. What it leaves behind when it ends by itself, too.
+   *
+   * `cwd` is the project's folder if left out, `env` are variables beside those of the plugin, and
+   * of its output and of its errors `maxBytes` are kept each, half from the begin and half from the
+   * end. Throws CommandError if it cannot be started, and the signal's reason after a cancel.
+   */
+  async run(args, options = {}) {
+    const { runCommand } = await import("./command.js"); // most plugins need none
+    const cwd = options.cwd ?? this.cwd ?? undefined;
+    return await runCommand(args, { ...options, cwd }, this.signal, (line) => this.progress(line));
+  }
+
+  /**
    * Report how far the work is, `fraction` from 0 to 1. It does not extend the timeout. In an
    * event's handler and after a cancel it does nothing.
    */

@@ -31,6 +31,11 @@ export class HostRefused extends Error {
   }
 }
 
+/** A command of `ctx.run` cannot be started; the message says why, and what to do. */
+export class CommandError extends Error {
+  name = "CommandError";
+}
+
 /** A request to the host while it cannot be heard: before the plugin runs, or after its end. */
 export class NotConnected extends Error {
   name = "NotConnected";

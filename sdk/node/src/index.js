@@ -13,7 +13,14 @@
 //     plugin.run();
 
 export { allow, ask, context, continueWith, deny, replace, substitute } from "./answers.js";
-export { AnswerError, HostRefused, NotConnected, RegistrationError, ToolError } from "./errors.js";
+export {
+  AnswerError,
+  CommandError,
+  HostRefused,
+  NotConnected,
+  RegistrationError,
+  ToolError,
+} from "./errors.js";
 export { disabled } from "./life.js";
 export { Plugin } from "./plugin.js";
 export { ErrorCode } from "./protocol.js";

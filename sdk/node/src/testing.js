@@ -47,8 +47,8 @@ export class CallCancelled extends Error {
  * Play the host to a plugin: the object, or the URL of its file. The file is loaded anew, and its
  * `plugin.run()` does nothing.
  */
-export async function harness(plugin, { config = {}, dataDir = ".", granted = USES } = {}) {
-  const played = new Harness(plugin instanceof Plugin ? plugin : await load(plugin), granted);
+export async function harness(plugin, { config = {}, dataDir = ".", granted = USES, cwd } = {}) {
+  const played = new Harness(plugin instanceof Plugin ? plugin : await load(plugin), granted, cwd);
   played.manifest = await played.start(config, dataDir);
   return played;
 }
@@ -68,12 +68,14 @@ class Harness {
   #granted;
   #seq = 0;
   #closed = false;
+  #common;
   #settled = new Map(); // by call: the functions that settle its promise
   sent = [];
   logs = [];
 
-  constructor(plugin, granted) {
+  constructor(plugin, granted, cwd) {
     this.plugin = plugin;
+    this.#common = cwd === undefined ? {} : { cwd };
     this.#granted = granted;
     this.#service = new Service(plugin, this.#peer());
   }
@@ -147,7 +149,7 @@ class Harness {
         );
     }
     this.#seq += 1;
-    return JSON.parse(JSON.stringify({ ...sample, seq: this.#seq, ...fields }));
+    return JSON.parse(JSON.stringify({ ...sample, seq: this.#seq, ...this.#common, ...fields }));
   }
 
   async #ask(method, params, cancelAfterMs) {

@@ -135,6 +135,29 @@ export interface Host<State = unknown, Config = Record<string, any>> {
   removeTool(name: string, options?: { sessionId?: string | null }): Promise<void>;
 }
 
+export interface RunOptions {
+  /** the folder; the project's if left out */
+  cwd?: string;
+  /** variables beside those of the plugin */
+  env?: Readonly<Record<string, string>>;
+  /** how long it may take */
+  timeoutS?: number;
+  /** how much is kept of its output and of its errors, from both ends; 65,536 if left out */
+  maxBytes?: number;
+}
+
+/** What came of a command. */
+export interface CommandResult {
+  /** its exit status, or minus the number of the signal that ended it */
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** it was ended since its time was up */
+  readonly timedOut: boolean;
+  /** it ended by itself, with status 0 */
+  readonly ok: boolean;
+}
+
 export interface Context<State = unknown, Config = Record<string, any>> {
   /** the session that the call belongs to */
   readonly sessionId: string;
@@ -173,6 +196,12 @@ export interface Context<State = unknown, Config = Record<string, any>> {
   readonly sessions: Sessions<State>;
   /** Write a line to the plugin's log, with values beside the message. */
   log(level: Level, message: string, fields?: Record<string, unknown>): void;
+  /**
+   * Run a command to its end. When the call is cancelled or the time is up, the command and all
+   * that it has started get SIGTERM, and SIGKILL 0.3 s later; what it leaves behind, too. Throws
+   * CommandError if it cannot be started, and `signal.reason` after a cancel.
+   */
+  run(args: readonly string[], options?: RunOptions): Promise<CommandResult>;
   /** Report how far the work is, `fraction` from 0 to 1. It does not extend the timeout. */
   progress(message?: string, fraction?: number): void;
   /** Show the user an alert. Needs `uses: ["notify"]`. Throws HostRefused. */
@@ -316,6 +345,8 @@ export class HostRefused extends Error {
   readonly code: number;
 }
 
+/** A command of `ctx.run` cannot be started; the message says why. */
+export class CommandError extends Error {}
 /** A request to the host while it cannot be heard: before the plugin runs, or after its end. */
 export class NotConnected extends Error {}
 

@@ -18,6 +18,8 @@ export interface HarnessOptions {
   dataDir?: string;
   /** the uses that the user grants; requests that need another one are refused. All if left out */
   granted?: readonly Uses[];
+  /** the project's folder; if left out, payloads have one that does not exist */
+  cwd?: string;
 }
 
 /**
