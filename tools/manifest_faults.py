@@ -12,6 +12,7 @@ from sliphook_sdk.protocol.limits import (
     MAX_PATTERNS,
     MAX_SCHEMA_BYTES,
     MAX_SCHEMA_PARTS,
+    MAX_SERVERS,
     MAX_SUBSCRIPTIONS,
     MAX_SUBSCRIPTIONS_TO_TURN_END,
     MAX_TOOLS,
@@ -74,6 +75,10 @@ _SHOWN: Final[tuple[Fields, ...]] = (
     {"commands": [{"name": "stop"}]},
     {"env": [{"name": "A-B"}]},
     {"env": [{"name": "LD_PRELOAD"}]},
+    _sub(attempts=True),
+    _sub("pre_llm_call", mode="event", attempts=True),
+    {"servers": ["127.0.0.1:8080"]},
+    {"uses": ["route"], "servers": ["http://127.0.0.1"]},
     {"config_schema": {"properties": []}},
 )
 """Each is shown as JSON, without the least that a manifest needs."""
@@ -95,6 +100,10 @@ _TOLD: Final[tuple[tuple[str, Fields], ...]] = (
     (
         f"{MAX_VARIABLES + 1} variables",
         {"env": [{"name": f"A{number}"} for number in range(MAX_VARIABLES + 1)]},
+    ),
+    (
+        f"{MAX_SERVERS + 1} servers",
+        {"uses": ["route"], "servers": [f"s{number}.lan" for number in range(MAX_SERVERS + 1)]},
     ),
     (
         "a schema over 64 KiB",

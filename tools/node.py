@@ -29,6 +29,8 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.ToolResult,
     shapes.ToolSpec,
     shapes.ModelTool,
+    shapes.ModelRoute,
+    shapes.LlmFailure,
     shapes.Inflight,
     shapes.LateEnd,
     protocol.Answer,
@@ -141,6 +143,7 @@ def _entry(entry: protocol.Entry) -> dict[str, Any]:
         "substitute": entry.substitute,
         "context": bool(entry.context),
         "continues": entry.continues,
+        "attempts": entry.attempts,
         "heavy": entry.heavy,
         "subagents": entry.subagents,
         "strings": {field: _domain(entry, field) for field in match_fields(entry)},
@@ -167,17 +170,22 @@ def _answer(entry: protocol.Entry) -> str:
         fields |= {"decision": _union(entry.decisions), "reason": "string"}
     if entry.replace:
         fields["replace"] = f"Partial<Pick<{entry.payload.__name__}, {_union(entry.replace)}>>"
-    for name in entry.substitute:
-        shape = protocol.SUBSTITUTES[name]
-        fields["substitute"] = (
-            f"{{ {name}?: {shape.__name__}{' | string' if shape is shapes.ToolResult else ''} }}"
-        )
+    if entry.substitute:
+        inside = (f"{name}?: {_substitute(name)}" for name in entry.substitute)
+        fields["substitute"] = f"{{ {'; '.join(inside)} }}"
     if entry.context:
         fields["context"] = "readonly string[]"
     if entry.continues:
         fields["continue_with"] = "string"
     fields["_meta"] = "unknown"
     return "{ " + "; ".join(f"{name}?: {hint}" for name, hint in fields.items()) + " }"
+
+
+def _substitute(name: str) -> str:
+    shape = protocol.SUBSTITUTES[name]
+    if shape is shapes.ToolResult:
+        return f"{shape.__name__} | string"
+    return "string" if shape is str else shape.__name__
 
 
 def _interface(struct: type[msgspec.Struct]) -> str:

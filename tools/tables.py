@@ -47,6 +47,8 @@ _SHAPES: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.ToolCallRequest,
     shapes.ModelTool,
     shapes.Usage,
+    shapes.ModelRoute,
+    shapes.LlmFailure,
     shapes.Inflight,
     shapes.LateEnd,
 )

@@ -23,15 +23,17 @@ LETTERS = {
     "stop": "x",
     "turn_end": "e",
 }
-ANSWER = "pf*l(t*|x)"
+TRIED = "p(fp?)*"
+"""A model call: some plugins are asked again before each further attempt."""
+ANSWER = f"{TRIED}l(t*|x)"
 """After an answer of the model: tools, or a `stop` that sends the model on or ends the turn."""
 ENDINGS = {
-    "completed": f"({ANSWER})*pf*lx",
-    "failed": f"({ANSWER})*(pf*)?",
-    "denied": f"({ANSWER})*(pf)?",
+    "completed": f"({ANSWER})*{TRIED}lx",
+    "failed": f"({ANSWER})*({TRIED})?",
+    "denied": f"({ANSWER})*({TRIED}f)?",
     "max_iterations": f"({ANSWER})+",
     "loop_detected": f"({ANSWER})+",
-    "interrupted": f"({ANSWER})*(pf*)?",
+    "interrupted": f"({ANSWER})*({TRIED})?",
 }
 """By the outcome, what lies between the prompt and the end."""
 

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import msgspec
 
+from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.outcome import Outcome, Status
-from sliphook.dispatch.policy import Ask, Policy, Result, Round, Subscriber, dispatch
+from sliphook.dispatch.policy import Ask, Policy, Result, Round, dispatch
 from sliphook.plugin.manifest import read_manifest
 from sliphook_sdk.protocol import CATALOGUE, Payload
 from sliphook_sdk.protocol.describe import example_of
@@ -61,8 +62,10 @@ class Fired:
         *,
         about: Payload | None = None,
         shows: str = "",
+        streams: dict[str, bool] | None = None,
     ) -> None:
         self.lines: list[str] = []
+        self._streams = streams if streams is not None else {}
         self._shows = shows
         self._answers = answers
         self.outcome = self._play(dispatch(CATALOGUE[event], about or payload(event), subscribers))
@@ -79,6 +82,7 @@ class Fired:
             results = [self._result(ask) for ask in todo.asks]
 
     def _result(self, ask: Ask) -> Result:
+        self._streams[ask.subscriber.plugin] = ask.streams
         answer = self._answers.get(ask.subscriber.plugin)
         return answer if isinstance(answer, Result) else answered(answer)
 
@@ -98,7 +102,16 @@ def fire(
     event: str,
     answers: dict[str, Any],
     *subscribers: Subscriber,
+    among: Sequence[Subscriber] | None = None,
     about: Payload | None = None,
     shows: str = "",
+    streams: dict[str, bool] | None = None,
 ) -> Fired:
-    return Fired(event, subscribers, answers, about=about, shows=shows)
+    return Fired(
+        event,
+        subscribers if among is None else among,
+        answers,
+        about=about,
+        shows=shows,
+        streams=streams,
+    )

@@ -16,8 +16,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 import sliphook
 import sliphook.testing
 from sliphook import PluginHost, Session
+from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.broadcast import listeners_among, tell
-from sliphook.dispatch.policy import Subscriber
 from sliphook.plugin.manifest import read_manifest
 from sliphook.plugin.supervision import Plugin
 from sliphook.testing import FakePlugin

@@ -62,12 +62,15 @@ def test_a_request_says_what_time_is_left_and_an_event_does_not() -> None:
 def test_free_form_values_come_last_in_the_catalogue_s_order() -> None:
     payload = sample(PreLlmCall, messages=talk("hello"), tools=[])
     names = list(sent(Delivery(CATALOGUE["pre_llm_call"]), payload, ALL, 5.0))
-    assert names[-7:] == [
+    assert names[-10:] == [
         "meta",
         "call_index",
+        "attempt",
         "provider",
         "timeout_s",
         "model",
+        "failure",
+        "route",
         "tools",
         "messages",
     ]

@@ -9,7 +9,7 @@ import pytest
 from trio.testing import MockClock
 
 from sliphook import PluginHost
-from sliphook.dispatch.policy import Audience
+from sliphook.dispatch.audience import Audience
 from sliphook.host import admission
 from sliphook.plugin import launch
 from sliphook.plugin.supervision import Plugin
@@ -25,7 +25,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counted(plugins: Iterable[Plugin]) -> dict[str, Audience]:
         made.append(1)
-        return admission.subscribers_by_name(plugins)
+        return admission.subscribers_by_name(plugins, {})
 
     monkeypatch.setattr("sliphook.host.state.subscribers_by_name", counted)
     return made

@@ -122,6 +122,18 @@ def test_what_is_more(declared: ReadManifest, more: list[str]) -> None:
     assert asks_for_more(FULL, declared) == more
 
 
+def test_another_server_is_more() -> None:
+    def wants(*servers: str) -> ReadManifest:
+        return manifest(uses=["route"], servers=list(servers))
+
+    before = wants("gpu.lan", "127.0.0.1:8080")
+    assert asks_for_more(before, wants("GPU.lan:9", "gpu.lan", "127.0.0.1:8080")) == []
+    assert asks_for_more(before, wants("127.0.0.1", "gpu2.lan")) == [
+        "to send model calls to 127.0.0.1",
+        "to send model calls to gpu2.lan",
+    ]
+
+
 def test_an_open_one_that_stood_before_the_guard_already_may_stay() -> None:
     before = manifest(
         {"event": "pre_tool_call", "on_failure": "open", "match": {"tool_name": ["a", "b"]}},

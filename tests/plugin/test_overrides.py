@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.outcome import Outcome
-from sliphook.dispatch.policy import Result, Round, Subscriber, dispatch
+from sliphook.dispatch.policy import Result, Round, dispatch
 from sliphook.plugin.checks import ManifestError
 from sliphook.plugin.manifest import ReadManifest, read_manifest
 from sliphook.plugin.overrides import apply_overrides, recorded_manifest

@@ -11,7 +11,16 @@ from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS, read_types
 from sliphook.wire.near_misses import known_fields, meant
-from sliphook_sdk.protocol import CATALOGUE, SUBSTITUTES, Answer, Entry, ToolResult, nearest
+from sliphook_sdk.protocol import (
+    CATALOGUE,
+    SUBSTITUTES,
+    Answer,
+    Entry,
+    ModelRoute,
+    ToolResult,
+    Usage,
+    nearest,
+)
 from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS, MAX_CONTEXT_TEXTS
 
 from .outcome import Context
@@ -32,6 +41,13 @@ _REPLACED: Final = {
     if field.name in entry.replace
 }
 """The type of each field that `replace` may name."""
+_STRICT: Final[dict[str, type[msgspec.Struct]]] = {
+    "result": ToolResult,
+    "route": ModelRoute,
+    "usage": Usage,
+}
+"""Fields that are as strict as the answer around them: a misspelt `is_error` would be a success, a
+misspelt `base_url` the agent's own server."""
 read_types(*_REPLACED.values(), *SUBSTITUTES.values())
 ABSTAINED = Answer()
 """What `null` is read as: no decision, no changes."""
@@ -131,12 +147,15 @@ def _check_values(
             f"the answer has {word}, but the payload is final:"
             " only a subscription with replaces is asked before that"
         )
-    return {
+    found = {
         name: _typed(entry, word, name, value)
         for name, value in values.items()
         # protocol.md: null means the same as absent
         if value is not None
     }
+    if word == "substitute" and found and names[0] not in found:
+        raise AnswerError(f"substitute.{next(iter(found))} needs substitute.{names[0]}")
+    return found
 
 
 def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, value: Any) -> Any:
@@ -147,9 +166,8 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
             return ToolResult(content=value)
     else:
         shape = _REPLACED[entry.name, name]
-    if SUBSTITUTES.get(name) is ToolResult and isinstance(value, dict):
-        # as strict as the answer around it: a misspelt is_error would be a success
-        known = known_fields(ToolResult)
+    if name in _STRICT and isinstance(value, dict):
+        known = known_fields(_STRICT[name])
         for key in cast("dict[str, Any]", value):
             if key not in known:
                 raise AnswerError(

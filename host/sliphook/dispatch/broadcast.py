@@ -12,8 +12,8 @@ from sliphook.transport.connection import Connection
 from sliphook.transport.outbox import Item
 from sliphook_sdk.protocol import Entry, Payload
 
+from .audience import Subscriber, first_match
 from .encoding import Delivery, PayloadTooLarge
-from .policy import Subscriber, first_match
 
 _log = logging.getLogger(__name__)
 

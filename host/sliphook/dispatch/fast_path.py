@@ -30,10 +30,11 @@ from sliphook.transport.connection import Connection
 from sliphook.transport.deadlines import Deadlines
 from sliphook_sdk.protocol import Entry, Payload
 
+from .audience import Audience, Subscriber, first_match
 from .encoding import PayloadTooLarge, encode_params
 from .hook_recorder import HookRecord
 from .outcome import Outcome
-from .policy import Audience, Result, Subscriber, first_match, merge_one
+from .policy import Result, merge_one
 from .waiting import PendingOutcome, result_of
 
 

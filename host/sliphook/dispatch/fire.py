@@ -16,11 +16,13 @@ from sliphook.transport.call import Call
 from sliphook.transport.deadlines import Deadlines, Timer
 from sliphook_sdk.protocol import Entry, Payload
 
+from .audience import Audience, Subscriber
 from .broadcast import listeners_among, tell
 from .encoding import Delivery, PayloadTooLarge
 from .hook_recorder import HookRecord
 from .outcome import Outcome, Status
-from .policy import Ask, Audience, Result, Round, Subscriber, dispatch
+from .policy import Ask, Result, Round, dispatch
+from .streamed import StreamedText
 from .waiting import PendingOutcome, result_of
 
 
@@ -37,6 +39,7 @@ class Fire(PendingOutcome):
         budget_s: seconds for all rounds together; None is the largest timeout among the
             subscriptions.
         record: takes the outcome, or None.
+        streamed: takes the text that a plugin sends before its answer, or None.
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class Fire(PendingOutcome):
         turn_id: str | None = None,
         budget_s: float | None = None,
         record: HookRecord | None = None,
+        streamed: StreamedText | None = None,
     ) -> None:
         super().__init__(payload, record)
         self.entry = entry
@@ -60,6 +64,7 @@ class Fire(PendingOutcome):
         self._turn_id = turn_id
         self._policy = dispatch(entry, payload, subscribers)
         self._delivery = Delivery(entry)
+        self._streamed = streamed
         self._calls: dict[int, tuple[Plugin, Call]] = {}
         self._results: list[Result | None] = []
         self._missing = 0
@@ -190,6 +195,8 @@ class Fire(PendingOutcome):
         )
         if self._record is not None:
             call.traceparent = self._record.asked(plugin.name)
+        if ask.streams and self._streamed is not None:
+            call.on_text = self._streamed.of_one_request()
         self._calls[index] = plugin, call
         plugin.ask(call, params)
 

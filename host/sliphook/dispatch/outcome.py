@@ -79,7 +79,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         reasons: all reasons, in the order of asking.
         context: the texts for the model; empty if denied.
         substitute: the result that takes the place of the call's, or None.
+        beside: more fields of the substitute, by name: `usage`, `finish_reason`.
         substituted_by: the plugin that gave `substitute`, or None.
+        routed_by: the plugin whose `route` is in the payload; None if none gave one.
+        key_env: the variable of that plugin that holds the key for the route, or None.
         continue_with: the text with which the turn goes on instead of stopping, or None.
         parts: the parts of all plugins that were asked or told.
         cancelled: the turn ended before the outcome was known; the decision is then deny.
@@ -90,7 +93,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     reasons: tuple[Reason, ...] = ()
     context: tuple[Context, ...] = ()
     substitute: Any = None
+    beside: dict[str, Any] = {}
     substituted_by: str | None = None
+    routed_by: str | None = None
+    key_env: str | None = None
     continue_with: str | None = None
     parts: tuple[Part, ...] = ()
     cancelled: bool = False

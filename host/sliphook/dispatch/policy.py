@@ -8,72 +8,17 @@ results of a round all at once, so the outcome cannot depend on which plugin ans
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from functools import cached_property
 from typing import Any, Final, Literal
 
 import msgspec
 
+from sliphook.plugin.model_servers import ModelServers, RouteRefused, allowed_route
 from sliphook.plugin.route import Route
-from sliphook_sdk.protocol import Decision, Entry, Globs, Payload
+from sliphook_sdk.protocol import Decision, Entry, ModelRoute, Payload
 
 from .answers import ABSTAINED, AnswerError, check_answer, cut_context, read_answer
+from .audience import Audience, Subscriber, first_match
 from .outcome import Context, Outcome, Part, Reason, Status
-
-
-class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
-    """One plugin that subscribed to the entry.
-
-    Attributes:
-        plugin: the plugin's name.
-        order: its place in the order of installation.
-        routes: its subscriptions to the entry, in the order of its manifest.
-    """
-
-    plugin: str
-    order: int
-    routes: tuple[Route, ...]
-
-
-class Audience(tuple[Subscriber, ...]):
-    """All subscribers of one entry, with what every fire needs to know of them, computed once."""
-
-    @cached_property
-    def in_turn(self) -> tuple[tuple[Route, Subscriber], ...]:
-        """Every subscription in turn: by priority, then order of installation, then manifest."""
-        pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
-        return tuple(
-            sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index))
-        )
-
-    @cached_property
-    def tool_patterns(self) -> tuple[Globs, ...]:
-        """The patterns of names of tools, of all subscriptions."""
-        return tuple(
-            pattern.globs
-            for route, _ in self.in_turn
-            for pattern in route.patterns
-            if pattern.field == "tool_name"
-        )
-
-    @cached_property
-    def has_sequence(self) -> bool:
-        """True if some plugin is asked before the others: a subscription replaces."""
-        return any(route.replaces for route, _ in self.in_turn)
-
-    @cached_property
-    def is_one_asked(self) -> bool:
-        """True if there is one subscription only, and it is asked and does not replace."""
-        return (
-            len(self.in_turn) == 1 and not self.has_sequence and self.in_turn[0][0].mode == "hook"
-        )
-
-    @cached_property
-    def longest_s(self) -> float:
-        """The largest timeout among the subscriptions that are asked, in seconds."""
-        return max(
-            (route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0
-        )
-
 
 KEPT_SHARE: Final = 0.25
 """The share of a fire's time that is kept for the second phase, and the share of the rest that one
@@ -86,12 +31,14 @@ class Ask(msgspec.Struct, frozen=True):
 
     Attributes:
         before: what is asked in later rounds: `replacing` plugins, and `others`.
+        streams: it may send the text of its substitute while it makes it.
     """
 
     subscriber: Subscriber
     route: Route
     payload: Payload
     before: frozenset[Literal["replacing", "others"]] = frozenset()
+    streams: bool = False
 
     def timeout_s(self, left_s: float, budget_s: float) -> float:
         """How long it may take.
@@ -154,6 +101,9 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
     installation, each with the payload that the one before has left. Phase 2 asks all others at the
     same time, with the final payload. A plugin takes part once, by the first of its subscriptions
     that matches the payload when its turn comes.
+
+    Before another attempt (`Audience.again`), those are asked alone that asked for it. But if one
+    of them replaces something, phase 2 is for all: a guard sees what is sent.
     """
     audience = subscribers if isinstance(subscribers, Audience) else Audience(subscribers)
     merge = _Merge(entry, payload)
@@ -168,15 +118,21 @@ def dispatch(entry: Entry, payload: Payload, subscribers: Sequence[Subscriber]) 
             continue
         done.add(subscriber.plugin)
         before = _still_to_ask(audience, done, merge.payload)
-        results = yield Round((Ask(subscriber, route, merge.payload, before),))
+        streams = merge.substituted_by is None
+        results = yield Round((Ask(subscriber, route, merge.payload, before, streams),))
         merge.add(subscriber, route, results[0], replacing=True)
         if merge.decision == "deny":
             break  # no answer can lift a deny: the others are told at most
     asks: list[Ask] = []
     tells: list[Tell] = []
+    again = audience.whole
+    if again is not None and merge.payload is not payload:
+        audience = again
     for route, subscriber in audience.in_turn:
         if subscriber.plugin in done or first_match(subscriber, merge.payload) is not route:
             continue
+        if again is not None and route.replaces:
+            continue  # it was asked before the first attempt, and what it said stands
         done.add(subscriber.plugin)
         if route.mode == "event":
             tells.append(Tell(subscriber, route, merge.payload))
@@ -215,22 +171,6 @@ def merge_one(
     return merge.outcome()
 
 
-def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
-    """The first of the plugin's subscriptions that matches the payload, or None."""
-    child = payload.agent_depth > 0
-    for route in subscriber.routes:
-        if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
-            return route
-    return None
-
-
-def prepare_tool(subscribers: Sequence[Subscriber], name: str) -> None:
-    """Find out which patterns fit a tool, so that an interrupt of its call finds it known."""
-    if isinstance(subscribers, Audience):
-        for globs in subscribers.tool_patterns:
-            globs.fits(name)
-
-
 def _abstained(subscriber: Subscriber, result: Result) -> Part:
     """The part of a plugin that answered null: most answers do, and null needs no decoding."""
     return Part(plugin=subscriber.plugin, status="answered", elapsed_ms=result.elapsed_ms)
@@ -247,7 +187,10 @@ class _Merge:
         self.reasons: list[Reason] = []
         self.context: list[Context] = []
         self.substitute: Any = None
+        self.beside: dict[str, Any] = {}
         self.substituted_by: str | None = None
+        self.routed_by: str | None = None
+        self.key_env: str | None = None
         self.continues: list[str] = []
 
     def add(self, subscriber: Subscriber, route: Route, result: Result, *, replacing: bool) -> None:
@@ -260,7 +203,9 @@ class _Merge:
         try:
             answer = read_answer(result.raw)
             replaced, substituted = check_answer(self.entry, answer, replacing=replacing)
-        except AnswerError as error:
+            if "route" in replaced:
+                self._route(subscriber, replaced)
+        except (AnswerError, RouteRefused) as error:
             self._fail(subscriber, route, result, "refused_answer", str(error))
             return
         # ignore `allow` from a replacing plugin: later plugins may still change the payload
@@ -272,7 +217,8 @@ class _Merge:
         if replaced:
             self.payload = msgspec.structs.replace(self.payload, **replaced)
         if substituted and self.substituted_by is None:  # the first one counts
-            (self.substitute,) = substituted.values()  # no entry has more than one such field
+            self.substitute = substituted.pop(self.entry.substitute[0])
+            self.beside = substituted
             self.substituted_by = plugin
         if answer.context:
             self.context += cut_context(plugin, answer.context)
@@ -288,6 +234,16 @@ class _Merge:
                 answer=None if answer is ABSTAINED else answer,
             )
         )
+
+    def _route(self, subscriber: Subscriber, replaced: dict[str, Any]) -> None:
+        """Take a plugin's route as far as the user has let it; raises RouteRefused."""
+        rights = subscriber.servers or ModelServers(plugin=subscriber.plugin)
+        route: ModelRoute = allowed_route(replaced["route"], rights)
+        self.routed_by, self.key_env = subscriber.plugin, route.key_env
+        # the others are not told which key it is
+        replaced["route"] = msgspec.structs.replace(route, key_env=None)
+        if route.provider is not None:
+            replaced["provider"] = route.provider
 
     def _fail(
         self, subscriber: Subscriber, route: Route, result: Result, status: Status, error: str
@@ -321,7 +277,10 @@ class _Merge:
             reasons=tuple(self.reasons),
             context=() if denied else tuple(self.context),
             substitute=None if denied else self.substitute,
+            beside={} if denied else self.beside,
             substituted_by=None if denied else self.substituted_by,
+            routed_by=self.routed_by,
+            key_env=self.key_env,
             continue_with="\n\n".join(self.continues) if self.continues else None,
             parts=tuple(self.parts),
         )

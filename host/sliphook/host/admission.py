@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from sliphook.dispatch.policy import Audience, Subscriber
+from sliphook.dispatch.audience import Audience, Subscriber
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import ReadManifest
+from sliphook.plugin.model_servers import ModelServers
 from sliphook.plugin.spec import PluginSpec
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
@@ -134,19 +135,42 @@ def place_among(plugins: Sequence[Plugin]) -> Callable[[ToolOffer | CommandOffer
     return lambda offer: places.get(offer.plugin, len(places))
 
 
-def subscribers_by_name(plugins: Iterable[Plugin]) -> dict[str, Audience]:
-    """The subscribers of each hook and event, in the order of installation."""
+def subscribers_by_name(
+    plugins: Iterable[Plugin], providers: Mapping[str, str | None]
+) -> dict[str, Audience]:
+    """The subscribers of each hook and event, in the order of installation.
+
+    Args:
+        plugins: the plugins.
+        providers: the agent's providers of models, by name, with their addresses.
+    """
     found: dict[str, list[Subscriber]] = {}
     for plugin in plugins:
+        servers = _servers_of(plugin, providers)
         for name, routes in plugin.routes().items():
             found.setdefault(name, []).append(
-                Subscriber(plugin=plugin.name, order=plugin.order, routes=routes)
+                Subscriber(plugin=plugin.name, order=plugin.order, routes=routes, servers=servers)
             )
     return {
         # they come in the order of their admission, which depends on which one starts first
         name: Audience(sorted(subscribers, key=lambda one: one.order))
         for name, subscribers in found.items()
     }
+
+
+def _servers_of(plugin: Plugin, providers: Mapping[str, str | None]) -> ModelServers | None:
+    """To which servers a plugin may have model calls sent, by its manifest and the user."""
+    manifest, spec = plugin.manifest, plugin.spec
+    if manifest is None or "route" not in manifest.uses:
+        return None
+    return ModelServers(
+        plugin=plugin.name,
+        wanted=True,
+        granted=spec.grants is None or "route" in spec.grants,
+        servers=manifest.servers if spec.servers is None else spec.servers,
+        variables=frozenset(spec.env),
+        providers=providers,
+    )
 
 
 def with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -60,6 +60,8 @@ class PluginHost:
             the plugin's own log, `stderr` its stderr, and `host` is what the host says of it.
         on_problem: takes one line for people when a plugin fails, crashes or is left out: plugin,
             message.
+        providers: where models can be called, by the names that plugins may route calls to, with
+            the servers' addresses; None: no server.
         reserved_tools: names of the agent's own tools.
         reserved_commands: names of the agent's own commands, besides the protocol's.
         timeout_cap_s: the longest that an answer of any plugin may take, even if its subscriptions
@@ -85,6 +87,7 @@ class PluginHost:
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[str, str, str], None] | None = None,
         on_problem: Callable[[str, str], None] | None = None,
+        providers: Mapping[str, str | None] | None = None,
         reserved_tools: Iterable[str] = (),
         reserved_commands: Iterable[str] = (),
         timeout_cap_s: float | None = None,
@@ -105,6 +108,7 @@ class PluginHost:
             approver=approver,
             on_submit=on_submit,
             plugin_messages=plugin_messages,
+            providers=providers or {},
             reserved_tools=reserved_tools,
             reserved_commands=reserved_commands,
             timeout_cap_s=timeout_cap_s,

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import trio
 
+from sliphook.dispatch.audience import Audience, Subscriber
 from sliphook.dispatch.broadcast import Listeners, listeners_among, tell
 from sliphook.dispatch.hook_recorder import HookRecorder, Spans
 from sliphook.dispatch.outcome import Outcome
-from sliphook.dispatch.policy import Audience, Subscriber
 from sliphook.files.paths import plugin_data
 from sliphook.forks import Home
 from sliphook.plugin.host_services import HostServices
@@ -78,6 +78,7 @@ class HostState:
         approver: Approver | None,
         on_submit: Callable[[Submission], object] | None,
         plugin_messages: PluginMessages,
+        providers: Mapping[str, str | None],
         reserved_tools: Iterable[str],
         reserved_commands: Iterable[str],
         timeout_cap_s: float | None,
@@ -120,6 +121,7 @@ class HostState:
         self._subscribers: dict[str, Audience] | None = None  # not found yet
         self._listeners: dict[str, Sequence[Listeners]] = {}
         self.approver = approver
+        self._providers = dict(providers)
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
         self.plugin_calls = PluginCalls(
             self._by_name, ToolTable(reserved_tools), self.recorder, self.reports
@@ -137,7 +139,7 @@ class HostState:
     def subscribers(self, name: str) -> Sequence[Subscriber]:
         """The subscribers now; among them closed guards that do not run, whose part then fails."""
         if self._subscribers is None:
-            self._subscribers = subscribers_by_name(self._by_name.values())
+            self._subscribers = subscribers_by_name(self._by_name.values(), self._providers)
         return self._subscribers.get(name, ())
 
     def listeners(self, name: str) -> Sequence[Listeners]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .manifest import ReadManifest
+from .model_servers import is_among
 from .route import Route
 
 
 def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
     """Every way in which `declared` goes beyond `approved`, each in a few words for people.
 
-    These are new tools, `uses` and environment variables, subscriptions that replace more, and
-    weaker guards. A guard is a hook that fails closed. Every approved one must still be there for
-    all that it matched; if the patterns do not show that, it counts as weaker. The list is empty if
+    These are new tools, `uses`, environment variables and servers, subscriptions that replace more,
+    and weaker guards. A guard is a hook that fails closed. Every approved one must still be there
+    for all that it matched; if the patterns do not show that, it counts as weaker. It is empty if
     `declared` asks for the same or less.
     """
     return [
@@ -29,6 +30,11 @@ def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
             for name in _new(
                 (want.name for want in declared.env), (want.name for want in approved.env)
             )
+        ),
+        *(
+            f"to send model calls to {server}"
+            for server in declared.servers
+            if not is_among(server, approved.servers)
         ),
         *(
             f"to replace in {name}"

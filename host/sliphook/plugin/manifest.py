@@ -35,6 +35,7 @@ from sliphook_sdk.protocol.limits import (
     HOOK_TIMEOUT_S,
     MAX_PATTERN_CHARS,
     MAX_PATTERNS,
+    MAX_SERVERS,
     MAX_SUBSCRIPTIONS,
     MAX_VARIABLES,
     PROTOCOL_VERSIONS,
@@ -42,6 +43,7 @@ from sliphook_sdk.protocol.limits import (
 from sliphook_sdk.protocol.reach import why_never
 
 from .checks import ManifestError, check_name, check_timeout, refuse_doubles
+from .model_servers import why_no_server
 from .route import Pattern, Route, refuse_covered_guards
 from .tools import PluginTool, check_declared, check_size, read_tools
 
@@ -70,6 +72,7 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
         commands: the slash commands.
         uses: the parts of the host that the plugin wants to call.
         env: the environment variables that it asks for.
+        servers: to which it wants to send model calls, `HOST` or `HOST:PORT`.
         ignored: what it has that is ignored, a sentence for each.
     """
 
@@ -79,6 +82,7 @@ class ReadManifest(msgspec.Struct, frozen=True, kw_only=True):
     commands: tuple[CommandSpec, ...]
     uses: frozenset[str]
     env: tuple[EnvWant, ...]
+    servers: tuple[str, ...]
     ignored: tuple[str, ...]
 
     @property
@@ -147,6 +151,7 @@ def read_manifest(
         if (why := why_not_granted(want.name)) is not None:
             raise ManifestError(f"env: {why}")
     refuse_doubles("variable", (want.name for want in wire.env or ()))
+    _check_servers(wire)
     if wire.config_schema:
         check_size(wire.config_schema, "its config_schema")
         check_declared(wire.config_schema, "its config_schema")
@@ -157,6 +162,7 @@ def read_manifest(
         commands=commands,
         uses=frozenset(wire.uses or ()),
         env=tuple(wire.env or ()),
+        servers=tuple(wire.servers or ()),
         ignored=tuple(NearMisses().found_in("initialize", raw)),
     )
 
@@ -186,6 +192,11 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
         raise ManifestError(
             f"{where}: replaces needs a hook whose answer may replace, and {name} as {mode} may not"
         )
+    if subscription.attempts and (mode == "event" or not entry.attempts):
+        raise ManifestError(
+            f"{where}: attempts needs a hook that is asked before each attempt of a model call,"
+            f" and {name} as {mode} is not"
+        )
     for field in subscription.include or ():
         if field not in entry.heavy:
             known = ", ".join(entry.heavy) or "none"
@@ -213,7 +224,20 @@ def _resolve(subscription: Subscription, index: int, fires: Collection[str]) -> 
         include=frozenset(subscription.include or ()),
         subagents=entry.subagents if subscription.subagents is None else subscription.subagents,
         index=index,
+        attempts=bool(subscription.attempts),
     )
+
+
+def _check_servers(wire: Manifest) -> None:
+    servers = wire.servers or ()
+    if servers and "route" not in (wire.uses or ()):
+        raise ManifestError("servers needs 'route' in uses: without it no model call goes there")
+    if len(servers) > MAX_SERVERS:
+        raise ManifestError(f"it wants {len(servers):,} servers; at most {MAX_SERVERS} are allowed")
+    for server in servers:
+        if (why := why_no_server(server)) is not None:
+            raise ManifestError(f"servers: '{quote(server, 80)}' {why}")
+    refuse_doubles("server", servers)
 
 
 def _check_counts(wire: Manifest) -> None:

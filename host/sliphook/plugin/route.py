@@ -40,6 +40,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
         replaces: the plugin is asked in the first phase, in which it may replace.
         include: the heavy fields that are filled in.
         subagents: payloads of child agents match too.
+        attempts: the plugin is asked before each attempt of a model call.
         index: its place in the manifest, from 0.
     """
 
@@ -53,6 +54,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     include: frozenset[str]
     subagents: bool
     index: int
+    attempts: bool = False
 
     @property
     def where(self) -> str:

@@ -44,6 +44,8 @@ class PluginSpec:
         config: the user's settings for it.
         env: the environment variables that the user granted, with their values.
         grants: what it may ask of the host; None: everything that its manifest lists.
+        servers: those that it may have model calls sent to, `HOST` or `HOST:PORT`, beside the
+            agent's providers; None: those that its manifest lists.
         timeout_cap_s: the most seconds that one of its answers may take, whatever its subscriptions
             ask for; None: no cap.
         overrides: what the user has decided about a hook or event, by its name.
@@ -65,6 +67,7 @@ class PluginSpec:
     config: Mapping[str, object] = field(default_factory=dict[str, object])
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     grants: frozenset[str] | None = None
+    servers: tuple[str, ...] | None = None
     timeout_cap_s: float | None = None
     overrides: Mapping[str, Override] = field(default_factory=dict[str, Override])
     recorded: Manifest | None = None

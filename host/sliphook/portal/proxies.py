@@ -6,7 +6,7 @@ once here; signature and docstring are those of the trio method.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cast
@@ -43,6 +43,7 @@ class HostSettings(TypedDict, total=False):
     on_problem: Callable[[str, str], None] | None
     on_submit: Callable[[Submission], object] | None
     plugin_messages: PluginMessages
+    providers: Mapping[str, str | None] | None
     reserved_tools: Iterable[str]
     reserved_commands: Iterable[str]
     timeout_cap_s: float | None
@@ -93,7 +94,7 @@ class AtOnce(Generic[T, P, R]):
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, R]:
+    def __get__(self, face: Face[Any], owner: type[Face[Any]]) -> Callable[P, R]:
         method = self._method
 
         @wraps(method)
@@ -113,7 +114,7 @@ class Opens(Generic[T, P, M, F]):
         self._face = face
         self.__doc__ = method.__doc__
 
-    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, F]:
+    def __get__(self, face: Face[Any], owner: type[Face[Any]]) -> Callable[P, F]:
         method, inside = self._method, self._face
 
         @wraps(method)

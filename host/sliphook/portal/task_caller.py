@@ -103,7 +103,9 @@ class Awaits(Generic[T, P, R]):
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, Coroutine[Any, Any, R]]:
+    def __get__(
+        self, face: Face[Any], owner: type[Face[Any]]
+    ) -> Callable[P, Coroutine[Any, Any, R]]:
         method = self._method
 
         @wraps(method)

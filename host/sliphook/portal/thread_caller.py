@@ -113,7 +113,7 @@ class Waits(Generic[T, P, R]):
         self._method = method
         self.__doc__ = method.__doc__
 
-    def __get__(self, face: Face[T], owner: type[Face[T]]) -> Callable[P, R]:
+    def __get__(self, face: Face[Any], owner: type[Face[Any]]) -> Callable[P, R]:
         method = self._method
 
         @wraps(method)

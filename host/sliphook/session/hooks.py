@@ -7,10 +7,12 @@ from typing import Any
 
 import trio
 
+from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.broadcast import Listeners, tell
 from sliphook.dispatch.fast_path import SingleFire, asked_single
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Outcome, cancelled_outcome
+from sliphook.dispatch.streamed import StreamedText
 from sliphook.transport.call import CallEnd
 from sliphook.transport.unfinished import words_of_end
 from sliphook_sdk.protocol import CATALOGUE, LateEnd, Payload
@@ -127,13 +129,20 @@ class Hooks:
     def begin(self, name: str, turn: TurnState | None, **fields: Any) -> Fire:
         """Put a hook to its subscribers; `Fire.wait` gives the outcome."""
         self.host.home.refuse_elsewhere()
-        fire = self._fire(name, turn, self.state.stamp(name, turn, fields), None)
+        fire = self._fire(name, turn, self.state.stamp(name, turn, fields))
         fire.begin()
         return fire
 
     @trio.lowlevel.enable_ki_protection
     async def ask(
-        self, name: str, turn: TurnState, *, budget_s: float | None = None, **fields: Any
+        self,
+        name: str,
+        turn: TurnState,
+        *,
+        budget_s: float | None = None,
+        subscribers: Sequence[Subscriber] | None = None,
+        streamed: StreamedText | None = None,
+        **fields: Any,
     ) -> Outcome:
         """Put a hook to its subscribers and wait for the outcome.
 
@@ -142,6 +151,8 @@ class Hooks:
             turn: the turn that asks; if it ends, the outcome is `cancelled`.
             budget_s: the most that all of it may take; None: the largest timeout of the
                 subscriptions.
+            subscribers: those of its subscribers that may be asked; None: all.
+            streamed: takes the text that a plugin sends before its answer, or None.
             fields: the hook's own fields.
         """
         if self.host.home.is_elsewhere:
@@ -153,8 +164,8 @@ class Hooks:
             return await _unless_ended(turn, cancelled_outcome(payload))
         payload = self.state.stamp(name, turn, fields)
         # `SingleFire` has no timer for the whole, so a budget needs a `Fire`
-        single = self._single_fire(name, payload) if budget_s is None else None
-        fire = single or self._fire(name, turn, payload, budget_s)
+        single = self._single_fire(name, payload, subscribers) if budget_s is None else None
+        fire = single or self._fire(name, turn, payload, budget_s, subscribers, streamed)
         fire.begin()
         if fire.outcome is None:
             # an interrupt ends only what still waits; a fire that is over at once never gets here
@@ -169,24 +180,35 @@ class Hooks:
         return await _unless_ended(turn, fire.outcome) if turn.ended else fire.outcome
 
     def _fire(
-        self, name: str, turn: TurnState | None, payload: Payload, budget_s: float | None
+        self,
+        name: str,
+        turn: TurnState | None,
+        payload: Payload,
+        budget_s: float | None = None,
+        subscribers: Sequence[Subscriber] | None = None,
+        streamed: StreamedText | None = None,
     ) -> Fire:
         host = self.host
         return Fire(
             CATALOGUE[name],
             payload,
-            host.subscribers(name),
+            host.subscribers(name) if subscribers is None else subscribers,
             host.plugins_by_name,
             host.deadlines,
             turn_id=turn.turn_id if turn is not None else None,
             budget_s=budget_s,
             record=host.recorder.hook(name, payload) if host.recorder is not None else None,
+            streamed=streamed,
         )
 
-    def _single_fire(self, name: str, payload: Payload) -> SingleFire | None:
+    def _single_fire(
+        self, name: str, payload: Payload, subscribers: Sequence[Subscriber] | None
+    ) -> SingleFire | None:
         """The fast path, if it can be taken."""
         host, entry = self.host, CATALOGUE[name]
-        asked = asked_single(entry, host.subscribers(name), host.plugins_by_name)
+        if subscribers is None:
+            subscribers = host.subscribers(name)
+        asked = asked_single(entry, subscribers, host.plugins_by_name)
         if asked is None:
             return None
         record = host.recorder.hook(name, payload) if host.recorder is not None else None

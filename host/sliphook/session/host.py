@@ -7,10 +7,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from sliphook.dispatch.audience import Subscriber
 from sliphook.dispatch.broadcast import Listeners
 from sliphook.dispatch.hook_recorder import HookRecorder
 from sliphook.dispatch.outcome import Outcome, Reason
-from sliphook.dispatch.policy import Subscriber
 from sliphook.forks import Home
 from sliphook.plugin.supervision import Plugin
 from sliphook.transport.deadlines import Deadlines

@@ -5,6 +5,7 @@ Every request is answered at once.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -19,6 +20,7 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, read_tools
 from sliphook.quoting import quote
+from sliphook.transport.call import Call
 from sliphook.transport.rate_limit import RateLimit
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.rpc import Handler, Refusal
@@ -43,6 +45,7 @@ from sliphook_sdk.protocol.limits import (
     MAX_LOG_LINES,
     MAX_LOG_PER_SECOND,
     MAX_NOTIFY_PER_MINUTE,
+    MAX_STREAMED_BYTES,
 )
 from sliphook_sdk.protocol.shapes import Level
 
@@ -141,7 +144,7 @@ class PluginRequests:
         return {
             # notifications need no grant: a plugin may log before its manifest was read
             "host/log": partial(self._take_line, "host/log", _LogLine, self._log),
-            "$/progress": partial(self._take_line, "$/progress", ProgressParams, self._progress),
+            "$/progress": self._take_progress,
             "host/notify": partial(self._take, "host/notify", NotifyParams, self._notify),
             "host/tools": partial(self._take, "host/tools", ToolsParams, self._tools),
             "host/inject": partial(self._take, "host/inject", InjectParams, self._inject),
@@ -218,10 +221,43 @@ class PluginRequests:
         for line in lines[:through]:
             self._reports.log_line(self._plugin, level, line)
 
-    def _progress(self, params: ProgressParams) -> None:
+    def _take_progress(self, raw: bytes | msgspec.Raw) -> None:
+        # a piece of an answer may not get lost; a search costs next to nothing
+        if b'"text"' in bytes(raw):
+            with contextlib.suppress(*DECODE_ERRORS):
+                params: ProgressParams = _PARAMS[ProgressParams].decode(raw)
+                if isinstance(params.text, str):
+                    self._text(params.id, params.text)
+                    if params.message is None and params.fraction is None:
+                        return
+        self._take_line("$/progress", ProgressParams, self._progress, raw)
+
+    def _text(self, request: int, text: str) -> None:
+        """Show a piece of the text that the plugin substitutes for the model's."""
+        call = self._call(request)
+        if call is None:
+            return
+        why = None
+        if call.on_text is None:
+            why = (
+                "the text of a $/progress is left out: it is for a hook/pre_llm_call of a"
+                " subscription with replaces, if no other plugin has substituted the response"
+            )
+        elif not call.on_text(text):
+            why = (
+                "the text of a $/progress is left out:"
+                f" its request has sent over {MAX_STREAMED_BYTES:,} bytes"
+            )
+        if why is not None:
+            self._reports.near_miss(self._plugin, why, why)
+
+    def _call(self, request: int) -> Call | None:
+        """The request under way of that id; it may end while its progress is on the way."""
         connection = self._plugin.connection
-        call = connection.under_way.get(params.id) if connection is not None else None
-        # a call may end while its progress is on the way, so that is no fault
+        return connection.under_way.get(request) if connection is not None else None
+
+    def _progress(self, params: ProgressParams) -> None:
+        call = self._call(params.id)
         if call is None or not self._lines.allows(trio.current_time()):
             return
         if params.message is None and params.fraction is None:

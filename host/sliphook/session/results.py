@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.wire.sendable import encode_value
-from sliphook_sdk.protocol import Message, ModelTool, ToolResult
+from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, ToolResult, Usage
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
 from .open_tool import ToolStatus
@@ -50,6 +50,13 @@ class LlmGate(msgspec.Struct, frozen=True, kw_only=True):
         context: texts for this call only.
         substitute: the response that a plugin gives instead of the model, or None.
         substituted_by: that plugin.
+        usage, finish_reason: of the substitute, as that plugin says.
+        shown: the text that plugins have sent for the substitute, which `on_text` was given.
+        route: where to send the call, after replacements; what is null in it is the agent's choice.
+        routed_by: the plugin that gave the route, or None.
+        api_key: that plugin's key for the server of the route. None: none is sent to a server that
+            is not the agent's own or a provider's. It is in no `repr`.
+        asks_again: some plugin is asked before another attempt, so what it can mend is tried again.
     """
 
     denied: bool
@@ -60,9 +67,16 @@ class LlmGate(msgspec.Struct, frozen=True, kw_only=True):
     context: list[Context]
     substitute: Message | None
     substituted_by: str | None
+    usage: Usage = Usage()
+    finish_reason: str | None = None
+    shown: str = ""
+    route: ModelRoute | None = None
+    routed_by: str | None = None
+    api_key: str | None = None
+    asks_again: bool = False
 
     @classmethod
-    def of(cls, outcome: Outcome) -> LlmGate:
+    def of(cls, outcome: Outcome, *, api_key: str | None, shown: str, asks_again: bool) -> LlmGate:
         """The outcome of `pre_llm_call`."""
         payload = cast(PreLlmCall, outcome.payload)
         return cls(
@@ -74,7 +88,23 @@ class LlmGate(msgspec.Struct, frozen=True, kw_only=True):
             context=list(outcome.context),
             substitute=outcome.substitute,
             substituted_by=outcome.substituted_by,
+            usage=outcome.beside.get("usage", Usage()),
+            finish_reason=outcome.beside.get("finish_reason"),
+            shown=shown,
+            route=payload.route,
+            routed_by=outcome.routed_by,
+            api_key=api_key,
+            asks_again=asks_again,
         )
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """What `repr` shows, too: a key may not reach a log."""
+        shown = msgspec.structs.replace(self, api_key="***") if self.api_key is not None else self
+        return [(name, getattr(shown, name)) for name in self.__struct_fields__]
+
+    def __repr__(self) -> str:
+        """The fields, without the key."""
+        return f"LlmGate({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
 
 
 class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):

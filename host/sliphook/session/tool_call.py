@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import trio
 
+from sliphook.dispatch.audience import prepare_tool
 from sliphook.dispatch.outcome import Outcome, Reason
-from sliphook.dispatch.policy import prepare_tool
 from sliphook.plugin.tools import ToolOffer
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
 from sliphook.wire.json_value import NotPlainJson, plain

@@ -10,14 +10,14 @@ import trio
 
 from sliphook.dispatch.outcome import Context
 from sliphook.errors import HostError, TurnOpen
-from sliphook_sdk.protocol import Message, ModelTool, Usage
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
-from .arguments import check_each, check_number, check_text, check_texts, check_word
+from .arguments import check_text, check_texts, check_word
 from .hooks import Hooks
 from .interrupt import close_turn, exit_kind
-from .results import LlmGate, Prompt, ToolOutcome
-from .state import TurnOutcome, TurnState
+from .llm_call import LlmCalls
+from .results import Prompt, ToolOutcome
+from .state import TurnOutcome
 from .submission import Submission
 from .tool_call import call_tool
 from .turn_session import TurnSession
@@ -25,7 +25,7 @@ from .turn_session import TurnSession
 InputKind = Literal["approval", "max_iterations", "question"]
 
 
-class Turn(TurnState):
+class Turn(LlmCalls):
     """One turn. Made by `Session.turn` or `Turn.subagent`, used as `async with`.
 
     Entering tells `turn_start`; leaving tells `turn_end` exactly once, in whatever way it happens.
@@ -55,16 +55,14 @@ class Turn(TurnState):
         parent: Turn | None = None,
         submission: Submission | None = None,
     ) -> None:
-        super().__init__(hooks.state.agent_id, parent, submission)
+        super().__init__(hooks, parent, submission)
         self.session = session
-        self.hooks = hooks
         self.text = text
         self.source = source
         self.context: list[Context] = []
         self.continued_by: tuple[str, ...] = ()
         self._interrupt_first = interrupt
         self._finish: TurnOutcome | None = None
-        self._call_index = 0
         self._stop_count = 0
 
     @trio.lowlevel.enable_ki_protection
@@ -130,96 +128,6 @@ class Turn(TurnState):
         if outcome.denied and not outcome.cancelled:
             self.finish("denied")
         return Prompt.of(outcome)
-
-    async def pre_llm_call(
-        self,
-        *,
-        provider: str | None,
-        model: str | None,
-        messages: list[Message],
-        tools: list[ModelTool],
-    ) -> LlmGate:
-        """Put a model call to the plugins before it is made.
-
-        If it is denied, `llm_call_failed` is told at once.
-        """
-        check_texts(none=True, provider=provider, model=model)
-        check_each("messages", messages, Message)
-        check_each("tools", tools, ModelTool)
-        self._call_index += 1
-        outcome = await self.hooks.ask(
-            "pre_llm_call",
-            self,
-            call_index=self._call_index,
-            provider=provider,
-            model=model,
-            tools=tools,
-            messages=messages,
-        )
-        if outcome.denied and not outcome.cancelled:
-            self.llm_call_failed(
-                attempt=1, kind="denied", status=None, message=outcome.reason, will_retry=False
-            )
-        else:
-            self.llm_goes_on(not outcome.cancelled)
-        return LlmGate.of(outcome)
-
-    @trio.lowlevel.enable_ki_protection
-    def post_llm_call(
-        self,
-        *,
-        provider: str | None,
-        model: str | None,
-        response: Message,
-        finish_reason: str | None,
-        usage: Usage,
-        duration_ms: float | None,
-        substituted_by: str | None = None,
-    ) -> None:
-        """Tell that a model call succeeded; it is counted here and in the parents' turns."""
-        check_texts(none=True, provider=provider, model=model, finish_reason=finish_reason)
-        check_text("substituted_by", substituted_by, none=True)
-        check_each("response", [response], Message)
-        check_each("usage", [usage], Usage)
-        check_number("duration_ms", duration_ms, none=True)
-        if self.ended:
-            return
-        self.llm_answers(response.content, usage)
-        self.hooks.state.count(model_calls=1, usage=usage)
-        self.hooks.tell(
-            "post_llm_call",
-            self,
-            call_index=self._call_index,
-            provider=provider,
-            model=model,
-            finish_reason=finish_reason,
-            usage=usage,
-            duration_ms=duration_ms,
-            substituted_by=substituted_by,
-            response=response,
-        )
-
-    @trio.lowlevel.enable_ki_protection
-    def llm_call_failed(
-        self, *, attempt: int, kind: str, status: int | None, message: str, will_retry: bool
-    ) -> None:
-        """Tell that an attempt to call the model failed."""
-        check_number("attempt", attempt, low=1, whole=True)
-        check_texts(kind=kind, message=message)
-        check_number("status", status, whole=True, none=True)
-        if self.ended:
-            return
-        self.llm_goes_on(will_retry)
-        self.hooks.tell(
-            "llm_call_failed",
-            self,
-            call_index=self._call_index,
-            attempt=attempt,
-            kind=kind,
-            status=status,
-            message=message,
-            will_retry=will_retry,
-        )
 
     async def call_tool(
         self,

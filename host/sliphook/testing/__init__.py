@@ -23,7 +23,8 @@ Example:
 from __future__ import annotations
 
 from .clock import run
-from .fake import FakePlugin, HostRefused, Received
+from .fake import FakePlugin
+from .received import HostRefused, Received
 from .replies import CRASHES, HANGS, After, Fails, Raw, Reply
 
 __all__ = [

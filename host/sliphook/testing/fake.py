@@ -11,47 +11,16 @@ from typing import Any
 import msgspec
 import trio
 
-from sliphook.errors import SliphookError
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.wire.decoding import read_types
 from sliphook_sdk.protocol import CATALOGUE, ErrorCode, Manifest
 
 from .host_stream import Stream
 from .process import FakeProcess
+from .received import HostRefused, Received
 from .replies import CRASHES, HANGS, After, Fails, Handler, Raw, Reply
 
 read_types(Manifest, *(entry.payload for entry in CATALOGUE.values()))
-
-
-class HostRefused(SliphookError):
-    """The host answered a request of the plugin with an error.
-
-    Attributes:
-        code: the error's code.
-    """
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-class Received(msgspec.Struct, frozen=True, kw_only=True):
-    """One message of the host to the plugin.
-
-    Attributes:
-        method: the method.
-        params: the params as in JSON.
-        id: the id of a request; None for a notification.
-    """
-
-    method: str
-    params: dict[str, Any]
-    id: int | None = None
-
-    @property
-    def name(self) -> str:
-        """The method without its kind: `pre_tool_call` for `hook/pre_tool_call`."""
-        return self.method.partition("/")[2]
 
 
 class FakePlugin(PluginSpec):
@@ -78,6 +47,8 @@ class FakePlugin(PluginSpec):
         initialize: the answer in place of the manifest, such as `CRASHES` or `HANGS`.
         config: the user's settings for the plugin.
         grants: what the user grants; None grants all that the plugin `uses`.
+        granted_servers: where it may have model calls sent; None: to the `servers` of its manifest.
+        variables: the environment variables that it is given, with their values.
         timeout_cap_s: the user's cap.
         overrides: the user's changes to its subscriptions.
         recorded: the manifest that was approved at installation; True takes the plugin's own.
@@ -97,6 +68,8 @@ class FakePlugin(PluginSpec):
         initialize: Handler | Reply = None,
         config: Mapping[str, object] | None = None,
         grants: frozenset[str] | None = None,
+        granted_servers: tuple[str, ...] | None = None,
+        variables: Mapping[str, str] | None = None,
         timeout_cap_s: float | None = None,
         overrides: Mapping[str, Override] | None = None,
         recorded: Manifest | bool = False,
@@ -125,7 +98,9 @@ class FakePlugin(PluginSpec):
             path=Path(name),
             name=name,
             config=dict(config or {}),
+            env=dict(variables or {}),
             grants=grants,
+            servers=granted_servers,
             timeout_cap_s=timeout_cap_s,
             overrides=dict(overrides or {}),
             recorded=msgspec.convert(self.manifest, Manifest)
@@ -204,6 +179,11 @@ class FakePlugin(PluginSpec):
     async def tell(self, method: str, **params: Any) -> None:
         """Send a notification to the host, such as `host/log` or `$/progress`."""
         await self._living().send({"method": method, "params": params})
+
+    async def say(self, text: str) -> None:
+        """Send a piece of the text that it substitutes, for the last `pre_llm_call`."""
+        asked = [one.id for one in self.received if one.method == "hook/pre_llm_call"]
+        await self.tell("$/progress", id=asked[-1], text=text)
 
     async def write(self, data: bytes) -> None:
         """Write any bytes to its standard output."""

@@ -67,6 +67,8 @@ class Call:
         connection: the connection that carries it, or None.
         written: its first byte has been written.
         goes_on: the plugin was told to stop it and has not replied yet: it may still act.
+        on_text: takes a text that the plugin sends by `$/progress`, and returns False if that is
+            too much; None: it may send none. Must not raise.
         on_end: called when that is over, with how it ended and how many seconds after the cancel;
             must not raise.
         status: how it ended; None while it is under way.
@@ -89,6 +91,7 @@ class Call:
         "name",
         "on_end",
         "on_settled",
+        "on_text",
         "result",
         "retell",
         "session_id",
@@ -126,6 +129,7 @@ class Call:
         self.written = False
         self.goes_on = False
         self.on_end: Callable[[CallEnd, float], None] | None = None
+        self.on_text: Callable[[str], bool] | None = None
         self.status: CallStatus | None = None
         self.result: msgspec.Raw | None = None
         self.error: ErrorObject | None = None
@@ -173,6 +177,7 @@ class Call:
         if self._deadlines is not None:
             # else the queue would keep the call, and all it refers to, until the timeout
             self._deadlines.remove(self, self.timeout_s)
+        self.on_text = None
         self.retell = None  # megabytes, and the recorder remembers a thousand ended calls
         self.elapsed_ms = (trio.current_time() - self._began_s) * 1000
         # The maker usually holds the call, so the call must not go on holding the maker: without

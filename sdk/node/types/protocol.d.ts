@@ -4,7 +4,7 @@ export type HookName = "session_start" | "user_prompt_submit" | "pre_llm_call" |
 
 export type EventName = "session_reset" | "session_end" | "turn_start" | "post_llm_call" | "llm_call_failed" | "agent_loop_stopped" | "submission_end" | "turn_end" | "notification" | "user_input_required" | "user_input_received" | "subagent_stop";
 
-export type Uses = "notify" | "tools" | "inject" | "interrupt" | "submit";
+export type Uses = "notify" | "tools" | "inject" | "interrupt" | "submit" | "route";
 
 export type Level = "debug" | "info" | "warning" | "error";
 
@@ -78,6 +78,30 @@ export interface ModelTool {
   input_schema: Record<string, any>;
 }
 
+/** Where a model call goes. What is null is the agent's own choice for that server. */
+export interface ModelRoute {
+  /** the name of a provider: of the user's settings, or the agent's own */
+  provider?: string | null;
+  /** the server's address, without a login */
+  base_url?: string | null;
+  /** what the server speaks */
+  api?: "openai" | "anthropic" | null;
+  /** in an answer: the variable of the plugin that holds the key; in a payload null, as a key is never told */
+  key_env?: string | null;
+  /** more fields of the request */
+  parameters?: Record<string, any> | null;
+}
+
+/** Why an attempt to call the model failed, as in `llm_call_failed`. */
+export interface LlmFailure {
+  /** what failed */
+  kind: string;
+  /** the HTTP status, if there was one */
+  status?: number | null;
+  /** what happened, for people */
+  message: string;
+}
+
 /** What an interrupt found under way, as one plugin sees it. */
 export interface Inflight {
   /** a model call was under way */
@@ -148,6 +172,8 @@ export interface Subscription {
   include?: string[] | null;
   /** hear child agents; null is yes for tools, model calls and questions to the user, no for the rest */
   subagents?: boolean | null;
+  /** in `pre_llm_call`: be asked before each attempt, not before the first alone */
+  attempts?: boolean | null;
   /** true: no error if the host does not know the name */
   optional?: boolean | null;
   /** free, for the plugin's own use */
@@ -191,9 +217,11 @@ export interface Manifest {
   /** the slash commands it offers */
   commands?: CommandSpec[] | null;
   /** what it asks of the host */
-  uses?: ("notify" | "tools" | "inject" | "interrupt" | "submit")[] | null;
+  uses?: ("notify" | "tools" | "inject" | "interrupt" | "submit" | "route")[] | null;
   /** the environment it wants */
   env?: EnvWant[] | null;
+  /** servers that it wants to send model calls to, `HOST` or `HOST:PORT`; needs `route` */
+  servers?: string[] | null;
   /** JSON Schema of its settings; it also says which are secret */
   config_schema?: Record<string, any> | null;
   /** leave me out, and tell the user why */
@@ -288,6 +316,8 @@ export interface UserPromptSubmit extends Payload {
 export interface PreLlmCall extends Payload {
   /** from 1, counted in the turn */
   call_index: number;
+  /** from 1, counted in the call; more only with `attempts` */
+  attempt?: number | null;
   /** who serves the model */
   provider: string | null;
   /** seconds that are left to answer; only in the request, absent if the entry is told as an event */
@@ -296,6 +326,10 @@ export interface PreLlmCall extends Payload {
   truncated?: string[] | null;
   /** the model */
   model: string | null;
+  /** why the attempt before failed; null in the first one */
+  failure?: LlmFailure | null;
+  /** where the call goes; null if the agent does not say */
+  route?: ModelRoute | null;
   /** the tools on offer; null unless included */
   tools: ModelTool[] | null;
   /** the conversation as it will be sent; null unless included */
@@ -318,6 +352,8 @@ export interface PostLlmCall extends Payload {
   duration_ms: number | null;
   /** the plugin that answered instead of the model */
   substituted_by: string | null;
+  /** the plugin that said where the call goes; null if none did */
+  routed_by?: string | null;
   /** heavy fields that were cut to null because the message was too large; absent if none was */
   truncated?: string[] | null;
   /** what the model said; null unless included */
@@ -551,7 +587,7 @@ export interface Payloads {
 export interface Answers {
   session_start: { context?: readonly string[]; _meta?: unknown };
   user_prompt_submit: { decision?: "deny"; reason?: string; replace?: Partial<Pick<UserPromptSubmit, "text">>; context?: readonly string[]; _meta?: unknown };
-  pre_llm_call: { decision?: "deny"; reason?: string; replace?: Partial<Pick<PreLlmCall, "model" | "messages" | "tools">>; substitute?: { response?: Message }; context?: readonly string[]; _meta?: unknown };
+  pre_llm_call: { decision?: "deny"; reason?: string; replace?: Partial<Pick<PreLlmCall, "model" | "route" | "messages" | "tools">>; substitute?: { response?: Message; usage?: Usage; finish_reason?: string }; context?: readonly string[]; _meta?: unknown };
   pre_tool_call: { decision?: "allow" | "deny" | "ask"; reason?: string; replace?: Partial<Pick<PreToolCall, "arguments">>; substitute?: { result?: ToolResult | string }; context?: readonly string[]; _meta?: unknown };
   post_tool_call: { replace?: Partial<Pick<PostToolCall, "result">>; context?: readonly string[]; _meta?: unknown };
   stop: { continue_with?: string; _meta?: unknown };

@@ -218,7 +218,7 @@ async def test_limits_of_a_log_message(autojump_clock: MockClock) -> None:
     assert ["more fields" in line for line in seen.lines("debug")] == [False, True]
 
 
-@limit("lines of `host/log` and `$/progress`")
+@limit("lines of `host/log` and `$/progress`, those with `text` not counted")
 async def test_limit_of_lines(autojump_clock: MockClock) -> None:
     wire = Wire()
     note = {"jsonrpc": "2.0", "method": "host/log", "params": {"level": "info", "message": "x"}}
@@ -548,6 +548,11 @@ def of_patterns(count: int, chars: int = 1) -> Fields:
             {"env": [{"name": f"A{n}"} for n in range(65)]},
             "at most 64",
         ),
+        (
+            {"uses": ["route"], "servers": [f"s{n}.lan" for n in range(16)]},
+            {"uses": ["route"], "servers": [f"s{n}.lan" for n in range(17)]},
+            "at most 16",
+        ),
         (of_schemas(65_536), of_schemas(65_537), "65,537 bytes, over 65,536"),
         (
             {"config_schema": {"description": "x" * 65_518}},
@@ -567,6 +572,7 @@ def of_patterns(count: int, chars: int = 1) -> Fields:
         "characters",
         "tools",
         "variables",
+        "servers",
         "schema",
         "config",
         "parts",
@@ -579,6 +585,7 @@ def of_patterns(count: int, chars: int = 1) -> Fields:
     "patterns in all its subscriptions",
     "tools of a plugin in one scope",
     "environment variables that a plugin wants",
+    "`servers` that a plugin wants",
     "`input_schema` of one tool, and `config_schema`",
     "schemas in the tools of one scope",
 )

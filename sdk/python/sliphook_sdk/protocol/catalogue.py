@@ -13,7 +13,7 @@ import msgspec
 from . import payloads
 from .common import Payload
 from .limits import MAX_SUBSCRIPTIONS_TO_TOOL_END, MAX_SUBSCRIPTIONS_TO_TURN_END
-from .shapes import Message, ToolResult
+from .shapes import Message, ToolResult, Usage
 
 Kind = Literal["hook", "event"]
 OnFailure = Literal["open", "closed"]
@@ -30,10 +30,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         decisions: the decisions that an answer may have.
         replace: payload fields that `replace` may name.
         substitute: fields that `substitute` may name: each replaces the field of that name in the
-            paired entry.
+            paired entry. The first one must be there.
         context: where the texts of `context` go to, for people; "" if answers may not have
             `context`.
         continues: answers may have `continue_with`.
+        attempts: a subscription may have `attempts`.
         on_failure: what a failed answer counts as, unless the subscription says otherwise; None for
             events.
         heavy: payload fields that are null unless the subscription includes them.
@@ -54,6 +55,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     substitute: tuple[str, ...] = ()
     context: str = ""
     continues: bool = False
+    attempts: bool = False
     on_failure: Optional[OnFailure] = None
     heavy: tuple[str, ...] = ()
     pair: Optional[str] = None
@@ -137,9 +139,10 @@ _ENTRIES: Final = (
         payload=payloads.PreLlmCall,
         fires="before each model call",
         decisions=("deny",),
-        replace=("model", "messages", "tools"),
-        substitute=("response",),
+        replace=("model", "route", "messages", "tools"),
+        substitute=("response", "usage", "finish_reason"),
         context="in this model call",
+        attempts=True,
         on_failure="open",
         heavy=("tools", "messages"),
         subagents=True,
@@ -261,7 +264,9 @@ _ENTRIES: Final = (
 CATALOGUE: Final = MappingProxyType({entry.name: entry for entry in _ENTRIES})
 """Every entry by its name, in the catalogue's order."""
 
-SUBSTITUTES: Final = MappingProxyType({"response": Message, "result": ToolResult})
+SUBSTITUTES: Final = MappingProxyType(
+    {"response": Message, "usage": Usage, "finish_reason": str, "result": ToolResult}
+)
 """The shape of each field that `substitute` may name. A bare string is a result's content."""
 
 

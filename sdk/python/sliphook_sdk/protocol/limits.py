@@ -59,6 +59,7 @@ Only wildcards that overlap in many ways need more than a few hundred.
 """
 MAX_TOOLS: Final = 512
 MAX_VARIABLES: Final = 64
+MAX_SERVERS: Final = 16
 MAX_SCHEMA_BYTES: Final = 64 * 1024
 MAX_SCHEMA_PARTS: Final = 1_000
 """To read one takes 5 to 10 us, so these take 10 ms at most.
@@ -69,6 +70,9 @@ One with many keywords, a name or a reference counts as two or more, an expressi
 MAX_CONTEXT_CHARS: Final = 10_000
 MAX_CONTEXT_TEXTS: Final = 64
 MAX_CONTINUES_PER_TURN: Final = 8
+MAX_PARAMETERS: Final = 64
+MAX_PARAMETERS_BYTES: Final = 8 * 1024
+MAX_STREAMED_BYTES: Final = 1024 * 1024
 MAX_INJECT_BYTES: Final = 64 * 1024
 MAX_INJECTS_WAITING: Final = 16
 MAX_SUBMIT_BYTES: Final = 64 * 1024
@@ -247,6 +251,7 @@ LIMITS: Final = (
     Limit(
         "environment variables that a plugin wants", f"{MAX_VARIABLES}", "the plugin fails to start"
     ),
+    Limit("`servers` that a plugin wants", f"{MAX_SERVERS}", "the plugin fails to start"),
     Limit(
         "`input_schema` of one tool, and `config_schema`",
         _mib(MAX_SCHEMA_BYTES),
@@ -270,6 +275,14 @@ LIMITS: Final = (
         "cut, and said so",
     ),
     Limit("`continue_with` in one turn", f"{MAX_CONTINUES_PER_TURN}", "ignored, and said so"),
+    Limit(
+        "`parameters` of a route",
+        f"{MAX_PARAMETERS}, {_mib(MAX_PARAMETERS_BYTES)}",
+        "a failed answer",
+    ),
+    Limit(
+        "`text` of `$/progress`, of one request", _mib(MAX_STREAMED_BYTES), "ignored, and said so"
+    ),
     Limit("text of one `host/inject`", _mib(MAX_INJECT_BYTES), "-32602"),
     Limit("injected texts that wait", f"{MAX_INJECTS_WAITING} a session", "-32004"),
     Limit("text of one `host/submit`", _mib(MAX_SUBMIT_BYTES), "-32602"),
@@ -282,7 +295,7 @@ LIMITS: Final = (
         "cut, and said so; each line of a field counts",
     ),
     Limit(
-        "lines of `host/log` and `$/progress`",
+        "lines of `host/log` and `$/progress`, those with `text` not counted",
         f"{MAX_LOG_PER_SECOND} a second",
         "counted, not kept",
     ),

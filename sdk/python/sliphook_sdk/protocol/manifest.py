@@ -11,8 +11,8 @@ from .catalogue import CATALOGUE, Kind, OnFailure
 from .describe import doc
 from .shapes import ToolSpec
 
-Uses = Literal["notify", "tools", "inject", "interrupt", "submit"]
-"""Requests to the host that the user may grant a plugin."""
+Uses = Literal["notify", "tools", "inject", "interrupt", "submit", "route"]
+"""What the user may grant a plugin: requests to the host, and to say where model calls go."""
 
 HEAVY_FIELDS: Final = tuple(
     dict.fromkeys(name for entry in CATALOGUE.values() for name in entry.heavy)
@@ -107,6 +107,10 @@ class Subscription(
             True,
         ),
     ] = None
+    attempts: Annotated[
+        Optional[bool],
+        doc("in `pre_llm_call`: be asked before each attempt, not before the first alone", False),
+    ] = None
     optional: Annotated[
         Optional[bool], doc("true: no error if the host does not know the name", False)
     ] = None
@@ -158,6 +162,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     commands: Annotated[Optional[list[CommandSpec]], doc("the slash commands it offers", [])] = None
     uses: Annotated[Optional[list[Uses]], doc("what it asks of the host", [])] = None
     env: Annotated[Optional[list[EnvWant]], doc("the environment it wants", [])] = None
+    servers: Annotated[
+        Optional[list[str]],
+        doc(
+            "servers that it wants to send model calls to, `HOST` or `HOST:PORT`; needs `route`",
+            [],
+        ),
+    ] = None
     config_schema: Annotated[
         Optional[dict[str, Any]],
         doc("JSON Schema of its settings; it also says which are secret", {}),

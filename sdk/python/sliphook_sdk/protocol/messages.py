@@ -192,6 +192,10 @@ class ProgressParams(msgspec.Struct, frozen=True, kw_only=True):
     id: Annotated[int, doc("the host's request", 7)]
     message: Annotated[Optional[str], doc("what is being done", "uploading")] = None
     fraction: Annotated[Optional[float], doc("0 to 1", 0.5)] = None
+    text: Annotated[
+        Union[str, msgspec.UnsetType, None],
+        doc("for a `hook/pre_llm_call` that may substitute: the next piece of the model's text"),
+    ] = msgspec.UNSET
 
 
 class Method(msgspec.Struct, frozen=True):

@@ -1,9 +1,4 @@
-"""The payload of every hook and event, field by field, in the order of the wire.
-
-The common fields come first, then the entry's own, then free-form values. So a script that matches
-a line from its start reads the names and ids before any text of a model or a user. An unknown value
-is null, never 0 or "".
-"""
+"""The payload of every hook and event, field by field, in the order of the wire (see `common`)."""
 
 from __future__ import annotations
 
@@ -11,9 +6,33 @@ from typing import Annotated, Any, Literal, Optional, Union
 
 import msgspec
 
-from .common import Payload, StillRunning, SubmittedBy, TimeoutLeft, Truncated
+from .common import Payload, StillRunning, SubmittedBy, TimeoutLeft
 from .describe import doc
-from .shapes import AlertLevel, Inflight, LateEnd, Message, ModelTool, ToolResult, Usage
+from .model_payloads import LlmCallFailed, PostLlmCall, PreLlmCall
+from .shapes import AlertLevel, Inflight, LateEnd, ToolResult, Usage
+
+__all__ = [
+    "AgentLoopStopped",
+    "LlmCallFailed",
+    "Notification",
+    "Payload",
+    "PostLlmCall",
+    "PostToolCall",
+    "PreLlmCall",
+    "PreToolCall",
+    "SessionEnd",
+    "SessionReset",
+    "SessionStart",
+    "Stop",
+    "SubagentStart",
+    "SubagentStop",
+    "SubmissionEnd",
+    "TurnEnd",
+    "TurnStart",
+    "UserInputReceived",
+    "UserInputRequired",
+    "UserPromptSubmit",
+]
 
 _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
 
@@ -65,61 +84,6 @@ class UserPromptSubmit(Payload, frozen=True, kw_only=True):
     submitted_by: SubmittedBy = None
     timeout_s: TimeoutLeft = msgspec.UNSET
     text: Annotated[str, doc("what the user wrote", "tidy up the project", match=False)]
-
-
-class PreLlmCall(Payload, frozen=True, kw_only=True):
-    """The model is about to be called."""
-
-    call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
-    provider: Annotated[Optional[str], doc("who serves the model", "scripted")]
-    timeout_s: TimeoutLeft = msgspec.UNSET
-    truncated: Truncated = msgspec.UNSET
-    model: Annotated[Optional[str], doc("the model", "scripted")]
-    tools: Annotated[Optional[list[ModelTool]], doc("the tools on offer; null unless included", [])]
-    messages: Annotated[
-        Optional[list[Message]],
-        doc(
-            "the conversation as it will be sent; null unless included",
-            [{"role": "user", "content": "hello"}],
-        ),
-    ]
-
-
-class PostLlmCall(Payload, frozen=True, kw_only=True):
-    """A model call succeeded."""
-
-    call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
-    provider: Annotated[Optional[str], doc("who serves the model", "scripted")]
-    model: Annotated[Optional[str], doc("the model", "scripted")]
-    finish_reason: Annotated[
-        Optional[str], doc("why the model ended, in the provider's words", "stop")
-    ]
-    usage: Annotated[Usage, doc("tokens of this call", _USAGE)]
-    duration_ms: Annotated[Optional[float], doc("how long the call took", 812.5)]
-    substituted_by: Annotated[Optional[str], doc("the plugin that answered instead of the model")]
-    truncated: Truncated = msgspec.UNSET
-    response: Annotated[
-        Optional[Message],
-        doc("what the model said; null unless included", {"role": "assistant", "content": "done"}),
-    ]
-
-
-class LlmCallFailed(Payload, frozen=True, kw_only=True):
-    """An attempt to call the model failed."""
-
-    call_index: Annotated[int, doc("from 1, counted in the turn", 1)]
-    attempt: Annotated[int, doc("from 1, counted in the call", 1)]
-    kind: Annotated[
-        str,
-        doc(
-            "what failed: connection, timeout, http, refused, rate_limited, stream, malformed, "
-            "denied or cancelled",
-            "rate_limited",
-        ),
-    ]
-    status: Annotated[Optional[int], doc("the HTTP status, if there was one", 429)]
-    message: Annotated[str, doc("what happened, for people", "the server is busy", match=False)]
-    will_retry: Annotated[bool, doc("another attempt follows", True)]
 
 
 class PreToolCall(Payload, frozen=True, kw_only=True):

@@ -97,6 +97,40 @@ class ModelTool(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: Annotated[dict[str, Any], doc("JSON Schema of the arguments", {"type": "object"})]
 
 
+class ModelRoute(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a model call goes. What is null is the agent's own choice for that server."""
+
+    provider: Annotated[
+        Optional[str],
+        doc("the name of a provider: of the user's settings, or the agent's own", "openai"),
+    ] = None
+    base_url: Annotated[
+        Optional[str],
+        doc("the server's address, without a login", "https://api.openai.com/v1"),
+    ] = None
+    api: Annotated[
+        Optional[Literal["openai", "anthropic"]], doc("what the server speaks", "openai")
+    ] = None
+    key_env: Annotated[
+        Optional[str],
+        doc(
+            "in an answer: the variable of the plugin that holds the key; "
+            "in a payload null, as a key is never told"
+        ),
+    ] = None
+    parameters: Annotated[
+        Optional[dict[str, Any]], doc("more fields of the request", {"temperature": 0.2})
+    ] = None
+
+
+class LlmFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an attempt to call the model failed, as in `llm_call_failed`."""
+
+    kind: Annotated[str, doc("what failed", "connection")]
+    status: Annotated[Optional[int], doc("the HTTP status, if there was one")] = None
+    message: Annotated[str, doc("what happened, for people", "no server answers there")]
+
+
 class LateEnd(msgspec.Struct, frozen=True, kw_only=True):
     """The end of a tool call whose `post_tool_call` had `still_running`."""
 

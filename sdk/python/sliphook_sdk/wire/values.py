@@ -91,7 +91,8 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]] | None:
         return ((f"[{index}]", item) for index, item in enumerate(cast("Any", value)))
     if isinstance(value, msgspec.Struct):
         names = zip(value.__struct_fields__, value.__struct_encode_fields__)
-        return ((_step(encoded), getattr(value, name)) for name, encoded in names)
+        parts = ((_step(encoded), getattr(value, name)) for name, encoded in names)
+        return (part for part in parts if part[1] is not msgspec.UNSET)  # which is not written
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return ((_step(field.name), getattr(value, field.name)) for field in fields)

@@ -1,0 +1,102 @@
+"""Pure: who subscribed to one hook or event, and by which subscription a plugin takes part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import msgspec
+
+from sliphook.plugin.model_servers import ModelServers
+from sliphook.plugin.route import Route
+from sliphook_sdk.protocol import Globs, Payload
+
+
+class Subscriber(msgspec.Struct, frozen=True, kw_only=True):
+    """One plugin that subscribed to the entry.
+
+    Attributes:
+        plugin: the plugin's name.
+        order: its place in the order of installation.
+        routes: its subscriptions to the entry, in the order of its manifest.
+        servers: to which it may have model calls sent; None: to none.
+    """
+
+    plugin: str
+    order: int
+    routes: tuple[Route, ...]
+    servers: ModelServers | None = None
+
+
+class Audience(tuple[Subscriber, ...]):
+    """All subscribers of one entry, with what every fire needs to know of them, computed once.
+
+    Attributes:
+        whole: if these are only `again` of others: those others.
+    """
+
+    whole: Audience | None = None
+
+    @cached_property
+    def again(self) -> Audience:
+        """Those that are asked before each attempt, by their subscriptions with `attempts`."""
+        found = Audience(
+            msgspec.structs.replace(subscriber, routes=routes)
+            for subscriber in self
+            if (routes := tuple(route for route in subscriber.routes if route.attempts))
+        )
+        found.whole = self
+        return found
+
+    @cached_property
+    def in_turn(self) -> tuple[tuple[Route, Subscriber], ...]:
+        """Every subscription in turn: by priority, then order of installation, then manifest."""
+        pairs = [(route, subscriber) for subscriber in self for route in subscriber.routes]
+        return tuple(
+            sorted(pairs, key=lambda pair: (-pair[0].priority, pair[1].order, pair[0].index))
+        )
+
+    @cached_property
+    def tool_patterns(self) -> tuple[Globs, ...]:
+        """The patterns of names of tools, of all subscriptions."""
+        return tuple(
+            pattern.globs
+            for route, _ in self.in_turn
+            for pattern in route.patterns
+            if pattern.field == "tool_name"
+        )
+
+    @cached_property
+    def has_sequence(self) -> bool:
+        """True if some plugin is asked before the others: a subscription replaces."""
+        return any(route.replaces for route, _ in self.in_turn)
+
+    @cached_property
+    def is_one_asked(self) -> bool:
+        """True if there is one subscription only, and it is asked and does not replace."""
+        return (
+            len(self.in_turn) == 1 and not self.has_sequence and self.in_turn[0][0].mode == "hook"
+        )
+
+    @cached_property
+    def longest_s(self) -> float:
+        """The largest timeout among the subscriptions that are asked, in seconds."""
+        return max(
+            (route.timeout_s for route, _ in self.in_turn if route.mode == "hook"), default=0.0
+        )
+
+
+def first_match(subscriber: Subscriber, payload: Payload) -> Route | None:
+    """The first of the plugin's subscriptions that matches the payload, or None."""
+    child = payload.agent_depth > 0
+    for route in subscriber.routes:
+        if (route.subagents or not child) and (not route.patterns or route.matches(payload)):
+            return route
+    return None
+
+
+def prepare_tool(subscribers: Sequence[Subscriber], name: str) -> None:
+    """Find out which patterns fit a tool, so that an interrupt of its call finds it known."""
+    if isinstance(subscribers, Audience):
+        for globs in subscribers.tool_patterns:
+            globs.fits(name)
