@@ -10,9 +10,9 @@ from weakref import WeakKeyDictionary
 import trio
 
 from sliphook.errors import HostError
+from sliphook.ids import new_id
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
-from sliphook.session.ids import new_id
 from sliphook.session.session import Session
 from sliphook.session.submission import Submission
 from sliphook.transport.rate_limit import RateLimit

@@ -14,11 +14,11 @@ import trio
 from sliphook.dispatch.fast_path import SingleFire
 from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.outcome import Context
+from sliphook.ids import new_id, now
 from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol import CATALOGUE, Payload, SessionInfo, Usage
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
-from .ids import new_id, now
 from .open_tool import OpenTool
 from .submission import Submission, Waiting
 

@@ -11,6 +11,7 @@ import trio
 
 from sliphook.dispatch.audience import prepare_tool
 from sliphook.dispatch.outcome import Outcome, Reason
+from sliphook.ids import new_id
 from sliphook.plugin.tools import ToolOffer
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
 from sliphook.wire.json_value import NotPlainJson, plain
@@ -19,7 +20,6 @@ from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
 from .hooks import Hooks
 from .host import ApprovalRequest
-from .ids import new_id
 from .open_tool import OpenTool, ToolStatus
 from .results import ToolOutcome, result_of
 from .state import TurnState

@@ -8,7 +8,7 @@ import sqlite3
 import msgspec
 
 from sliphook.agent.conversation import MessageState
-from sliphook.session.ids import now
+from sliphook.ids import now
 from sliphook_sdk.protocol import Message
 
 from .writer_thread import TranscriptWriter

@@ -13,7 +13,7 @@ import msgspec
 
 from sliphook.agent.conversation import MessageState, restored
 from sliphook.files.paths import data_home
-from sliphook.session.ids import now
+from sliphook.ids import now
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook_sdk.protocol import Message
 
