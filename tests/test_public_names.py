@@ -24,6 +24,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
         [
             "ApprovalRequest",
             "Approver",
+            "BegunTool",
             "CommandOffer",
             "Context",
             "HostError",
@@ -53,8 +54,8 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
     "sliphook.agent.loop": frozenset(
         ["Agent", "AgentTool", "MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS"]
     ),
-    "sliphook.aio": frozenset(["PluginHost", "Session", "Turn"]),
-    "sliphook.blocking": frozenset(["Interrupted", "PluginHost", "Session", "Turn"]),
+    "sliphook.aio": frozenset(["BegunTool", "PluginHost", "Session", "Turn"]),
+    "sliphook.blocking": frozenset(["BegunTool", "Interrupted", "PluginHost", "Session", "Turn"]),
     "sliphook.dumpable": frozenset(["forbid_dumps"]),
     "sliphook.otel": frozenset(["OtelSpans"]),
     "sliphook.quoting": frozenset(["quote", "visible", "visible_json"]),
@@ -92,7 +93,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
         ["KINDS", "Direction", "Kind", "Tee", "TraceRecord", "TraceSink"]
     ),
 }
-SAME_BY_DESIGN: Final = {"PluginHost", "Session", "Turn"}
+SAME_BY_DESIGN: Final = {"BegunTool", "PluginHost", "Session", "Turn"}
 """The three faces of the host have the same names."""
 
 

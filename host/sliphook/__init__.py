@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from .session.results import LlmGate, Prompt, ToolOutcome
     from .session.session import Session
     from .session.submission import Submission
+    from .session.tool_call import BegunTool
     from .session.turn import Turn
 
 __all__ = [
     "ApprovalRequest",
     "Approver",
+    "BegunTool",
     "CommandOffer",
     "Context",
     "HostError",
@@ -51,6 +53,7 @@ __getattr__ = lazy_names(
     {
         "ApprovalRequest": "session.host",
         "Approver": "session.host",
+        "BegunTool": "session.tool_call",
         "CommandOffer": "plugin.tools",
         "Context": "dispatch.outcome",
         "HostError": "errors",

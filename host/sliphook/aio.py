@@ -33,6 +33,7 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.portal import Portal, have_caller_do
 from sliphook.portal.proxies import (
+    BegunToolFace,
     Face,
     HostFace,
     HostSettings,
@@ -41,16 +42,24 @@ from sliphook.portal.proxies import (
     TurnFace,
     delivered,
 )
-from sliphook.portal.task_caller import Awaits, enter, leave, wait_for
+from sliphook.portal.task_caller import Awaits, AwaitsFor, enter, leave, wait_for
 from sliphook.session.host import Approver
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.results import ToolOutcome
 
 from .host import host as trio_host
 from .session import session as trio_session
+from .session import tool_call as trio_tool_call
 from .session import turn as trio_turn
 
-__all__ = ["PluginHost", "Session", "Turn"]
+__all__ = ["BegunTool", "PluginHost", "Session", "Turn"]
+
+
+class BegunTool(BegunToolFace):
+    """See `sliphook.BegunTool`. After an interrupt `end` returns, with the status `cancelled`."""
+
+    run = Awaits(trio_tool_call.BegunTool.run)
+    end = Awaits(trio_tool_call.BegunTool.end, in_block=False)
 
 
 class Turn(TurnFace):
@@ -73,6 +82,7 @@ class Turn(TurnFace):
 
     submit = Awaits(trio_turn.Turn.submit)
     pre_llm_call = Awaits(trio_turn.Turn.pre_llm_call)
+    begin_tool = AwaitsFor(trio_turn.Turn.begin_tool, BegunTool)
     stop = Awaits(trio_turn.Turn.stop)
 
     async def call_tool(

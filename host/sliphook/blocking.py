@@ -34,6 +34,7 @@ from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.callback_thread import CallbackThread
 from sliphook.portal.portal import Interrupted, Portal, have_caller_do
 from sliphook.portal.proxies import (
+    BegunToolFace,
     Face,
     HostFace,
     HostSettings,
@@ -42,15 +43,23 @@ from sliphook.portal.proxies import (
     TurnFace,
     delivered,
 )
-from sliphook.portal.thread_caller import Waits, enter, leave, wait_for
+from sliphook.portal.thread_caller import Waits, WaitsFor, enter, leave, wait_for
 from sliphook.session.host import ApprovalRequest
 from sliphook.session.results import ToolOutcome
 
 from .host import host as trio_host
 from .session import session as trio_session
+from .session import tool_call as trio_tool_call
 from .session import turn as trio_turn
 
-__all__ = ["Interrupted", "PluginHost", "Session", "Turn"]
+__all__ = ["BegunTool", "Interrupted", "PluginHost", "Session", "Turn"]
+
+
+class BegunTool(BegunToolFace):
+    """See `sliphook.BegunTool`. After an interrupt `end` returns, with the status `cancelled`."""
+
+    run = Waits(trio_tool_call.BegunTool.run)
+    end = Waits(trio_tool_call.BegunTool.end, in_block=False)
 
 
 class Turn(TurnFace):
@@ -68,6 +77,7 @@ class Turn(TurnFace):
 
     submit = Waits(trio_turn.Turn.submit)
     pre_llm_call = Waits(trio_turn.Turn.pre_llm_call)
+    begin_tool = WaitsFor(trio_turn.Turn.begin_tool, BegunTool)
     stop = Waits(trio_turn.Turn.stop)
 
     def call_tool(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sliphook.session.plugin_requests import log_lines
+from sliphook.session.requests.plugin_requests import log_lines
 
 
 def test_short_fields_stand_in_the_line_and_a_traceback_line_by_line_below() -> None:

@@ -14,22 +14,22 @@ from .model_call import Answer
 from .turn import AgentTurn
 
 
-async def call_tools(
-    now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]
-) -> list[str | None]:
+async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]) -> list[str]:
     """Call all tools of one answer at the same time.
 
     The results enter the conversation in the order of the calls.
 
     Returns:
-        The text that the model reads for each call; None for one that was interrupted.
+        The text that the model reads for each call.
+
+    Raises:
+        trio.Cancelled: the turn was interrupted.
     """
-    texts: list[str | None] = [None] * len(calls)
+    texts = [""] * len(calls)
 
     async def call_one(at: int, call: ToolCallRequest) -> None:
-        text = texts[at] = await _call_tool(now, answer, call)
-        if text is not None:
-            now.conversation.add_result(call, text)
+        texts[at] = await _call_tool(now, answer, call)
+        now.conversation.add_result(call, texts[at])
 
     try:
         async with trio.open_nursery() as nursery:
@@ -43,8 +43,8 @@ async def call_tools(
     return texts
 
 
-async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> str | None:
-    """Call one tool and return the text for the model; None if it was interrupted.
+async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> str:
+    """Call one tool and return the text for the model.
 
     A mistake of the model in the call is told to the model.
     """
@@ -64,6 +64,7 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
             input_schema=own.input_schema if own else None,
         )
     except trio.Cancelled:
+        # of a plugin's tool the host tells if it goes on, or what came of it
         told = own is None and call.call_id in now.turn.tools_begun
         word = TOLD_TO_STOP if told else "cancelled"
         now.display.tool_ended(call, word, word, None)
@@ -72,12 +73,9 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
         now.display.denied(
             call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)
         )
-    elif outcome.status == "cancelled" and outcome.still_running:
-        # not "cancelled": the host tells if it goes on, or what came of it
-        now.display.tool_ended(call, TOLD_TO_STOP, TOLD_TO_STOP, outcome.duration_ms)
     else:
         now.display.tool_ended(call, outcome.status, outcome.result.content, outcome.duration_ms)
-    return None if outcome.status == "cancelled" else outcome.text()
+    return outcome.text()
 
 
 def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:

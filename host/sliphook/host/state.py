@@ -27,8 +27,8 @@ from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.host import Approver
 from sliphook.session.plugin_calls import PluginCalls
-from sliphook.session.plugin_requests import PluginRequests
 from sliphook.session.reports import Callbacks, Reports
+from sliphook.session.requests.plugin_requests import PluginRequests
 from sliphook.session.session import Session
 from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink

@@ -18,8 +18,10 @@ from sliphook.host.submissions import PluginMessages
 from sliphook.plugin.spec import PluginStatus
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.reports import Progress
+from sliphook.session.results import ToolOutcome
 from sliphook.session.session import Session
 from sliphook.session.submission import Submission
+from sliphook.session.tool_call import BegunTool
 from sliphook.session.turn import Turn
 from sliphook.trace.record import TraceSink
 
@@ -122,6 +124,34 @@ class Opens(Generic[T, P, M, F]):
             return inside(face, method(face.inner, *args, **kwargs))
 
         return make
+
+
+class BegunToolFace(Face[BegunTool]):
+    """The members of a tool call that return at once."""
+
+    def __init__(self, turn: Face[Any], inner: BegunTool) -> None:
+        self.inner = inner
+        self.block = turn.block
+
+    @property
+    def call_id(self) -> str:
+        """The host's id of the call."""
+        return self.inner.call_id
+
+    @property
+    def name(self) -> str:
+        """The tool."""
+        return self.inner.name
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the tool is to run with: plugins may have replaced it."""
+        return self.inner.arguments
+
+    @property
+    def outcome(self) -> ToolOutcome | None:
+        """What the call came to; None while it is open."""
+        return self.inner.outcome
 
 
 class HostFace(Face[PluginHost]):

@@ -17,6 +17,8 @@ from .proxies import Face
 R = TypeVar("R")
 T = TypeVar("T")
 P = ParamSpec("P")
+M = TypeVar("M")
+F = TypeVar("F")
 
 
 class WaitingTask:
@@ -97,22 +99,53 @@ async def wait_for(
 
 
 class Awaits(Generic[T, P, R]):
-    """An async method of the trio face, awaited in asyncio."""
+    """An async method of the trio face, awaited in asyncio.
 
-    def __init__(self, method: Callable[Concatenate[T, P], Awaitable[R]]) -> None:
+    Args:
+        method: the method.
+        in_block: an interrupt of the turn ends the wait.
+    """
+
+    def __init__(
+        self, method: Callable[Concatenate[T, P], Awaitable[R]], *, in_block: bool = True
+    ) -> None:
         self._method = method
+        self._in_block = in_block
         self.__doc__ = method.__doc__
 
     def __get__(
         self, face: Face[Any], owner: type[Face[Any]]
     ) -> Callable[P, Coroutine[Any, Any, R]]:
-        method = self._method
+        method, in_block = self._method, self._in_block
 
         @wraps(method)
         async def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return await wait_for(
-                face.portal, partial(method, face.inner, *args, **kwargs), face.block
-            )
+            scope = face.block if in_block else None
+            return await wait_for(face.portal, partial(method, face.inner, *args, **kwargs), scope)
+
+        return call
+
+
+class AwaitsFor(Generic[T, P, M, F]):
+    """The same for a method that returns an object of the loop: returns the face of that."""
+
+    def __init__(
+        self,
+        method: Callable[Concatenate[T, P], Awaitable[M]],
+        face: Callable[[Face[Any], M], F],
+    ) -> None:
+        self._awaits = Awaits(method)
+        self._face = face
+        self.__doc__ = method.__doc__
+
+    def __get__(
+        self, face: Face[Any], owner: type[Face[Any]]
+    ) -> Callable[P, Coroutine[Any, Any, F]]:
+        method, inside = self._awaits.__get__(face, owner), self._face
+
+        @wraps(method)
+        async def call(*args: P.args, **kwargs: P.kwargs) -> F:
+            return inside(face, await method(*args, **kwargs))
 
         return call
 

@@ -17,6 +17,8 @@ from .proxies import Face
 R = TypeVar("R")
 T = TypeVar("T")
 P = ParamSpec("P")
+M = TypeVar("M")
+F = TypeVar("F")
 
 
 class WaitingThread:
@@ -83,7 +85,7 @@ class WaitingThread:
         finally:
             withdrawn = True
         if raised:
-            raise raised[0]
+            raise raised.pop()  # what this frame holds would hold the frame, by the traceback
         return gave[0]
 
 
@@ -107,18 +109,49 @@ def wait_for(portal: Portal, function: Callable[[], Awaitable[R]], scope: CallSc
 
 
 class Waits(Generic[T, P, R]):
-    """An async method of the trio face, as one that blocks the calling thread."""
+    """An async method of the trio face, as one that blocks the calling thread.
 
-    def __init__(self, method: Callable[Concatenate[T, P], Awaitable[R]]) -> None:
+    Args:
+        method: the method.
+        in_block: an interrupt of the turn ends the wait.
+    """
+
+    def __init__(
+        self, method: Callable[Concatenate[T, P], Awaitable[R]], *, in_block: bool = True
+    ) -> None:
         self._method = method
+        self._in_block = in_block
         self.__doc__ = method.__doc__
 
     def __get__(self, face: Face[Any], owner: type[Face[Any]]) -> Callable[P, R]:
-        method = self._method
+        method, in_block = self._method, self._in_block
 
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return wait_for(face.portal, partial(method, face.inner, *args, **kwargs), face.block)
+            scope = face.block if in_block else None
+            return wait_for(face.portal, partial(method, face.inner, *args, **kwargs), scope)
+
+        return call
+
+
+class WaitsFor(Generic[T, P, M, F]):
+    """The same for a method that returns an object of the loop: returns the face of that."""
+
+    def __init__(
+        self,
+        method: Callable[Concatenate[T, P], Awaitable[M]],
+        face: Callable[[Face[Any], M], F],
+    ) -> None:
+        self._waits = Waits(method)
+        self._face = face
+        self.__doc__ = method.__doc__
+
+    def __get__(self, face: Face[Any], owner: type[Face[Any]]) -> Callable[P, F]:
+        method, inside = self._waits.__get__(face, owner), self._face
+
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> F:
+            return inside(face, method(*args, **kwargs))
 
         return call
 

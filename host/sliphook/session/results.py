@@ -119,6 +119,9 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
         still_running: the plugin was told to stop the tool, and it had not ended: it may still act.
             Never so for the agent's own tool: that has ended when its call returns.
         denied_by: the reasons, if it was denied.
+        substituted_by: the plugin that gave the result instead of the tool, or None.
+        error: what the agent's own tool raised, or None. `result` has its text for the model and
+            the plugins; an agent that would rather see the exception raises it again.
     """
 
     call_id: str
@@ -128,6 +131,8 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: float | None = None
     still_running: bool = False
     denied_by: tuple[Reason, ...] = ()
+    substituted_by: str | None = None
+    error: Exception | None = None
 
     def text(self) -> str:
         """What the model reads: the result, then the labelled texts of plugins."""

@@ -61,6 +61,7 @@ class TurnState:
         self.parent_agent_id = parent.agent_id if parent is not None else None
         self.agent_depth: int = parent.agent_depth + 1 if parent is not None else 0
         self.outcome: TurnOutcome | None = None
+        self.context: list[Context] = []
         self.summary: str | None = None
         self.last_assistant_message: str | None = None
         self.began = False

@@ -3,28 +3,272 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
 import trio
+from msgspec.structs import replace
 
 from sliphook.dispatch.audience import prepare_tool
-from sliphook.dispatch.outcome import Outcome, Reason
+from sliphook.dispatch.outcome import Context, Outcome, Reason
+from sliphook.errors import HostError
 from sliphook.ids import new_id
-from sliphook.plugin.tools import ToolOffer
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
 from sliphook.wire.json_value import NotPlainJson, plain
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
+from .approval import approve
 from .hooks import Hooks
-from .host import ApprovalRequest
 from .open_tool import OpenTool, ToolStatus
 from .results import ToolOutcome, result_of
 from .state import TurnState
 
 _log = logging.getLogger(__name__)
+
+
+class BegunTool:
+    """One tool call that the agent ends itself. Made by `Turn.begin_tool`.
+
+    If `outcome` is None, the tool is to run, with `arguments`: the agent runs its own one and calls
+    `end`, a plugin's runs by `run`. Otherwise the call is over: it was denied, a plugin has given
+    the result, or it could not begin. A call that is still open when its turn ends is told as
+    cancelled.
+
+    Attributes:
+        outcome: what the call came to; None while it is open.
+    """
+
+    def __init__(
+        self,
+        hooks: Hooks,
+        turn: TurnState,
+        name: str,
+        arguments: dict[str, Any],
+        model_call_id: str | None,
+        *,
+        own: bool,
+    ) -> None:
+        self.outcome: ToolOutcome | None = None
+        self._hooks = hooks
+        self._turn = turn
+        self._own = own
+        # until `open_tool` no plugin is told: it is asked only about calls that can run
+        self._offer = None if own else hooks.host.plugin_calls.find(name, hooks.state.session_id)
+        origin = self._offer.plugin if self._offer is not None else "agent"
+        # not the model's id, which may be missing
+        self._tool = OpenTool(new_id(), model_call_id, name, origin, arguments)
+        self._context: Sequence[Context] = ()
+        self._settled: trio.Event | None = None
+
+    @property
+    def call_id(self) -> str:
+        """The host's id of the call."""
+        return self._tool.call_id
+
+    @property
+    def name(self) -> str:
+        """The tool."""
+        return self._tool.name
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the tool is to run with: plugins may have replaced it."""
+        return self._tool.arguments
+
+    @trio.lowlevel.enable_ki_protection
+    async def begin(self, input_schema: dict[str, Any] | None) -> None:
+        """Check the call, put it to the plugins and, if they say so, to a person."""
+        hooks, turn, tool = self._hooks, self._turn, self._tool
+        schema = self._offer.input_schema if self._offer is not None else input_schema
+        why = await self._why_not(schema)
+        if why is not None:
+            # a loop of calls that all fail so early must not hold the agent
+            await trio.lowlevel.checkpoint()
+            self.outcome = ToolOutcome(call_id=tool.call_id, status="error", result=_error(why))
+            return
+        if turn.ended:
+            await trio.lowlevel.checkpoint_if_cancelled()
+            self.outcome = self._cancelled()
+            return
+        # before the hook: an interrupt meanwhile tells `post_tool_call` for what it finds here
+        turn.open_tool(tool)
+        prepare_tool(hooks.host.subscribers("post_tool_call"), tool.name)
+        hooks.state.count(tool_calls=1)
+        with self._told_if_it_raises():
+            before = await hooks.ask("pre_tool_call", turn, **tool.before())
+            decided = await self._decide(before, schema)
+        # a fire that is denied loses its context (protocol.md, Answers and how they merge)
+        self._context = () if decided is not None and decided[0] == "denied" else before.context
+        if decided is not None:
+            await self._settle(*decided)
+        await _raise_if_interrupted(turn)
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self) -> ToolOutcome:
+        """Have the plugin run its tool, and end the call.
+
+        Raises:
+            HostError: the tool is the agent's own, or it runs already.
+        """
+        if self.outcome is not None:
+            return self.outcome
+        hooks, tool = self._hooks, self._tool
+        if self._offer is None:
+            raise HostError(f"{tool.name} is the agent's own tool: run it, and call end")
+        if tool.request is not None:
+            raise HostError(f"{tool.name} runs already")
+        # its names alone: the tool holds the call, so a call that held the tool would be a cycle
+        named = (tool.call_id, tool.name, tool.origin)
+        on_end = partial(hooks.tell_late_end, named, hooks.state.session_id)
+        with self._told_if_it_raises():
+            status, result = await hooks.host.plugin_calls.call(
+                hooks.state, self._turn, self._offer, tool, on_end
+            )
+        tool.end()
+        return await self._settle(status, result)
+
+    async def run_own(self, run: Callable[[dict[str, Any]], Awaitable[object]]) -> ToolOutcome:
+        """Run the agent's own tool, and end the call."""
+        with self._told_if_it_raises():
+            returned, error = await _have_run(run, self._tool)
+        return await self.end(returned, error=error)
+
+    @trio.lowlevel.enable_ki_protection
+    async def end(
+        self, result: object = None, *, error: Exception | None = None, cancelled: bool = False
+    ) -> ToolOutcome:
+        """Tell what came of the agent's own tool; fires `post_tool_call`, once.
+
+        If the call is over already, nothing is told: after an interrupt the outcome is `cancelled`,
+        else what it was.
+
+        Args:
+            result: what `run` of `Turn.call_tool` may return.
+            error: what the tool raised, in place of a result.
+            cancelled: the agent has stopped the tool, so there is no result.
+        """
+        self._tool.end()
+        if cancelled:
+            return await self._settle("cancelled", _error("cancelled"))
+        given, unfit = _read(result, self.name) if error is None else (None, error)
+        if given is not None:
+            return await self._settle("error" if given.is_error else "ok", given)
+        assert unfit is not None
+        why = f"the tool {self.name} failed: {_text_of(unfit)}"
+        return await self._settle("error", _error(why), error=unfit)
+
+    async def _why_not(self, schema: dict[str, Any] | None) -> str | None:
+        """Why the call cannot begin, or None."""
+        tool, session_id = self._tool, self._hooks.state.session_id
+        if not self._own and self._offer is None:
+            known = ", ".join(sorted(self._hooks.host.plugin_calls.names(session_id)))
+            there = f"; there is {known}" if known else ""
+            return f"there is no tool named {tool.name}{there}"
+        try:
+            # one value for the guards and the tool: what is asked is what is done
+            tool.arguments = plain(tool.arguments)
+        except NotPlainJson as error:
+            return f"the arguments of {tool.name} are no JSON: {error}"
+        for _ in compile_in_steps(schema):
+            await trio.lowlevel.checkpoint()
+        unfit = why_arguments_do_not_fit(tool.arguments, schema) if schema is not None else None
+        return f"the arguments do not fit the tool {tool.name}: {unfit}" if unfit else None
+
+    async def _decide(
+        self, before: Outcome, schema: dict[str, Any] | None
+    ) -> tuple[ToolStatus, ToolResult, tuple[Reason, ...]] | None:
+        """What the call comes to without the tool; None if that is to run."""
+        turn, tool = self._turn, self._tool
+        asked = tool.arguments
+        # as plugins replaced them: `post_tool_call` tells what the tool really got
+        tool.arguments = cast(PreToolCall, before.payload).arguments
+        reasons, denied = before.reasons, before.denied
+        if before.decision == "ask":
+            denied, more = await approve(self._hooks, turn, tool, before)
+            reasons = (*reasons, *more)
+        # ended: a task outside the turn's block is not cancelled, and must not start the tool
+        if denied or turn.ended:
+            why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in reasons)
+            return "denied", _error(f"the call of {tool.name} was denied: {why}"), reasons
+        if before.substitute is not None:
+            # without `tool_begins`: the tool itself never ran, which `started` tells
+            tool.substituted_by = before.substituted_by
+            result: ToolResult = before.substitute
+            return ("error" if result.is_error else "ok"), result, ()
+        # once more if a plugin has replaced them: the tool relies on its schema
+        if schema is not None and tool.arguments is not asked:
+            unfit = why_arguments_do_not_fit(tool.arguments, schema)
+            if unfit is not None:
+                why = f"the arguments, as a plugin replaced them, do not fit {tool.name}: {unfit}"
+                return "error", _error(why), ()
+        turn.tool_begins(tool)
+        return None
+
+    async def _settle(
+        self,
+        status: ToolStatus,
+        result: ToolResult,
+        denied_by: tuple[Reason, ...] = (),
+        *,
+        error: Exception | None = None,
+    ) -> ToolOutcome:
+        """Fire `post_tool_call`, unless that was done, and keep the outcome."""
+        tool = self._tool
+        if self._settled is not None:
+            # the agent ends it twice, perhaps in two threads: the first one counts
+            await self._settled.wait()
+        elif not self._turn.close_tool(tool):
+            # over before: told by whoever ended the turn, in a task which that does not cancel
+            self.outcome = self.outcome or self._cancelled()
+        else:
+            self._settled = trio.Event()
+            # if the wait is broken off, this is what was told
+            self.outcome = ToolOutcome(
+                call_id=tool.call_id,
+                status=status,
+                result=result,
+                context=list(self._context),
+                duration_ms=tool.duration_ms(),
+                still_running=tool.still_running,
+                denied_by=denied_by,
+                substituted_by=tool.substituted_by,
+                error=error,
+            )
+            try:
+                after = await self._hooks.ask(
+                    "post_tool_call", self._turn, **tool.over(status, result)
+                )
+                self.outcome = replace(
+                    self.outcome,
+                    result=cast(PostToolCall, after.payload).result or result,
+                    context=[] if status == "denied" else [*self._context, *after.context],
+                )
+            finally:
+                self._settled.set()
+        assert self.outcome is not None
+        return self.outcome
+
+    @contextmanager
+    def _told_if_it_raises(self) -> Generator[None]:
+        try:
+            yield
+        # also if cancelled: a plugin that has seen `pre_tool_call` must see `post_tool_call`
+        except BaseException:
+            self._hooks.tell_cancelled(self._turn, self._tool)
+            self.outcome = self._cancelled()
+            raise
+
+    def _cancelled(self) -> ToolOutcome:
+        tool = self._tool
+        return ToolOutcome(
+            call_id=tool.call_id,
+            status="cancelled",
+            result=_error("cancelled" if tool.has_begun else "never began"),
+            still_running=tool.still_running,
+        )
 
 
 @trio.lowlevel.enable_ki_protection
@@ -38,134 +282,41 @@ async def call_tool(
     input_schema: dict[str, Any] | None,
 ) -> ToolOutcome:
     """See `Turn.call_tool`."""
-    session, plugins = hooks.state, hooks.host.plugin_calls
-    # not the model's id, which may be missing
-    call_id = new_id()
-    # until `open_tool` no plugin is told: it is asked only about calls that can run
-    offer = plugins.find(name, session.session_id) if run is None else None
-    if run is None and offer is None:
-        known = ", ".join(sorted(plugins.names(session.session_id)))
-        return await _failed(
-            call_id,
-            f"there is no tool named {name}; there is {known}"
-            if known
-            else f"there is no tool named {name}",
-        )
-    try:
-        # one value for the guards and the tool: what is asked is what is done
-        arguments = plain(arguments)
-    except NotPlainJson as error:
-        return await _failed(call_id, f"the arguments of {name} are no JSON: {error}")
-    schema = offer.input_schema if offer is not None else input_schema
-    for _ in compile_in_steps(schema):
-        await trio.lowlevel.checkpoint()
-    unfit = why_arguments_do_not_fit(arguments, schema) if schema is not None else None
-    if unfit is not None:
-        return await _failed(call_id, f"the arguments do not fit the tool {name}: {unfit}")
-
-    if turn.ended:
-        await trio.lowlevel.checkpoint_if_cancelled()
-        return _cancelled(call_id)
-    tool = OpenTool(
-        call_id, model_call_id, name, offer.plugin if offer is not None else "agent", arguments
-    )
-    # before the hook: an interrupt meanwhile tells `post_tool_call` for what it finds here
-    turn.open_tool(tool)
-    prepare_tool(hooks.host.subscribers("post_tool_call"), name)
-    session.count(tool_calls=1)
-    try:
-        before = await hooks.ask("pre_tool_call", turn, **tool.before())
-        # as plugins replaced them: `post_tool_call` tells what the tool really got
-        tool.arguments = cast(PreToolCall, before.payload).arguments
-        status, result, reasons = await _decide_and_run(
-            hooks, turn, tool, before, offer, run, schema
-        )
-    # also if cancelled: a plugin that has seen `pre_tool_call` must see `post_tool_call`
-    except BaseException:
-        hooks.tell_cancelled(turn, tool)
-        raise
-    if not turn.close_tool(tool):
-        # interrupted, in a task that the interrupt does not cancel: told as cancelled already
-        return _cancelled(call_id, tool)
-    after = await hooks.ask("post_tool_call", turn, **tool.over(status, result))
-    final = cast(PostToolCall, after.payload).result or result
-    # a fire that is denied loses its context (protocol.md, Answers and how they merge)
-    context = [] if status == "denied" else [*before.context, *after.context]
-    return ToolOutcome(
-        call_id=call_id,
-        status=status,
-        result=final,
-        context=context,
-        duration_ms=tool.duration_ms(),
-        still_running=tool.still_running,
-        denied_by=reasons,
-    )
-
-
-async def _decide_and_run(
-    hooks: Hooks,
-    turn: TurnState,
-    tool: OpenTool,
-    before: Outcome,
-    offer: ToolOffer | None,
-    run: Callable[[dict[str, Any]], Awaitable[object]] | None,
-    schema: dict[str, Any] | None,
-) -> tuple[ToolStatus, ToolResult, tuple[Reason, ...]]:
-    reasons = before.reasons
-    denied = before.denied
-    if before.decision == "ask":
-        denied, more = await _approve(hooks, turn, tool, before)
-        reasons = (*reasons, *more)
-    # ended: a task outside the turn's block is not cancelled, and must not start the tool
-    if denied or turn.ended:
-        why = "; ".join(f"{reason.plugin}: {reason.text}" for reason in reasons)
-        return (
-            "denied",
-            ToolResult(content=f"the call of {tool.name} was denied: {why}", is_error=True),
-            reasons,
-        )
-    if before.substitute is not None:
-        # without `tool_begins`: the tool itself never ran, which `started` tells
-        tool.substituted_by = before.substituted_by
-        result: ToolResult = before.substitute
-        return ("error" if result.is_error else "ok"), result, ()
-    # once more: a plugin may have replaced them, and the tool relies on its schema
-    unfit = why_arguments_do_not_fit(tool.arguments, schema) if schema is not None else None
-    if unfit is not None:
-        return (
-            "error",
-            ToolResult(
-                content=f"the arguments, as a plugin replaced them, do not fit {tool.name}: "
-                f"{unfit}",
-                is_error=True,
-            ),
-            (),
-        )
-    turn.tool_begins(tool)
-    if offer is not None:
-        # its names alone: the tool holds the call, so a call that held the tool would be a cycle
-        named = (tool.call_id, tool.name, tool.origin)
-        on_end = partial(hooks.tell_late_end, named, hooks.state.session_id)
-        status, result = await hooks.host.plugin_calls.call(hooks.state, turn, offer, tool, on_end)
-    else:
-        assert run is not None
-        status, result = await _run_own(run, tool)
-    tool.end()
-    return status, result, ()
+    call = BegunTool(hooks, turn, name, arguments, model_call_id, own=run is not None)
+    await call.begin(input_schema)
+    if call.outcome is None:
+        await (call.run() if run is None else call.run_own(run))
+    await _raise_if_interrupted(turn)
+    assert call.outcome is not None, "it has ended"
+    return call.outcome
 
 
 # the agent's own code: Ctrl+C must reach it as it would without the host
 @trio.lowlevel.disable_ki_protection
-async def _run_own(
+async def _have_run(
     run: Callable[[dict[str, Any]], Awaitable[object]], tool: OpenTool
-) -> tuple[ToolStatus, ToolResult]:
+) -> tuple[object, Exception | None]:
+    # no method: the error's traceback holds this frame, and the call holds the error
     try:
-        result = result_of(await run(tool.arguments))
+        return await run(tool.arguments), None
     except Exception as error:
         _log.exception("the agent's own tool %s failed", tool.name)
-        why = f"the tool {tool.name} failed: {_text_of(error)}"
-        return "error", ToolResult(content=why, is_error=True)
-    return ("error" if result.is_error else "ok"), result
+        return None, error
+
+
+async def _raise_if_interrupted(turn: TurnState) -> None:
+    """One rule, whenever the interrupt came: what is called inside the turn's block raises."""
+    if turn.ended:
+        await trio.lowlevel.checkpoint_if_cancelled()
+
+
+def _read(returned: object, name: str) -> tuple[ToolResult | None, Exception | None]:
+    # no method, as above
+    try:
+        return result_of(returned), None
+    except Exception as error:
+        _log.exception("the result of the agent's own tool %s cannot be told", name)
+        return None, error
 
 
 def _text_of(error: Exception) -> str:
@@ -176,74 +327,5 @@ def _text_of(error: Exception) -> str:
         return type(error).__name__
 
 
-@trio.lowlevel.disable_ki_protection
-async def _approve(
-    hooks: Hooks, turn: TurnState, tool: OpenTool, before: Outcome
-) -> tuple[bool, tuple[Reason, ...]]:
-    """Put an `ask` to a person; returns whether it is denied, and why."""
-    approver = hooks.host.approver
-    request = ApprovalRequest(
-        session_id=hooks.state.session_id,
-        turn_id=turn.turn_id,
-        call_id=tool.call_id,
-        tool_name=tool.name,
-        arguments=tool.arguments,
-        reasons=before.reasons,
-        prompt=f"Run {tool.name}?" + (f" {before.reason}" if before.reasons else ""),
-    )
-    if approver is None:
-        _tell_question(hooks, turn, request)
-        _tell_choice(hooks, turn, request, "deny", "none")
-        return True, (Reason("host", "a person must approve this, and nobody can be asked"),)
-    async with hooks.state.asking:
-        # it may have ended while this call waited for another one's question
-        if turn.ended:
-            return True, (Reason("host", "the turn has ended"),)
-        _tell_question(hooks, turn, request)
-        try:
-            allowed = cast(object, await approver(request))
-            if not isinstance(allowed, bool):  # a text such as "no" would count as yes
-                raise TypeError(f"the approver returned {type(allowed).__name__}, and no bool")
-        except Exception:
-            # fails closed: a question that was not answered allows nothing
-            _log.exception("the approver failed")
-            _tell_choice(hooks, turn, request, "deny", "none")
-            return True, (Reason("host", "the person could not be asked"),)
-        _tell_choice(hooks, turn, request, "allow" if allowed else "deny", "user")
-    return (False, ()) if allowed else (True, (Reason("user", "declined"),))
-
-
-def _tell_question(hooks: Hooks, turn: TurnState, request: ApprovalRequest) -> None:
-    hooks.tell_if_open(
-        "user_input_required",
-        turn,
-        kind="approval",
-        call_id=request.call_id,
-        prompt=request.prompt,
-    )
-
-
-def _tell_choice(
-    hooks: Hooks, turn: TurnState, request: ApprovalRequest, choice: str, by: str
-) -> None:
-    hooks.tell_if_open(
-        "user_input_received", turn, kind="approval", call_id=request.call_id, choice=choice, by=by
-    )
-
-
-async def _failed(call_id: str, why: str) -> ToolOutcome:
-    # a loop of calls that all fail so early must not hold the agent
-    await trio.lowlevel.checkpoint()
-    return ToolOutcome(
-        call_id=call_id, status="error", result=ToolResult(content=why, is_error=True)
-    )
-
-
-def _cancelled(call_id: str, tool: OpenTool | None = None) -> ToolOutcome:
-    begun = tool is not None and tool.has_begun
-    return ToolOutcome(
-        call_id=call_id,
-        status="cancelled",
-        result=ToolResult(content="cancelled" if begun else "never began", is_error=True),
-        still_running=tool is not None and tool.still_running,
-    )
+def _error(content: str) -> ToolResult:
+    return ToolResult(content=content, is_error=True)

@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import trio
 
-from sliphook.dispatch.outcome import Context
 from sliphook.errors import HostError, TurnOpen
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
@@ -19,7 +18,7 @@ from .llm_call import LlmCalls
 from .results import Prompt, ToolOutcome
 from .state import TurnOutcome
 from .submission import Submission
-from .tool_call import call_tool
+from .tool_call import BegunTool, call_tool
 from .turn_session import TurnSession
 
 InputKind = Literal["approval", "max_iterations", "question"]
@@ -59,7 +58,6 @@ class Turn(LlmCalls):
         self.session = session
         self.text = text
         self.source = source
-        self.context: list[Context] = []
         self.continued_by: tuple[str, ...] = ()
         self._interrupt_first = interrupt
         self._finish: TurnOutcome | None = None
@@ -153,11 +151,44 @@ class Turn(LlmCalls):
         Returns:
             What the model reads. A plugin's fault, an unknown tool and arguments that do not fit
             are results too, never exceptions.
+
+        Raises:
+            trio.Cancelled: the turn was interrupted, before or while this waited. A task outside
+                the turn's block, which nothing may cancel, gets the status `cancelled`.
         """
         check_text("name", name)
         check_text("model_call_id", model_call_id, none=True)
         own = run, input_schema
         return await call_tool(self.hooks, self, name, arguments, model_call_id, *own)
+
+    async def begin_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        *,
+        model_call_id: str | None = None,
+        own: bool = True,
+        input_schema: dict[str, Any] | None = None,
+    ) -> BegunTool:
+        """Begin a tool call which the agent ends itself: `call_tool` in two halves.
+
+        The plugins and the person have decided when this returns.
+
+        Args:
+            name: the tool.
+            arguments: parsed.
+            model_call_id: the model's own id of the call.
+            own: the tool is the agent's; False: a plugin's.
+            input_schema: the schema of the agent's own tool.
+
+        Raises:
+            trio.Cancelled: as `call_tool`.
+        """
+        check_text("name", name)
+        check_text("model_call_id", model_call_id, none=True)
+        call = BegunTool(self.hooks, self, name, arguments, model_call_id, own=own)
+        await call.begin(input_schema)
+        return call
 
     async def stop(self) -> str | None:
         """The model is done: ask the plugins whether the turn may end.
@@ -212,17 +243,16 @@ class Turn(LlmCalls):
 
 
 class ChildTurn:
-    """The scope of a child agent: `subagent_start`, its turn, `subagent_stop`."""
+    """The block of a child agent: `subagent_start`, its turn, `subagent_stop`."""
 
     def __init__(self, parent: Turn, goal: str) -> None:
         self._parent = parent
         self._goal = goal
-        self._turn: Turn | None = None
+        self._turn = Turn(parent.session, parent.hooks, goal, source="user", parent=parent)
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
-        parent = self._parent
-        child = Turn(parent.session, parent.hooks, self._goal, source="user", parent=parent)
+        child, parent = self._turn, self._parent
         if not parent.ended:
             # before its turn begins, so that an interrupt meanwhile tells `subagent_stop`
             child.join_parent()
@@ -239,7 +269,6 @@ class ChildTurn:
         if parent.ended:
             await trio.lowlevel.checkpoint_if_cancelled()
             raise HostError("the turn has ended, so no child agent can begin in it")
-        self._turn = child
         return await child.__aenter__()
 
     @trio.lowlevel.enable_ki_protection
@@ -249,5 +278,4 @@ class ChildTurn:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
-        assert self._turn is not None
         return await self._turn.__aexit__(kind, error, traceback)

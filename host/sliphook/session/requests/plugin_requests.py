@@ -20,6 +20,8 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, read_tools
 from sliphook.quoting import quote
+from sliphook.session.reports import Progress, Reports
+from sliphook.session.session import Session
 from sliphook.transport.call import Call
 from sliphook.transport.rate_limit import RateLimit
 from sliphook.wire.decoding import DECODE_ERRORS
@@ -48,9 +50,6 @@ from sliphook_sdk.protocol.limits import (
     MAX_STREAMED_BYTES,
 )
 from sliphook_sdk.protocol.shapes import Level
-
-from .reports import Progress, Reports
-from .session import Session
 
 P = TypeVar("P", bound=msgspec.Struct)
 

@@ -1,0 +1,1 @@
+"""What a plugin may ask of the host."""
