@@ -41,7 +41,14 @@ def python(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[
 
 
 def test_the_page_has_all_its_programs() -> None:
-    assert list(FILES) == ["agent.py", "threads.py", "aio.py", "submitted.py", "test_agent.py"]
+    assert list(FILES) == [
+        "agent.py",
+        "threads.py",
+        "aio.py",
+        "halves.py",
+        "submitted.py",
+        "test_agent.py",
+    ]
 
 
 def test_the_loop_is_short_enough_to_read_at_once() -> None:
@@ -60,6 +67,15 @@ def test_the_loop_prints_what_the_page_says(folder: Path) -> None:
 def test_the_other_faces_do_the_same(folder: Path, name: str) -> None:
     done = python(folder, name, GUARD)
     assert (done.stdout, done.stderr) == ("denied\nran ls\ninterrupted\n", "")
+
+
+def test_a_call_in_two_halves(folder: Path) -> None:
+    done = python(folder, "halves.py", GUARD)
+    assert (done.stdout, done.stderr) == (
+        "denied the call of shell was denied: guard: deleting whole trees is not for agents\n"
+        "ok ran ls\n",
+        "",
+    )
 
 
 def test_the_tests_pass(folder: Path) -> None:

@@ -221,7 +221,7 @@ class BegunTool:
             # the agent ends it twice, perhaps in two threads: the first one counts
             await self._settled.wait()
         elif not self._turn.close_tool(tool):
-            # over before: told by whoever ended the turn, in a task which that does not cancel
+            # over before: an interrupt or the end of the turn has told it
             self.outcome = self.outcome or self._cancelled()
         else:
             self._settled = trio.Event()
