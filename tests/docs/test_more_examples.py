@@ -41,7 +41,7 @@ WITHOUT_SDK = {
     "Rust": Example("tests_gate.rs", ("rustc",), ("rustc", "-O", "-o", "{result}", "{source}")),
     "Java": Example("clock_java", ("javac",)),
 }
-WITH_SDK = ("guard.py", "weather.py", "journal.py", "remind.py")
+WITH_SDK = ("guard.py", "weather.py", "journal.py", "remind.py", "clipboard.py")
 
 Built = Callable[[str], Path]
 
