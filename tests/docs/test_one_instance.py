@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ PLUGIN = Path(__file__).resolve().parents[2] / "examples" / "clipboard.py"
 
 
 @asynccontextmanager
-async def agent(logs: list[str]) -> AsyncIterator[tuple[PluginHost, Turn]]:
+async def agent(logs: list[str]) -> AsyncGenerator[tuple[PluginHost, Turn]]:
     """A host with a turn, and the log of its plugin."""
     async with (
         PluginHost([PLUGIN], on_log=lambda plugin, level, text: logs.append(text)) as host,
