@@ -65,6 +65,8 @@ _HOME_OF: Final = {
     "InjectResult": "hostinject",
     "InterruptResult": "hostinterrupt",
     "SubmitResult": "hostsubmit",
+    "AskResult": "hostask",
+    "AnswerResult": "hostanswer",
 }
 """The anchor of the list that a struct is in, if it is not the struct's name."""
 

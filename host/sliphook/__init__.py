@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from .plugin.spec import Override, PluginSpec, PluginStatus
     from .plugin.tools import CommandOffer, ToolOffer
     from .process.limits import Limits
-    from .session.host import ApprovalRequest, Approver
+    from .session.host import ApprovalRequest, Approver, Asker, AskRequest
+    from .session.questions.form import Form, FormField
     from .session.reports import Progress
-    from .session.results import LlmGate, Prompt, ToolOutcome
+    from .session.results import LlmGate, Prompt, ToolOutcome, Verdict
     from .session.session import Session
     from .session.submission import Submission
     from .session.tool_call import BegunTool
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
 __all__ = [
     "ApprovalRequest",
     "Approver",
+    "AskRequest",
+    "Asker",
     "BegunTool",
     "CommandOffer",
     "Context",
+    "Form",
+    "FormField",
     "HostError",
     "Limits",
     "LlmGate",
@@ -46,6 +51,7 @@ __all__ = [
     "ToolOutcome",
     "Turn",
     "TurnOpen",
+    "Verdict",
 ]
 
 __getattr__ = lazy_names(
@@ -54,8 +60,13 @@ __getattr__ = lazy_names(
         "ApprovalRequest": "session.host",
         "Approver": "session.host",
         "BegunTool": "session.tool_call",
+        "AskRequest": "session.host",
+        "Asker": "session.host",
+        "Verdict": "session.results",
         "CommandOffer": "plugin.tools",
         "Context": "dispatch.outcome",
+        "Form": "session.questions.form",
+        "FormField": "session.questions.form",
         "HostError": "errors",
         "Limits": "process.limits",
         "LlmGate": "session.results",

@@ -12,8 +12,8 @@ rules:
   done. The task inside the turn's block is cancelled, in whatever it awaits, in a model's answer
   too; the CancelledError stops at the end of the block. Calls of the turn in other tasks are
   cancelled as well.
-- An agent's own tool (`run=`) and the approver are async functions, and run as tasks of the asyncio
-  loop that made the call.
+- An agent's own tool (`run=`), the approver and the asker are async functions, and run as tasks of
+  the asyncio loop.
 - `on_notify`, `on_progress`, `on_log` and `on_problem` are plain functions and are called in the
   asyncio loop.
 """
@@ -42,15 +42,16 @@ from sliphook.portal.proxies import (
     TurnFace,
     delivered,
 )
-from sliphook.portal.task_caller import Awaits, AwaitsFor, enter, leave, wait_for
-from sliphook.session.host import Approver
+from sliphook.portal.task_caller import Awaits, AwaitsFor, do_in, enter, leave, wait_for
+from sliphook.session.host import Approver, Asker, AskRequest
 from sliphook.session.interrupt import InterruptReason
-from sliphook.session.results import ToolOutcome
+from sliphook.session.results import ToolOutcome, Verdict
 
 from .host import host as trio_host
 from .session import session as trio_session
 from .session import tool_call as trio_tool_call
 from .session import turn as trio_turn
+from .session.turn import InputKind
 
 __all__ = ["BegunTool", "PluginHost", "Session", "Turn"]
 
@@ -104,6 +105,14 @@ class Turn(TurnFace):
             run=own,
             input_schema=input_schema,
         )
+        return await wait_for(self.portal, call, self.block)
+
+    async def decide(
+        self, kind: InputKind, prompt: str, asks: Callable[[str], Awaitable[bool]] | None
+    ) -> Verdict:
+        """See `sliphook.Turn.decide`; `asks` is awaited in asyncio."""
+        own = partial(have_caller_do, asks) if asks is not None else None
+        call = partial(self.inner.decide, kind, prompt, own)
         return await wait_for(self.portal, call, self.block)
 
     def subagent(self, goal: str) -> Turn:
@@ -217,6 +226,8 @@ class PluginHost(HostFace):
     Args:
         plugins: executables, or specs of installed ones.
         approver: an async function that asks a person; True allows.
+        asker: an async function that asks a person for a plugin, in a task of its own; cancelled
+            when the question is over.
         settings: all other settings, as they are there.
     """
 
@@ -225,12 +236,16 @@ class PluginHost(HostFace):
         plugins: Iterable[PluginSpec | str | os.PathLike[str]] = (),
         *,
         approver: Approver | None = None,
+        asker: Asker | None = None,
         **settings: Unpack[HostSettings],
     ) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         asks = partial(have_caller_do, approver) if approver is not None else None
         self.inner = trio_host.PluginHost(
-            plugins, approver=asks, **delivered(settings, self._deliver)
+            plugins,
+            approver=asks,
+            asker=partial(self._ask, asker) if asker is not None else None,
+            **delivered(settings, self._deliver),
         )
         self.block = OpenBlock(Portal(), self.inner)
 
@@ -264,6 +279,10 @@ class PluginHost(HostFace):
             await leave(self.block, error)
         finally:
             self.portal.stop()
+
+    async def _ask(self, asker: Asker, request: AskRequest) -> object:
+        assert self._loop is not None, "it was entered"
+        return await do_in(self._loop, asker, (request,), set())
 
     def _deliver(self, callback: Callable[[], None]) -> None:
         assert self._loop is not None, "it was entered"

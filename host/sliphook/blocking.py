@@ -7,15 +7,17 @@
 The plugins' loop runs in another thread, so they are answered while the agent's threads are busy.
 The rules:
 
-- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `stop`) blocks only the
-  calling thread. Ctrl+C ends the wait: the call is withdrawn, then KeyboardInterrupt is raised, and
-  the blocks that it leaves end as `signal`.
+- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `decide`, `stop`) blocks
+  only the calling thread. Ctrl+C ends the wait: the call is withdrawn, then KeyboardInterrupt is
+  raised, and the blocks that it leaves end as `signal`.
 - `session.interrupt()` may be called from any thread and returns when all of it is done. Calls of
   the turn that wait then raise `Interrupted`, which stops at the end of the turn's block. A thread
   that does something else (reads a model's answer, runs a tool) is not stopped: look at
   `turn.interrupted` there. Its next call on the turn raises.
 - An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool`, so
-  `input()` works and Ctrl+C reaches it.
+  `input()` works and Ctrl+C reaches it. If a plugin approves first, the thread goes on when the
+  approver has returned.
+- `asker` runs in a thread of its own: a plugin may ask while no thread of the agent's waits.
 - `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in a thread
   that does nothing else. They may block and may call the host.
 """
@@ -27,7 +29,9 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Any, Unpack
+from typing import Any, Final, Unpack
+
+import trio
 
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
@@ -44,13 +48,17 @@ from sliphook.portal.proxies import (
     delivered,
 )
 from sliphook.portal.thread_caller import Waits, WaitsFor, enter, leave, wait_for
-from sliphook.session.host import ApprovalRequest
-from sliphook.session.results import ToolOutcome
+from sliphook.session.host import ApprovalRequest, AskRequest
+from sliphook.session.results import ToolOutcome, Verdict
 
 from .host import host as trio_host
 from .session import session as trio_session
 from .session import tool_call as trio_tool_call
 from .session import turn as trio_turn
+from .session.turn import InputKind
+
+_askers: Final = trio.CapacityLimiter(8)
+"""One that still waits for a person whose answer is not wanted any more holds its thread."""
 
 __all__ = ["BegunTool", "Interrupted", "PluginHost", "Session", "Turn"]
 
@@ -105,6 +113,11 @@ class Turn(TurnFace):
         )
         return wait_for(self.portal, call, self.block)
 
+    def decide(self, kind: InputKind, prompt: str, asks: Callable[[str], bool] | None) -> Verdict:
+        """See `sliphook.Turn.decide`; `asks` is a plain function and runs in the calling thread."""
+        own = partial(have_caller_do, asks) if asks is not None else None
+        return wait_for(self.portal, partial(self.inner.decide, kind, prompt, own), self.block)
+
     def subagent(self, goal: str) -> Turn:
         """The turn of a child agent, used as `with`; it is interrupted with its parent."""
         return Turn(self, self.inner.subagent(goal))
@@ -156,6 +169,8 @@ class PluginHost(HostFace):
         plugins: executables, or specs of installed ones.
         approver: a plain function that asks a person, in the thread whose tool call it is about;
             True allows.
+        asker: a plain function that asks a person for a plugin, in a thread of its own. If a plugin
+            answers before, or the turn ends, what it returns is dropped.
         settings: all other settings, as they are there.
     """
 
@@ -164,12 +179,16 @@ class PluginHost(HostFace):
         plugins: Iterable[PluginSpec | str | os.PathLike[str]] = (),
         *,
         approver: Callable[[ApprovalRequest], bool] | None = None,
+        asker: Callable[[AskRequest], object] | None = None,
         **settings: Unpack[HostSettings],
     ) -> None:
         self._callbacks = CallbackThread()
         asks = partial(have_caller_do, approver) if approver is not None else None
         self.inner = trio_host.PluginHost(
-            plugins, approver=asks, **delivered(settings, self._callbacks.put)
+            plugins,
+            approver=asks,
+            asker=partial(_in_a_thread, asker) if asker is not None else None,
+            **delivered(settings, self._callbacks.put),
         )
         self.block = OpenBlock(Portal(), self.inner)
 
@@ -207,3 +226,7 @@ class PluginHost(HostFace):
         # the loop first: until it has ended it hands over callbacks
         self.portal.stop()
         self._callbacks.stop()
+
+
+async def _in_a_thread(asker: Callable[[AskRequest], object], request: AskRequest) -> object:
+    return await trio.to_thread.run_sync(asker, request, abandon_on_cancel=True, limiter=_askers)

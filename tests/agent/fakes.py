@@ -24,7 +24,7 @@ from sliphook.agent.models.base import Piece
 from sliphook.agent.models.script import ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.dispatch.outcome import Context, Reason
-from sliphook.session.results import result_of
+from sliphook.session.results import Verdict, result_of
 from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, ToolResult, Usage
 
 
@@ -208,13 +208,12 @@ class FakeTurn:
         result = await run(arguments)
         return ToolOutcome("ok", result_of(result))
 
-    def user_input_required(self, kind: str, prompt: str, call_id: str | None = None) -> None:
-        self._say(("user_input_required", kind, prompt))
-
-    def user_input_received(
-        self, kind: str, choice: str, by: str, call_id: str | None = None
-    ) -> None:
-        self._say(("user_input_received", kind, choice, by))
+    async def decide(
+        self, kind: str, prompt: str, asks: Callable[[str], Awaitable[bool]] | None
+    ) -> Verdict:
+        await trio.lowlevel.checkpoint()
+        self._say(("decide", kind, prompt))
+        return Verdict(allowed=False, by="none", why="nobody can be asked")
 
     async def stop(self) -> str | None:
         await trio.lowlevel.checkpoint()

@@ -160,7 +160,7 @@ async def test_a_person_with_a_fault_ends_the_turn(autojump_clock: MockClock) ->
     assert await one_turn(stage) == "max_iterations"
     assert stage.display.shown[-1] == (
         "notice",
-        "error",
+        "warning",
         "model calls in this turn: 1; the turn ends, for the question failed",
     )
 

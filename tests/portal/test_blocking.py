@@ -73,8 +73,8 @@ def test_a_whole_turn() -> None:
                     turn.call_tool("shell", {"command": "ls"}, run=shell).text()
                     == "ran ls\n\n[probe] shell"
                 )
-                turn.user_input_required("question", "which one?")
-                turn.user_input_received("question", "this", "user")
+                choice = turn.decide("question", "this one?", lambda prompt: prompt == "this one?")
+                assert (choice.allowed, choice.by) == (True, "user")
                 with turn.subagent("look around") as child:
                     assert (child.agent_depth, child.outcome) == (1, None)
                     child.summary = "nothing there"
@@ -168,6 +168,7 @@ def test_the_settings_are_those_of_the_host() -> None:
         "self",
         "plugins",
         "approver",
+        "asker",
     }
     assert set(HostSettings.__annotations__) == settings
 

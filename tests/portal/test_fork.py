@@ -52,12 +52,12 @@ async def main():
     ):
         pid = os.fork()
         if pid == 0:
-            for call in (lambda: turn.call_tool("ping", {}), turn.submit):
+            ask = lambda: turn.decide("question", "sure?", None)
+            for call in (lambda: turn.call_tool("ping", {}), turn.submit, ask):
                 try:
                     await call()
                 except Exception as error:
                     print(type(error).__name__, "fork_program" in str(error), flush=True)
-            tried(lambda: turn.user_input_required("approval", "sure?"))
             tried(session.interrupt)
             sys.exit(7)
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)

@@ -102,19 +102,6 @@ TURN: dict[str, tuple[Callable[[Turn], object], str]] = {
         " max_iterations, loop_detected, budget_exceeded",
     ),
     "finish with None": (lambda turn: turn.finish(cast(Any, None)), "outcome is None; it must"),
-    "required": (
-        lambda turn: turn.user_input_required(WRONG, "x"),
-        "kind is 'nonsense'; it must be one of approval, max_iterations, question",
-    ),
-    "prompt": (lambda turn: turn.user_input_required("question", FIVE), "prompt must be a str"),
-    "received": (
-        lambda turn: turn.user_input_received(WRONG, "allow", "user"),
-        "kind is 'nonsense'",
-    ),
-    "choice": (
-        lambda turn: turn.user_input_received("question", cast(Any, True), "user"),
-        "choice must be a str, not bool",
-    ),
     "goal": (lambda turn: turn.subagent(FIVE), "goal must be a str, not int"),
     "response": (
         lambda turn: answered(turn, response={"role": "assistant"}),

@@ -360,7 +360,7 @@ async def test_what_is_called_on_a_turn_that_has_ended_says_nothing(probe: Progr
             assert tool.status in ("denied", "cancelled")
             assert await turn.stop() is None
             turn.llm_call_failed(attempt=1, kind="x", status=None, message="", will_retry=False)
-            turn.user_input_required("question", "?")
+            assert (await turn.decide("question", "?", None)).why == "the turn has ended"
             await host.fire(
                 "notification",
                 session.stamp(

@@ -8,7 +8,6 @@ child agent.
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
     from sliphook.session.turn import Turn
 
 __all__ = ["MAX_DEPTH", "MAX_MODEL_CALLS", "RESERVED_TOOLS", "Agent", "AgentTool"]
-
-_log = logging.getLogger("sliphook.agent")
 
 MAX_MODEL_CALLS: Final = 50
 """The default for the model calls in one turn."""
@@ -199,23 +196,15 @@ class Agent:
             now.tell("warning", f"{happened}; the child agent ends")
             return False
         prompt = f"{happened}. Go on?"
-        if self._person is None:
-            now.turn.user_input_required(kind, prompt)
-            now.turn.user_input_received(kind, "deny", "none")
-            now.tell("warning", f"{happened}; the turn ends, for nobody can be asked")
-            return False
-        # plugins are told; the user sees the question instead
-        now.turn.session.notification("warning", happened)
-        now.turn.user_input_required(kind, prompt)
-        try:
-            go_on = await self._person.go_on(prompt)
-        except Exception:  # a bug in `person` counts as no: the turn must still end in order
-            _log.exception("the person could not be asked whether to go on")
-            now.turn.user_input_received(kind, "deny", "none")
-            now.tell("error", f"{happened}; the turn ends, for the question failed")
-            return False
-        now.turn.user_input_received(kind, "allow" if go_on else "deny", "user")
-        return go_on
+        asks = None
+        if self._person is not None:
+            asks = self._person.go_on
+            # plugins are told; the user sees the question instead
+            now.turn.session.notification("warning", happened)
+        choice = await now.turn.decide(kind, prompt, asks)
+        if choice.why:
+            now.tell("warning", f"{happened}; the turn ends, for {choice.why}")
+        return choice.allowed
 
     def _with_delegate(self, now: AgentTurn) -> AgentTurn:
         """The agent with the tool `delegate`, unless it is too deep.

@@ -166,7 +166,7 @@ class Crew:
         """
         with self._supervision:
             async with trio.open_nursery() as nursery:
-                self._tasks = nursery
+                self._tasks = self._state.tasks = nursery
                 nursery.start_soon(self._state.deadlines.run)
                 self._supervised.set()
                 # before the first process, which it has to know

@@ -21,7 +21,7 @@ from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.quoting import quote
 from sliphook.session.arguments import check_number, check_text, check_texts, check_word
-from sliphook.session.host import Approver
+from sliphook.session.host import Approver, Asker
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import ToolAnswer
 from sliphook.session.reports import Callbacks, Progress
@@ -47,12 +47,14 @@ class PluginHost:
     Args:
         plugins: executables, or specs of installed ones, in the order of installation.
         name: the agent's name, as plugins are told it.
-        approver: asks a person if a plugin answers `ask`; without it `ask` is deny.
         on_submit: takes a message that a plugin submits for the model (`host/submit`), and begins a
             turn for it, now or later; it never waits. A HostError refuses the message. Without it
             the agent takes none.
         plugin_messages: what such a message does while a turn of its session is open: `queue`
             waits, `interrupt` interrupts the turn, `refuse` is refused.
+        approver: asks a person if a plugin answers `ask`; without it a plugin that may `approve` is
+            asked, or `ask` is deny.
+        asker: asks a person for a plugin (`host/ask`); None if nobody can be asked.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
         on_log: takes what is logged of plugins: plugin, level, message; by default it goes to
@@ -83,6 +85,7 @@ class PluginHost:
         approver: Approver | None = None,
         on_submit: Callable[[Submission], object] | None = None,
         plugin_messages: PluginMessages = "queue",
+        asker: Asker | None = None,
         on_notify: Callable[[str, str, str], None] | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         on_log: Callable[[str, str, str], None] | None = None,
@@ -109,6 +112,7 @@ class PluginHost:
             on_submit=on_submit,
             plugin_messages=plugin_messages,
             providers=providers or {},
+            asker=asker,
             reserved_tools=reserved_tools,
             reserved_commands=reserved_commands,
             timeout_cap_s=timeout_cap_s,

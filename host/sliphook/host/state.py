@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,6 @@ import trio
 from sliphook.dispatch.audience import Audience, Subscriber
 from sliphook.dispatch.broadcast import Listeners, listeners_among, tell
 from sliphook.dispatch.hook_recorder import HookRecorder, Spans
-from sliphook.dispatch.outcome import Outcome
 from sliphook.files.paths import plugin_data
 from sliphook.forks import Home
 from sliphook.plugin.host_services import HostServices
@@ -25,7 +24,8 @@ from sliphook.plugin.tools import PluginTool, ToolTable
 from sliphook.process.log_files import PluginLogs, default_folder
 from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
-from sliphook.session.host import Approver
+from sliphook.session.asking import forget_plugin
+from sliphook.session.host import Approver, Asker
 from sliphook.session.plugin_calls import PluginCalls
 from sliphook.session.reports import Callbacks, Reports
 from sliphook.session.requests.plugin_requests import PluginRequests
@@ -47,13 +47,8 @@ from .admission import (
     subscribers_by_name,
 )
 from .alerts import Alerts
+from .failed_answers import FailedAnswers
 from .submissions import PluginMessages, Submissions
-
-_UNNOTICED = frozenset(
-    {"timed_out", "not_asked", "refused_answer", "queue_full", "payload_too_large"}
-)
-"""Failures of an answer that leave the plugin alive, so that no other message reports them."""
-
 
 _IN_INTERRUPT = tuple(entry.name for entry in CATALOGUE.values() if entry.in_interrupt)
 
@@ -68,6 +63,7 @@ class HostState:
         reports: tells people of plugins.
         home: where the host was opened.
         sessions: the open ones, by id; a session enters and removes itself.
+        tasks: runs the tasks of the open host.
     """
 
     def __init__(
@@ -79,6 +75,7 @@ class HostState:
         on_submit: Callable[[Submission], object] | None,
         plugin_messages: PluginMessages,
         providers: Mapping[str, str | None],
+        asker: Asker | None,
         reserved_tools: Iterable[str],
         reserved_commands: Iterable[str],
         timeout_cap_s: float | None,
@@ -101,6 +98,7 @@ class HostState:
         self.deadlines = self.services.deadlines
         self.home = Home()
         self.sessions: dict[str, Session] = {}
+        self._by_name: dict[str, Plugin] = {}
         self.reports = Reports(
             callbacks,
             self.services.redactor,
@@ -108,20 +106,23 @@ class HostState:
             self._file_name,
             Alerts(self.sessions, self.listeners).tell,
         )
+        failed = FailedAnswers(self._by_name, self.reports)
+        self.hook_answered, self.refused_to_go_on = failed.hook_answered, failed.refused_to_go_on
         self.problem = self.reports.problem
         self.log_line = self.reports.log_line
+        self.answered = self.reports.answered
+        self.tasks: trio.Nursery | None = None
         self.hide(own_keys(os.environ))
         self._submissions = Submissions(self.sessions, on_submit, plugin_messages)
         self._name = name
         self._reserved_commands = frozenset(reserved_commands)
         self._data_home = data_home
-        self._by_name: dict[str, Plugin] = {}
         self._parted: list[Plugin] = []
         self._file_names: dict[Plugin, str] = {}
         self._subscribers: dict[str, Audience] | None = None  # not found yet
         self._listeners: dict[str, Sequence[Listeners]] = {}
-        self.approver = approver
         self._providers = dict(providers)
+        self.approver, self.asker = approver, asker
         self.plugins_by_name: Mapping[str, Plugin] = self._by_name
         self.plugin_calls = PluginCalls(
             self._by_name, ToolTable(reserved_tools), self.recorder, self.reports
@@ -205,7 +206,12 @@ class HostState:
     def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
         """What the plugin may call."""
         return PluginRequests(
-            plugin, self.sessions, self.reports, self.replace_tools, self._submissions.submit
+            plugin,
+            self.sessions,
+            self,
+            self.reports,
+            self.replace_tools,
+            self._submissions.submit,
         ).handlers()
 
     def data_dir(self, plugin: Plugin) -> Path:
@@ -279,6 +285,8 @@ class HostState:
         # while it starts again its tools stay: a call of one waits for it
         if not plugin.ready and not plugin.state.waits:
             self.plugin_calls.table.remove(plugin.name)
+        if not plugin.ready:
+            forget_plugin(self.sessions.values(), plugin.name)
         if plugin.state is State.READY:
             # its own alone: all of them would have to be found anew for each plugin
             routes = plugin.routes().get("session_start", ())
@@ -292,33 +300,10 @@ class HostState:
                     span = self.recorder.span_of(payload) if self.recorder is not None else None
                     tell(CATALOGUE["session_start"], payload, own, traceparent=span)
 
-    def hook_answered(self, name: str, outcome: Outcome) -> None:
-        """Report failed answers that count as no opinion: nothing else would show them.
-
-        A failed answer that denies shows in the outcome, so only the other plugins are told. A
-        crash is reported as such.
-        """
-        for part in outcome.parts:
-            plugin = self._by_name.get(part.plugin)
-            if plugin is None or part.error is None or part.status not in _UNNOTICED:
-                continue
-            failed = f"{part.plugin} did not answer {name}: {part.error}; it counts as"
-            session_id = outcome.payload.session_id
-            if part.decision is None:
-                self.problem(plugin, f"{failed} no opinion", session_id=session_id)
-            else:
-                self.reports.denied(plugin, f"{failed} a deny", session_id)
-
-    def refused_to_go_on(self, outcome: Outcome, times: int) -> None:
-        """Report that a `continue_with` is ignored, and whose it is."""
-        for name in outcome.continued_by:
-            plugin = self._by_name.get(name)
-            if plugin is not None:
-                self.problem(
-                    plugin,
-                    f"{name} asks to go on for the {times + 1}th time in this turn; the turn ends",
-                    session_id=outcome.payload.session_id,
-                )
+    def start_soon(self, function: Callable[..., Awaitable[object]], *args: object) -> None:
+        """Run an async function in a task of the open host."""
+        assert self.tasks is not None, "plugins run in an open host alone"
+        self.tasks.start_soon(function, *args)
 
     def hide(self, secrets: Sequence[str]) -> None:
         """Hide these values in traces and logs from now on."""

@@ -1,12 +1,18 @@
-"""Pure: compares a manifest with the approved one: what it adds, and which guards it drops."""
+"""Pure: compares a manifest with the approved one: what it adds, and which guards it drops.
+
+And what of its `uses` the user has granted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from sliphook_sdk.protocol import Uses
+
 from .manifest import ReadManifest
 from .model_servers import is_among
 from .route import Route
+from .spec import PluginSpec
 
 
 def asks_for_more(approved: ReadManifest, declared: ReadManifest) -> list[str]:
@@ -93,3 +99,15 @@ def _is_within(inner: Route, outer: Route) -> bool:
         )  # "*" matches all but null
         for pattern in outer.patterns
     )
+
+
+def why_not_granted(
+    use: Uses, manifest: ReadManifest | None, spec: PluginSpec, what: str = "it"
+) -> str | None:
+    """Why a plugin may not do `what`, in words for its author; None if it may."""
+    if manifest is None or use not in manifest.uses:
+        return f"{what} needs '{use}' in the manifest's uses"
+    # to be in the manifest is not enough: the user may have granted less than it lists
+    if spec.grants is not None and use not in spec.grants:
+        return f"the user has not granted '{use}' to {spec.name or manifest.wire.name}"
+    return None

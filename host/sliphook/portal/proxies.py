@@ -216,8 +216,6 @@ class TurnFace(Face[Turn]):
     post_llm_call = AtOnce(Turn.post_llm_call)
     llm_call_failed = AtOnce(Turn.llm_call_failed)
     finish = AtOnce(Turn.finish)
-    user_input_required = AtOnce(Turn.user_input_required)
-    user_input_received = AtOnce(Turn.user_input_received)
 
     # read in the caller's thread: single attributes, for which the loop need not be asked
     @property

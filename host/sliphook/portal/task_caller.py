@@ -50,29 +50,46 @@ class WaitingTask:
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """See `Caller`."""
-        token = trio.lowlevel.current_trio_token()
-        done = trio.Event()
+        return await do_in(self._loop, function, args, self._working)
 
-        # `run_coroutine_threadsafe` takes coroutines alone; the agent may give any awaitable
-        async def work() -> Any:
-            task = asyncio.current_task()
-            assert task is not None, "it was made for this coroutine"
-            self._working.add(task)
-            task.add_done_callback(self._working.discard)
-            return await function(*args)
 
-        def tell(_: object) -> None:
-            with suppress(trio.RunFinishedError):
-                token.run_sync_soon(done.set)
+async def do_in(
+    loop: asyncio.AbstractEventLoop,
+    function: Callable[..., Awaitable[Any]],
+    args: tuple[Any, ...],
+    working: set[asyncio.Task[Any]],
+) -> Any:
+    """In trio's loop: have a task of an asyncio loop call an async function of the agent's.
 
-        future = asyncio.run_coroutine_threadsafe(work(), self._loop)
-        future.add_done_callback(tell)
-        try:
-            await done.wait()
-        except trio.Cancelled:
-            future.cancel()
-            raise
-        return future.result()
+    Args:
+        loop: the asyncio loop.
+        function: what to call; a cancel cancels it.
+        args: its arguments.
+        working: has the task while it runs.
+    """
+    token = trio.lowlevel.current_trio_token()
+    done = trio.Event()
+
+    # `run_coroutine_threadsafe` takes coroutines alone; the agent may give any awaitable
+    async def work() -> Any:
+        task = asyncio.current_task()
+        assert task is not None, "it was made for this coroutine"
+        working.add(task)
+        task.add_done_callback(working.discard)
+        return await function(*args)
+
+    def tell(_: object) -> None:
+        with suppress(trio.RunFinishedError):
+            token.run_sync_soon(done.set)
+
+    future = asyncio.run_coroutine_threadsafe(work(), loop)
+    future.add_done_callback(tell)
+    try:
+        await done.wait()
+    except trio.Cancelled:
+        future.cancel()
+        raise
+    return future.result()
 
 
 async def wait_for(

@@ -45,8 +45,10 @@ class Hooks:
         urgent: bool = False,
         only: Sequence[Listeners] | None = None,
         **fields: Any,
-    ) -> None:
+    ) -> list[str]:
         """Tell an event to its subscribers, or a hook whose answers would come too late.
+
+        Returns the names of the plugins that are told.
 
         Args:
             name: the event.
@@ -69,11 +71,11 @@ class Hooks:
         )
         if not told and recorder is not None:
             recorder.unheard(name, payload)
+        return told
 
-    def tell_if_open(self, name: str, turn: TurnState, **fields: Any) -> None:
+    def tell_if_open(self, name: str, turn: TurnState, **fields: Any) -> list[str]:
         """Tell an event, unless the turn has ended: nothing comes behind `turn_end`."""
-        if not turn.ended:
-            self.tell(name, turn, **fields)
+        return [] if turn.ended else self.tell(name, turn, **fields)
 
     def tell_cancelled(self, turn: TurnState, tool: OpenTool, *, urgent: bool = False) -> None:
         """Tell `post_tool_call` for a call that will have no result."""

@@ -16,6 +16,7 @@ from sliphook.plugin.supervision import Plugin
 from sliphook.transport.deadlines import Deadlines
 
 from .plugin_calls import PluginCalls
+from .questions.form import Form
 
 
 class ApprovalRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,12 +38,43 @@ One question of a session at a time.
 """
 
 
+class AskRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a plugin asks a person. The texts are the plugin's: quote them.
+
+    Attributes:
+        session_id: the session.
+        turn_id: the open turn.
+        question_id: the same as plugins are told.
+        call_id: the tool call that it is about, or None.
+        plugin: who asks.
+        prompt: the question.
+        form: what the answer has to be.
+    """
+
+    session_id: str
+    turn_id: str
+    question_id: str
+    call_id: str | None
+    plugin: str
+    prompt: str
+    form: Form
+
+
+Asker = Callable[[AskRequest], Awaitable[object]]
+"""Asks a person for a plugin; returns a value that fits `form`, or None if the person declines.
+
+`form.why_not` says whether a value fits. It is cancelled when the question is over. Raises
+`HostError` if nobody can be asked.
+"""
+
+
 class SessionHost(Protocol):
     """What a session needs of the host.
 
     Attributes:
         home: where the host was opened.
-        approver: asks a person, or None.
+        approver: asks a person whether a tool may run, or None.
+        asker: asks a person for a plugin, or None.
         deadlines: the timeouts of all calls.
         recorder: records hooks, or None.
         plugins_by_name: the plugins whose manifest is known.
@@ -51,6 +83,7 @@ class SessionHost(Protocol):
 
     home: Home
     approver: Approver | None
+    asker: Asker | None
     deadlines: Deadlines
     recorder: HookRecorder | None
     plugins_by_name: Mapping[str, Plugin]
@@ -74,4 +107,12 @@ class SessionHost(Protocol):
 
     def refused_to_go_on(self, outcome: Outcome, times: int) -> None:
         """Report that a `continue_with` is ignored: the turn has gone on so many times."""
+        ...
+
+    def answered(self, plugin: Plugin, prompt: str, choice: str) -> None:
+        """Tell the user that a plugin has answered a question in their place."""
+        ...
+
+    def start_soon(self, function: Callable[..., Awaitable[object]], *args: object) -> None:
+        """Run an async function in a task of the host's; it may raise nothing but Cancelled."""
         ...

@@ -9,7 +9,7 @@ The order, for each plugin, is the protocol's promise (protocol.md, Cancel and i
 3. a `$/cancelRequest` for each request that was written; the request is settled at once;
 4. `post_tool_call` for each open tool call, `turn_end`, and for a child `subagent_stop`, innermost
   first;
-5. the turn's cancel scope is cancelled.
+5. the turn's questions to a person are over, and its cancel scope is cancelled.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
 from sliphook_sdk.protocol import CATALOGUE, Inflight
 
+from .asking import end_questions
 from .hooks import Hooks
 from .state import TurnOutcome, TurnState
 
@@ -99,6 +100,7 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
                 # here and now: the task that writes would have to be scheduled first
                 connection.flush()
         session.root_closed(root)
+        end_questions(turns)
         for turn in turns:
             turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
 
@@ -120,6 +122,7 @@ def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
                 # not urgent: nothing is overtaken, so what was told stays in its order
                 connection.cancel(call)
     _withdraw_fires(fires)
+    end_questions(turns)
     for one in turns:
         _tell_end(hooks, one, urgent=False)
         if one is not turn:

@@ -11,6 +11,7 @@ import msgspec
 
 from sliphook.plugin.supervision import Plugin
 from sliphook.process.log_files import PluginLogs
+from sliphook.quoting import quote
 from sliphook.trace.redact import Redactor
 from sliphook.wire.near_misses import NearMisses
 from sliphook_sdk.protocol import AlertLevel
@@ -19,6 +20,7 @@ HOST: Final = "host"
 STDERR: Final = "stderr"
 """Levels that no plugin can give a line: the host's own lines, and lines of stderr."""
 
+_PROMPT_CHARS: Final = 200
 _log = logging.getLogger("sliphook")
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -144,6 +146,13 @@ class Reports:
         if not self._callbacks.call(self._callbacks.on_notify, plugin.name, level, message):
             self.log_line(plugin, level, message)
         self._tell_others(plugin, level, message, plugin.name, None)
+
+    def answered(self, plugin: Plugin, prompt: str, choice: str) -> None:
+        """Tell the user that a plugin has answered a question in their place."""
+        shown = quote(prompt, _PROMPT_CHARS), quote(choice, _PROMPT_CHARS)
+        message = self._redactor.text("answered {}: {}".format(*shown))
+        if not self._callbacks.call(self._callbacks.on_notify, plugin.name, "info", message):
+            self.log_line(plugin, "info", message, by_host=True)
 
     def denied(self, plugin: Plugin, message: str, session_id: str) -> None:
         """Tell the other plugins of a failure that the user sees as a deny."""

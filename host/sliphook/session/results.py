@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -12,6 +13,14 @@ from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, ToolResult, Us
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
 from .open_tool import ToolStatus
+from .questions.question import Settlement
+
+_WHY: Final[Mapping[str, str]] = {
+    "nobody": "nobody can be asked",
+    "timed_out": "nobody has answered",
+    "failed": "the question failed",
+    "interrupted": "the turn has ended",
+}
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +47,25 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
             denied=outcome.denied,
             reason=outcome.reason,
         )
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a question of the agent's.
+
+    Attributes:
+        allowed: yes. Without an answer it is no.
+        by: `user`, a plugin's name, or `none`.
+        why: if nobody has answered, why; else "".
+    """
+
+    allowed: bool
+    by: str
+    why: str
+
+    @classmethod
+    def of(cls, settled: Settlement) -> Verdict:
+        """Of a question whose answers are yes and no."""
+        return cls(allowed=settled.allows, by=settled.by, why=_WHY.get(settled.outcome, ""))
 
 
 class LlmGate(msgspec.Struct, frozen=True, kw_only=True):

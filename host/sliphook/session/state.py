@@ -20,6 +20,7 @@ from sliphook_sdk.protocol import CATALOGUE, Payload, SessionInfo, Usage
 from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
 from .open_tool import OpenTool
+from .questions.question import OpenQuestion
 from .submission import Submission, Waiting
 
 TurnOutcome = Literal[
@@ -47,6 +48,7 @@ class TurnState:
         open_tools: by `call_id`.
         told_to_stop: calls of tools that were over before they had ended, of child agents too.
         fires: hooks that a task of the turn waits for.
+        questions: those to a person that are open or wait for their turn.
         scope: the turn's block; an interrupt cancels it.
     """
 
@@ -75,6 +77,7 @@ class TurnState:
         self.tools_begun: set[str] = set()
         self.told_to_stop: list[OpenTool] = []
         self.fires: set[Fire | SingleFire] = set()
+        self.questions: set[OpenQuestion] = set()
         self.scope = trio.CancelScope()
         self._began_s = 0.0
 
@@ -161,6 +164,8 @@ class TurnState:
         """`post_tool_call` is about to be fired; False if it has been told already."""
         if self.open_tools.pop(tool.call_id, None) is None:
             return False
+        for question in [one for one in self.questions if one.call_id == tool.call_id]:
+            question.settle("interrupted")
         if not tool.has_begun and tool.model_call_id is not None:
             self.tools_begun.discard(tool.model_call_id)
         if tool.still_running:

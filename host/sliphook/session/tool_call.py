@@ -20,7 +20,7 @@ from sliphook.wire.json_value import NotPlainJson, plain
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
-from .approval import approve
+from .asking import approve
 from .hooks import Hooks
 from .open_tool import OpenTool, ToolStatus
 from .results import ToolOutcome, result_of

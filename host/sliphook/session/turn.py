@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal
 
 import trio
 
 from sliphook.errors import HostError, TurnOpen
+from sliphook.ids import new_id
 from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 
-from .arguments import check_text, check_texts, check_word
+from .arguments import check_text, check_word
+from .asking import put_question, yes_or_no
 from .hooks import Hooks
 from .interrupt import close_turn, exit_kind
 from .llm_call import LlmCalls
-from .results import Prompt, ToolOutcome
+from .questions.form import YES_OR_NO
+from .questions.question import OpenQuestion
+from .results import Prompt, ToolOutcome, Verdict
 from .state import TurnOutcome
 from .submission import Submission
 from .tool_call import BegunTool, call_tool
 from .turn_session import TurnSession
 
-InputKind = Literal["approval", "max_iterations", "question"]
+InputKind = Literal["max_iterations", "question"]
 
 
 class Turn(LlmCalls):
@@ -212,25 +217,24 @@ class Turn(LlmCalls):
         self.continued_by = outcome.continued_by
         return outcome.continue_with
 
-    def user_input_required(self, kind: InputKind, prompt: str, call_id: str | None = None) -> None:
-        """Tell that the loop pauses for a person."""
+    @trio.lowlevel.enable_ki_protection
+    async def decide(
+        self, kind: InputKind, prompt: str, asks: Callable[[str], Awaitable[bool]] | None
+    ) -> Verdict:
+        """Put a question of the agent's: a turn at its limit, or whether to go on.
+
+        Args:
+            kind: what for.
+            prompt: the question.
+            asks: asks the person; True is yes. None: only plugins can answer.
+        """
         check_word("kind", kind, InputKind)
         check_text("prompt", prompt)
-        check_text("call_id", call_id, none=True)
-        self.hooks.tell_if_open(
-            "user_input_required", self, kind=kind, call_id=call_id, prompt=prompt
+        person = yes_or_no(partial(asks, prompt)) if asks is not None else None
+        settled = await put_question(
+            self.hooks, self, OpenQuestion(new_id(), kind, prompt, YES_OR_NO), person
         )
-
-    def user_input_received(
-        self, kind: InputKind, choice: str, by: str, call_id: str | None = None
-    ) -> None:
-        """Tell that the loop goes on."""
-        check_word("kind", kind, InputKind)
-        check_texts(choice=choice, by=by)
-        check_text("call_id", call_id, none=True)
-        self.hooks.tell_if_open(
-            "user_input_received", self, kind=kind, call_id=call_id, choice=choice, by=by
-        )
+        return Verdict.of(settled)
 
     def subagent(self, goal: str) -> ChildTurn:
         """The turn of a child agent, used as `async with`; it is interrupted with its parent.

@@ -164,13 +164,20 @@ class FakePlugin(PluginSpec):
     async def ask(self, method: str, **params: Any) -> Any:
         """Send a request to the host, such as `host/inject`, and wait for its result.
 
+        A cancel of the caller withdraws it.
+
         Raises:
             HostRefused: the host answered an error.
         """
         request_id = next(self._ids)
         arrived = self._asked[request_id] = trio.Event()
         await self._living().send({"id": request_id, "method": method, "params": params})
-        await arrived.wait()
+        try:
+            await arrived.wait()
+        except trio.Cancelled:
+            with trio.CancelScope(shield=True):
+                await self.tell("$/cancelRequest", id=request_id)
+            raise
         reply = self._replies.pop(request_id)
         if "error" in reply:
             raise HostRefused(reply["error"]["code"], reply["error"]["message"])

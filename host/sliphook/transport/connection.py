@@ -64,7 +64,6 @@ class Connection:
         self.under_way: dict[int, Call] = {}
         self.newest_answered = 0
         self._unfinished = Unfinished(deadlines, owner.goes_on, recorder)
-        self._unsent_replies = 0
         self._interrupts = interrupts = Interrupts(
             writer, self.under_way, deadlines, self._queue_urgent, self._settle, recorder
         )
@@ -214,7 +213,6 @@ class Connection:
         if item.call is not None:
             item.call.written = True
         if item.reply_to is not None:
-            self._unsent_replies -= 1
             # not before: the plugin cannot have seen the reply, so the id is still taken
             self._rpc.answered(item.reply_to)
         if self._recorder is not None:
@@ -234,7 +232,6 @@ class Connection:
             self._break("crashed", why)
 
     def _reply(self, frame: bytes, method: str, request_id: int | str) -> None:
-        self._unsent_replies += 1
         self._put_reply(Item(frame, method, reply_to=request_id))
 
     def _put_reply(self, item: Item) -> None:
@@ -278,7 +275,7 @@ class Connection:
                 return False
             if self._recorder is not None:
                 self._recorder.received(body.data, message, None)
-            full = self._unsent_replies >= MAX_PLUGIN_REQUESTS
+            full = self._rpc.owed >= MAX_PLUGIN_REQUESTS
             # an id that stands twice is refused for that
             if full and isinstance(message, envelope.Request) and self._rpc.is_free(message.id):
                 refusal = self._rpc.refuse(message.id, ErrorCode.BUSY, "too many requests are open")

@@ -3,8 +3,8 @@
 Endpoint keeps the ids, the pending requests and the table of handlers; only the fast path's
 requests go past it (see `Rpc.ask`). What it would get wrong is kept from it: a message is decoded
 strictly before it comes here, a reply is passed on only if its request is pending, a cancel of the
-plugin's never reaches it, results are boxed, handlers return values at once, and its own errors
-never leave with a traceback.
+plugin's never reaches it, results are boxed, handlers return values at once or a `DeferredReply`
+that it does not see, and its own errors never leave with a traceback.
 """
 
 from __future__ import annotations
@@ -21,15 +21,19 @@ from pylsp_jsonrpc.exceptions import JsonRpcException
 from sliphook.errors import SliphookError
 from sliphook.quoting import quote
 from sliphook_sdk.framing import frame
-from sliphook_sdk.protocol import ErrorCode, nearest
+from sliphook_sdk.protocol import CancelParams, ErrorCode, nearest
 
 from . import envelope
+from .decoding import DECODE_ERRORS
+from .deferred import DeferredReply
 
 # Endpoint logs payloads and tracebacks; the user's words must not get into a log.
 logging.getLogger("pylsp_jsonrpc").disabled = True
 logging.getLogger("pylsp_jsonrpc.endpoint").disabled = True
 _log = logging.getLogger(__name__)
 
+# made once, at import: msgspec reads a type at its first use, and not safely in two threads
+_WITHDRAWN: Final = msgspec.json.Decoder(CancelParams)
 _CANCEL: Final = b'{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":%d}}'
 _DOUBLED_IDS_ALLOWED = 2  # protocol.md: the third ends the connection
 
@@ -59,7 +63,7 @@ class Pending(Protocol):
 
 
 Handler = Callable[[bytes | msgspec.Raw], Any]
-"""Takes the params' JSON, answers at once; raises `Refusal`."""
+"""Takes the params' JSON, returns the result or a `DeferredReply`; raises `Refusal`."""
 
 
 class Rpc:
@@ -79,6 +83,7 @@ class Rpc:
         self._traceparent: str | None = None
         self._next_id = 0
         self._in_flight: dict[int | str, str] = {}
+        self._deferred: dict[int | str, DeferredReply] = {}
         self._doubled_ids = 0
         self._has_reply = False
         self._waiting: dict[int, Pending] = {}
@@ -90,6 +95,11 @@ class Rpc:
     def pending(self) -> int:
         """How many requests have no reply yet."""
         return len(self._waiting) + len(self._asked)
+
+    @property
+    def owed(self) -> int:
+        """How many requests of the plugin have no written reply yet."""
+        return len(self._in_flight)
 
     def request(
         self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None
@@ -152,8 +162,9 @@ class Rpc:
         if isinstance(message, envelope.Reply):
             return self.consume_reply(message)
         if isinstance(message, envelope.Notification):
-            # `$/cancelRequest` has no handler, so it ends here: Endpoint would take it for its own,
-            # and fail if the id is missing
+            # not for Endpoint, which would fail if the id is missing
+            if message.method == "$/cancelRequest":
+                self._withdraw(message.params)
             handler = self._handlers.get(message.method)
             if handler is not None:
                 self._endpoint.consume(
@@ -224,8 +235,27 @@ class Rpc:
         )
 
     def close(self) -> None:
-        """Let go of the engine; its pool never had a thread."""
+        """Let go of the engine, whose pool never had a thread, and of all deferred replies."""
         self._endpoint.shutdown()
+        while self._deferred:
+            self._deferred.popitem()[1].withdraw()
+
+    def _withdraw(self, params: bytes | msgspec.Raw) -> None:
+        """The plugin withdraws a request of its own; an id that does not wait changes nothing."""
+        try:
+            request_id = _WITHDRAWN.decode(params).id
+        except DECODE_ERRORS:
+            return
+        deferred = self._deferred.get(request_id)
+        if deferred is not None:
+            code = ErrorCode.REQUEST_CANCELLED
+            self._reply_later(request_id, {"error": {"code": int(code), "message": code.text}})
+            deferred.withdraw()
+
+    def _reply_later(self, request_id: int | str, reply: dict[str, object]) -> None:
+        if self._deferred.pop(request_id, None) is not None:
+            message = {"jsonrpc": "2.0", "id": request_id, **reply}
+            self._emit(frame(envelope.encode(message)), self._in_flight[request_id], request_id)
 
     def _new_id(self) -> int:
         self._next_id += 1
@@ -240,6 +270,11 @@ class Rpc:
             )
         else:
             request_id = message["id"]
+            deferred = message.get("result")
+            if isinstance(deferred, DeferredReply):
+                self._deferred[request_id] = deferred
+                deferred.begin(partial(self._reply_later, request_id))
+                return
             self._emit(frame(envelope.encode(message)), self._in_flight[request_id], request_id)
 
     def _settle(
@@ -254,8 +289,11 @@ class Rpc:
 
     def _handle(self, handler: Handler, params: bytes | msgspec.Raw) -> Any:
         try:
+            result = handler(params)
             # boxed: Endpoint would mix a result with a key "result" or "error" into the envelope
-            return {"result": msgspec.Raw(envelope.encode(handler(params)))}
+            if isinstance(result, DeferredReply):
+                return {"result": result}
+            return {"result": msgspec.Raw(envelope.encode(result))}
         except Refusal as refusal:
             raise JsonRpcException(str(refusal), int(refusal.code)) from None
         except Exception:

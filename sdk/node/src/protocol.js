@@ -16,8 +16,8 @@ export const CATALOGUE = {
   submission_end: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": false, "strings": {"by": {}, "outcome": {"words": ["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded", "dropped", "refused"]}}, "unmatchable": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "message_id", "reply"]},
   turn_end: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": false, "strings": {"outcome": {"words": ["completed", "interrupted", "failed", "denied", "max_iterations", "loop_detected", "budget_exceeded"]}}, "unmatchable": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "last_assistant_message"]},
   notification: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "level": {"words": ["info", "warning", "error"]}, "source": {}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "message"]},
-  user_input_required: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "kind": {"words": ["approval", "max_iterations", "question"]}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "call_id", "prompt"]},
-  user_input_received: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "kind": {"words": ["approval", "max_iterations", "question"]}, "by": {}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "call_id", "choice"]},
+  user_input_required: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "kind": {"words": ["approval", "max_iterations", "question"]}, "asked_by": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "question_id", "call_id", "prompt"]},
+  user_input_received: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": true, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}, "kind": {"words": ["approval", "max_iterations", "question"]}, "by": {}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "question_id", "call_id", "choice"]},
   subagent_start: {"kind": "hook", "decisions": [], "replace": [], "substitute": [], "context": true, "continues": false, "attempts": false, "heavy": [], "subagents": false, "strings": {"session_key": {"nullable": true}, "platform": {"nullable": true}, "user_id": {"nullable": true}, "cwd": {"nullable": true}}, "unmatchable": ["event_id", "time", "session_id", "turn_id", "agent_id", "parent_agent_id", "child_agent_id", "goal"]},
   subagent_stop: {"kind": "event", "decisions": [], "replace": [], "substitute": [], "context": false, "continues": false, "attempts": false, "heavy": [], "subagents": false, "strings": {"status": {"words": ["completed", "failed", "denied", "cancelled"]}}, "unmatchable": ["event_id", "time", "session_id", "session_key", "platform", "user_id", "cwd", "turn_id", "agent_id", "parent_agent_id", "child_agent_id", "summary"]},
 };
@@ -84,6 +84,12 @@ export const LIMITS = {
   MAX_SUBMIT_PER_MINUTE: 60,
   MAX_SUBMITS_WAITING: 4,
   MAX_NOTIFY_PER_MINUTE: 10,
+  ASK_TIMEOUT_S: 60.0,
+  MAX_ASKS_PER_MINUTE: 10,
+  MAX_PROMPT_CHARS: 4000,
+  MAX_ANSWER_CHARS: 10000,
+  MAX_QUESTION_FIELDS: 32,
+  MAX_QUESTION_CHOICES: 100,
   MAX_LOG_PER_SECOND: 100,
   MAX_LOG_LINES: 50,
   MAX_LOG_FIELDS: 32,
@@ -121,9 +127,9 @@ export const NAME_PATTERNS = {
 
 export const RESERVED_COMMANDS = ["stop", "new", "reset", "quit", "exit", "help"];
 
-export const RESERVED_PLUGINS = ["agent", "host", "user", "sliphook", "mcp", "system", "assistant", "model", "tool"];
+export const RESERVED_PLUGINS = ["agent", "host", "user", "sliphook", "mcp", "system", "assistant", "model", "tool", "none"];
 
-export const USES = ["notify", "tools", "inject", "interrupt", "submit", "route"];
+export const USES = ["notify", "tools", "inject", "interrupt", "submit", "route", "approve", "ask"];
 
 export const GRANTS = {
   "host/notify": "notify",
@@ -131,6 +137,8 @@ export const GRANTS = {
   "host/inject": "inject",
   "host/submit": "submit",
   "host/interrupt": "interrupt",
+  "host/ask": "ask",
+  "host/answer": "approve",
 };
 
 export const ANSWER_FIELDS = ["decision", "reason", "replace", "substitute", "context", "continue_with", "_meta"];

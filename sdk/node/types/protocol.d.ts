@@ -4,7 +4,7 @@ export type HookName = "session_start" | "user_prompt_submit" | "pre_llm_call" |
 
 export type EventName = "session_reset" | "session_end" | "turn_start" | "post_llm_call" | "llm_call_failed" | "agent_loop_stopped" | "submission_end" | "turn_end" | "notification" | "user_input_required" | "user_input_received" | "subagent_stop";
 
-export type Uses = "notify" | "tools" | "inject" | "interrupt" | "submit" | "route";
+export type Uses = "notify" | "tools" | "inject" | "interrupt" | "submit" | "route" | "approve" | "ask";
 
 export type Level = "debug" | "info" | "warning" | "error";
 
@@ -217,7 +217,7 @@ export interface Manifest {
   /** the slash commands it offers */
   commands?: CommandSpec[] | null;
   /** what it asks of the host */
-  uses?: ("notify" | "tools" | "inject" | "interrupt" | "submit" | "route")[] | null;
+  uses?: ("notify" | "tools" | "inject" | "interrupt" | "submit" | "route" | "approve" | "ask")[] | null;
   /** the environment it wants */
   env?: EnvWant[] | null;
   /** servers that it wants to send model calls to, `HOST` or `HOST:PORT`; needs `route` */
@@ -484,25 +484,33 @@ export interface Notification extends Payload {
   late_end?: LateEnd | null;
 }
 
-/** The loop pauses for a person. */
+/** The loop pauses for a person, or a plugin asks the person. */
 export interface UserInputRequired extends Payload {
   /** what for */
   kind: "approval" | "max_iterations" | "question";
+  /** unique; null if `host/answer` cannot answer it */
+  question_id?: string | null;
   /** the tool call that waits, if one does */
   call_id: string | null;
+  /** the plugin whose `host/ask` it is, else null */
+  asked_by?: string | null;
   /** what the person is asked */
   prompt: string;
+  /** JSON Schema of the answer: `allow` or `deny`, or what the plugin asks for */
+  schema?: Record<string, any> | null;
 }
 
-/** The loop goes on after a pause. */
+/** The question is over, and what waited for it goes on. */
 export interface UserInputReceived extends Payload {
   /** what for */
   kind: "approval" | "max_iterations" | "question";
+  /** the same as in `user_input_required` */
+  question_id?: string | null;
   /** the tool call that waited */
   call_id: string | null;
-  /** what was chosen: `allow`, `deny`, or the answer's text */
+  /** what was chosen: `allow`, `deny`, or the answer; what is no text is JSON */
   choice: string;
-  /** who chose: `user`, or `none` if no person could be asked */
+  /** who chose: `user`, a plugin's name, or `none` if nobody answered */
   by: string;
 }
 

@@ -218,7 +218,8 @@ async def test_merge() -> None:
 @says(
     "`allow` never skips the agent's own permission rules.",
     "`ask` goes to the person that the agent asks.",
-    "If there is no person, at the end of input, and at an interrupt, it is a `deny`.",
+    "If there is neither a person nor a plugin that may [answer](#hostanswer), at the end of input,"
+    " and at an interrupt, it is a `deny`.",
 )
 async def test_ask() -> None:
     """What the agent's rules are is the agent's; an allow only leaves the decision empty of a no."""

@@ -379,7 +379,7 @@ async def test_an_event_s_handler_that_holds_up_a_hook(autojump_clock: MockClock
 @says(
     "What the host and a plugin send, one of each code.",
     "The messages are for people, and may change; the codes may not.",
-    "-32603 and -32800 are a plugin's.",
+    "-32603 is a plugin's.",
 )
 async def test_the_hosts_errors_are_those_of_the_page() -> None:
     """-32600, -32601 and -32001 have their own tests."""
@@ -484,8 +484,8 @@ async def test_when_it_is_ready() -> None:
 @says(
     "| in shutdown: from `shutdown` to `exit` | replies; `$/cancelRequest` for `shutdown`, if there"
     " is no reply within 1.5 s | a reply to a request that is still under way counts. `host/log`,"
-    " `host/notify`, `host/inject` and `host/interrupt`: as before, so that a handler of `turn_end`"
-    " may ask. `host/tools`: -32001 |",
+    " `host/notify`, `host/inject`, `host/interrupt` and `host/answer`: as before, so that a handler"
+    " of `turn_end` may ask. `host/tools` and `host/ask`: -32001 |",
     "| after `exit`: standard input is at its end | nothing | what was written before the process"
     " ended is read: replies count, `host/log` is kept. A request gets no reply |",
     "Any request may be [cancelled](#cancel-and-interrupt), `ping` and `shutdown` too: each has a"
@@ -502,7 +502,7 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
     wire = Wire(
         tools=[{"name": name} for name in ("one", "two", "never")],
         answers={"tool/call": BY_HAND, "shutdown": BY_HAND},
-        uses=USES,
+        uses=[*USES, "approve", "ask"],
     )
     wire.stays = True
     found: Fields = {}
@@ -530,6 +530,10 @@ async def test_in_shutdown_and_after_exit(autojump_clock: MockClock) -> None:
         assert (await wire.ask("host/tools", "3b", tools=[]))["error"]["code"] == -32001
         asked = await wire.ask("host/inject", "3c", session_id=session.session_id, text="x")
         assert asked["result"] == {"queued": True}
+        here = {"session_id": session.session_id}
+        asked = await wire.ask("host/answer", "3d", **here, question_id="q", choice="allow")
+        assert asked["result"] == {"taken": False}
+        assert (await wire.ask("host/ask", "3e", **here, prompt="?"))["error"]["code"] == -32001
         assert (await wire.ask("unknown", 4))["error"]["code"] == -32601
         await wire.hears("exit")
         assert trio.current_time() - began == pytest.approx(1.5, abs=0.01)

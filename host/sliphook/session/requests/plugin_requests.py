@@ -1,6 +1,6 @@
 """What a plugin may ask of the host: `host/*` and `$/progress`, checked and bounded.
 
-Every request is answered at once.
+Every request is answered at once, but for `host/ask`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import msgspec
 import trio
 
 from sliphook.dispatch.outcome import Context
+from sliphook.plugin.approval import why_not_granted
 from sliphook.plugin.checks import ManifestError
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import PluginTool, read_tools
 from sliphook.quoting import quote
+from sliphook.session.host import SessionHost
 from sliphook.session.reports import Progress, Reports
 from sliphook.session.session import Session
 from sliphook.transport.call import Call
@@ -28,6 +30,8 @@ from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.rpc import Handler, Refusal
 from sliphook_sdk.protocol import (
     METHOD_BY_NAME,
+    AnswerParams,
+    AskParams,
     Empty,
     ErrorCode,
     InjectParams,
@@ -51,7 +55,10 @@ from sliphook_sdk.protocol.limits import (
 )
 from sliphook_sdk.protocol.shapes import Level
 
+from .questions import PluginQuestions
+
 P = TypeVar("P", bound=msgspec.Struct)
+Q = TypeVar("Q", AskParams, AnswerParams)
 
 
 class _LogLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +73,8 @@ class _LogLine(msgspec.Struct, frozen=True, kw_only=True):
 _PARAMS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {
     shape: msgspec.json.Decoder(shape)
     for shape in (
+        AnswerParams,
+        AskParams,
         InjectParams,
         InterruptParams,
         NotifyParams,
@@ -115,6 +124,7 @@ class PluginRequests:
     Args:
         plugin: whose requests and notifications are handled.
         sessions: the open sessions, by id.
+        host: asks people.
         reports: shows people what the plugin says.
         replace_tools: replaces the plugin's tools of a session, or of all (None); returns why it
             does not, or None.
@@ -125,6 +135,7 @@ class PluginRequests:
         self,
         plugin: Plugin,
         sessions: Mapping[str, Session],
+        host: SessionHost,
         reports: Reports,
         replace_tools: Callable[[Plugin, str | None, Sequence[PluginTool]], str | None],
         submit: Callable[[Plugin, SubmitParams], SubmitResult],
@@ -134,6 +145,7 @@ class PluginRequests:
         self._reports = reports
         self._replace_tools = replace_tools
         self._submit = submit
+        self._questions = PluginQuestions(plugin, host)
         # one bound for `host/log` and `$/progress` together (protocol.md, Limits)
         self._lines = RateLimit(MAX_LOG_PER_SECOND, 1.0)
         self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
@@ -152,6 +164,12 @@ class PluginRequests:
             ),
             "host/interrupt": partial(
                 self._take, "host/interrupt", InterruptParams, self._interrupt
+            ),
+            "host/ask": partial(
+                self._take, "host/ask", AskParams, self._in_session(self._questions.ask)
+            ),
+            "host/answer": partial(
+                self._take, "host/answer", AnswerParams, self._in_session(self._questions.answer)
             ),
         }
 
@@ -186,6 +204,9 @@ class PluginRequests:
             return
         handle(params)
 
+    def _in_session(self, handle: Callable[[Session, Q], Any]) -> Callable[[Q], Any]:
+        return lambda params: handle(self._session(params.session_id), params)
+
     def _check_grant(self, method: str) -> None:
         plugin = self._plugin
         # while it ends, what it still has to say counts
@@ -195,13 +216,10 @@ class PluginRequests:
         if ends and method == "host/tools":
             raise Refusal(ErrorCode.NOT_READY, f"{method} after shutdown: the plugin is ending")
         use = METHOD_BY_NAME[method].grant
-        if use not in plugin.manifest.uses:
-            raise Refusal(ErrorCode.NOT_GRANTED, f"{method} needs '{use}' in the manifest's uses")
-        # to be in the manifest is not enough: the user may have granted less than it lists
-        if plugin.spec.grants is not None and use not in plugin.spec.grants:
-            raise Refusal(
-                ErrorCode.NOT_GRANTED, f"the user has not granted '{use}' to {plugin.name}"
-            )
+        assert use is not None, "every request of a plugin needs a grant"
+        why = why_not_granted(use, plugin.manifest, plugin.spec, method)
+        if why is not None:
+            raise Refusal(ErrorCode.NOT_GRANTED, why)
 
     def _log(self, params: _LogLine) -> None:
         level = params.level if isinstance(params.level, str) else "no level"

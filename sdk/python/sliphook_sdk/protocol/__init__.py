@@ -48,6 +48,14 @@ from .messages import (
     ToolCallParams,
     ToolsParams,
 )
+from .questions import (
+    AnswerParams,
+    AnswerResult,
+    AskOutcome,
+    AskParams,
+    AskResult,
+    QuestionKind,
+)
 from .shapes import (
     AlertLevel,
     Inflight,
@@ -74,6 +82,11 @@ __all__ = [
     "SUBSTITUTES",
     "AlertLevel",
     "Answer",
+    "AnswerParams",
+    "AnswerResult",
+    "AskOutcome",
+    "AskParams",
+    "AskResult",
     "CancelParams",
     "CommandResult",
     "CommandRunParams",
@@ -106,6 +119,7 @@ __all__ = [
     "Payload",
     "PluginInfo",
     "ProgressParams",
+    "QuestionKind",
     "SessionInfo",
     "SubmitParams",
     "SubmitResult",

@@ -10,7 +10,7 @@ from typing import Final, Literal, Optional
 
 import msgspec
 
-from . import payloads
+from . import payloads, questions
 from .common import Payload
 from .limits import MAX_SUBSCRIPTIONS_TO_TOOL_END, MAX_SUBSCRIPTIONS_TO_TURN_END
 from .shapes import Message, ToolResult, Usage
@@ -230,15 +230,15 @@ _ENTRIES: Final = (
     Entry(
         name="user_input_required",
         kind="event",
-        payload=payloads.UserInputRequired,
-        fires="the loop pauses for a person",
+        payload=questions.UserInputRequired,
+        fires="a person is asked: the loop pauses, or a plugin asks",
         subagents=True,
     ),
     Entry(
         name="user_input_received",
         kind="event",
-        payload=payloads.UserInputReceived,
-        fires="it goes on",
+        payload=questions.UserInputReceived,
+        fires="the question is over; once for each, unless its turn ends before",
         subagents=True,
     ),
     Entry(

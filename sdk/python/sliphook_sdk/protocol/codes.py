@@ -56,12 +56,14 @@ class ErrorCode(enum.IntEnum):
     NOT_READY = (
         -32001,
         "not ready",
-        "sent before the manifest was read; or `host/tools` while the plugin is ended",
+        "sent before the manifest was read; or `host/tools` or `host/ask` while the plugin is "
+        "ended",
     )
     UNKNOWN_SESSION = (-32002, "unknown session", "no living session has this `session_id`")
     NOT_GRANTED = (
         -32003,
         "not granted",
-        "the method is not listed in the manifest's `uses`, or the user has not granted it",
+        "the method is not listed in the manifest's `uses`, or the user has not granted it; or "
+        "`host/answer` to a question of the plugin's own",
     )
     BUSY = (-32004, "busy", "over a limit; the same request may succeed later")

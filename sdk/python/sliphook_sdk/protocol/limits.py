@@ -80,6 +80,13 @@ MAX_SUBMIT_PER_MINUTE: Final = 60
 """All that bounds a plugin which answers each `submission_end` with another message."""
 MAX_SUBMITS_WAITING: Final = 4
 MAX_NOTIFY_PER_MINUTE: Final = 10
+ASK_TIMEOUT_S: Final = 60.0
+MAX_ASKS_PER_MINUTE: Final = 10
+MAX_PROMPT_CHARS: Final = 4_000
+MAX_ANSWER_CHARS: Final = 10_000
+"""Of an answer to a question."""
+MAX_QUESTION_FIELDS: Final = 32
+MAX_QUESTION_CHOICES: Final = 100
 MAX_LOG_PER_SECOND: Final = 100
 MAX_LOG_LINES: Final = 50
 MAX_LOG_FIELDS: Final = 32
@@ -289,6 +296,21 @@ LIMITS: Final = (
     Limit("`host/submit`", f"{MAX_SUBMIT_PER_MINUTE} a minute", "-32004"),
     Limit("submitted messages that wait", f"{MAX_SUBMITS_WAITING} a plugin", "-32004"),
     Limit("`host/notify`", f"{MAX_NOTIFY_PER_MINUTE} a minute", "-32004"),
+    Limit(
+        "`host/ask` that waits",
+        f"1 in a session; {MAX_ASKS_PER_MINUTE} a minute in all",
+        "-32004",
+    ),
+    Limit(
+        "the properties in the schema of a question; the values of one `enum`",
+        f"{MAX_QUESTION_FIELDS}; {MAX_QUESTION_CHOICES}",
+        "-32602",
+    ),
+    Limit(
+        "a question; an answer to it",
+        f"{MAX_PROMPT_CHARS:,}; {MAX_ANSWER_CHARS:,} characters",
+        "-32602",
+    ),
     Limit(
         "one `host/log`",
         f"{MAX_LOG_LINES} lines, {MAX_LOG_FIELDS} fields",

@@ -11,7 +11,7 @@ from .catalogue import CATALOGUE, Kind, OnFailure
 from .describe import doc
 from .shapes import ToolSpec
 
-Uses = Literal["notify", "tools", "inject", "interrupt", "submit", "route"]
+Uses = Literal["notify", "tools", "inject", "interrupt", "submit", "route", "approve", "ask"]
 """What the user may grant a plugin: requests to the host, and to say where model calls go."""
 
 HEAVY_FIELDS: Final = tuple(
@@ -36,6 +36,7 @@ RESERVED_PLUGINS: Final = (
     "assistant",
     "model",
     "tool",
+    "none",
 )
 """Names that no plugin may have.
 

@@ -9,6 +9,7 @@ import msgspec
 from .common import Payload
 from .describe import doc
 from .manifest import Manifest, Uses
+from .questions import AnswerParams, AnswerResult, AskParams, AskResult
 from .shapes import AlertLevel, Level, ToolResult, ToolSpec
 
 
@@ -301,6 +302,24 @@ METHODS: Final = (
         InterruptResult,
         "interrupt the session's turn",
         grant="interrupt",
+    ),
+    Method(
+        "host/ask",
+        "plugin",
+        "request",
+        AskParams,
+        AskResult,
+        "ask the person in front of the agent; answered when they have",
+        grant="ask",
+    ),
+    Method(
+        "host/answer",
+        "plugin",
+        "request",
+        AnswerParams,
+        AnswerResult,
+        "answer a question in the person's place",
+        grant="approve",
     ),
     Method(
         "$/progress", "plugin", "notification", ProgressParams, None, "how far a request has come"

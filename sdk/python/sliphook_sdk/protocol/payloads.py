@@ -29,8 +29,6 @@ __all__ = [
     "SubmissionEnd",
     "TurnEnd",
     "TurnStart",
-    "UserInputReceived",
-    "UserInputRequired",
     "UserPromptSubmit",
 ]
 
@@ -233,27 +231,6 @@ class Notification(Payload, frozen=True, kw_only=True):
             {"call_id": "c-1", "tool_name": "deploy", "how": "ok", "after_ms": 3200.0},
         ),
     ] = msgspec.UNSET
-
-
-class UserInputRequired(Payload, frozen=True, kw_only=True):
-    """The loop pauses for a person."""
-
-    kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
-    call_id: Annotated[
-        Optional[str], doc("the tool call that waits, if one does", "c-1", match=False)
-    ]
-    prompt: Annotated[str, doc("what the person is asked", "Run shell?", match=False)]
-
-
-class UserInputReceived(Payload, frozen=True, kw_only=True):
-    """The loop goes on after a pause."""
-
-    kind: Annotated[Literal["approval", "max_iterations", "question"], doc("what for", "approval")]
-    call_id: Annotated[Optional[str], doc("the tool call that waited", "c-1", match=False)]
-    choice: Annotated[
-        str, doc("what was chosen: `allow`, `deny`, or the answer's text", "allow", match=False)
-    ]
-    by: Annotated[str, doc("who chose: `user`, or `none` if no person could be asked", "user")]
 
 
 class SubagentStart(Payload, frozen=True, kw_only=True):

@@ -1,0 +1,229 @@
+"""Puts a question to the person and to the plugins that may answer in their place.
+
+One function for all of them: the approval of a tool call, a turn at its limit, what a plugin asks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Final
+
+import trio
+
+from sliphook.dispatch.outcome import Outcome, Reason
+from sliphook.errors import HostError
+from sliphook.ids import new_id
+from sliphook.plugin.approval import why_not_granted
+from sliphook.wire.json_value import plain
+from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
+
+from .hooks import Hooks
+from .host import ApprovalRequest
+from .open_tool import OpenTool
+from .questions.form import YES_OR_NO
+from .questions.question import OpenQuestion, Settlement
+from .state import SessionState, TurnState
+
+_log = logging.getLogger(__name__)
+
+AsksPerson = Callable[[], Awaitable[object]]
+"""Asks the person; returns what fits the question's form, or None if they decline.
+
+Raises `HostError` if they cannot be asked.
+"""
+_FOR_PLUGINS_S: Final = MAX_TIMEOUT_S
+"""How long a question waits that only plugins can answer."""
+_NOT_APPROVED: Final = {
+    "nobody": "a person must approve this, and nobody can be asked",
+    "timed_out": "a person must approve this, and nobody has answered",
+    "failed": "the person could not be asked",
+    "interrupted": "the turn has ended",
+}
+
+
+def yes_or_no(asks: Callable[[], Awaitable[object]]) -> AsksPerson:
+    """The answer of a function that returns a bool, as that of a question with yes and no."""
+
+    async def ask() -> str:
+        allowed = await asks()
+        if not isinstance(allowed, bool):  # a text such as "no" would count as yes
+            raise TypeError(f"it returned {type(allowed).__name__}, and no bool")
+        return "allow" if allowed else "deny"
+
+    return ask
+
+
+async def approve(
+    hooks: Hooks, turn: TurnState, tool: OpenTool, before: Outcome
+) -> tuple[bool, tuple[Reason, ...]]:
+    """Put an `ask` of plugins to a person; returns whether the call is denied, and why."""
+    approver = hooks.host.approver
+    request = ApprovalRequest(
+        session_id=hooks.state.session_id,
+        turn_id=turn.turn_id,
+        call_id=tool.call_id,
+        tool_name=tool.name,
+        arguments=tool.arguments,
+        reasons=before.reasons,
+        prompt=f"Run {tool.name}?" + (f" {before.reason}" if before.reasons else ""),
+    )
+    question = OpenQuestion(
+        new_id(),
+        "approval",
+        request.prompt,
+        YES_OR_NO,
+        call_id=tool.call_id,
+        owner=tool.origin,
+    )
+    person = yes_or_no(partial(approver, request)) if approver is not None else None
+    settled = await put_question(hooks, turn, question, person)
+    if settled.allows:
+        return False, ()
+    if settled.outcome == "answered":
+        return True, (Reason(settled.by, "declined"),)
+    return True, (Reason("host", _NOT_APPROVED[settled.outcome]),)
+
+
+async def put_question(
+    hooks: Hooks, turn: TurnState, question: OpenQuestion, person: AsksPerson | None
+) -> Settlement:
+    """Put a question to the person and to the plugins; the first answer counts.
+
+    A session asks one at a time. Plugins are told of it before and after. Whatever ends it, the
+    question is settled when this returns or raises.
+
+    Args:
+        hooks: the session's.
+        turn: the turn that waits; its end settles the question.
+        question: a new one.
+        person: asks the person; None if none can be asked. Cancelled when a plugin has answered.
+    """
+    question.has_person = person is not None
+    turn.questions.add(question)
+    try:
+        if turn.ended:
+            question.settle("interrupted")
+        if question.settled is not None:
+            return question.give_up()
+        if person is None and not _may_answer(hooks, question):
+            # no need to wait for the questions of others
+            question.settle("nobody")
+            _tell_required(hooks, turn, question)
+            _tell_received(hooks, turn, question)
+            return question.give_up()
+        with question.scope:
+            async with hooks.state.asking:
+                await _ask(hooks, turn, question, person)
+        return question.give_up()
+    finally:
+        question.give_up()
+        turn.questions.discard(question)
+
+
+async def _ask(
+    hooks: Hooks, turn: TurnState, question: OpenQuestion, person: AsksPerson | None
+) -> None:
+    # the turn may have ended while another question was open
+    if turn.ended or question.settled is not None:
+        return
+    question.hearers = _may_answer(hooks, question) & set(_tell_required(hooks, turn, question))
+    try:
+        if person is not None:
+            await _ask_person(question, person)
+        elif question.hearers:
+            latest = trio.current_time() + _FOR_PLUGINS_S
+            question.scope.deadline = min(question.scope.deadline, latest)
+            await trio.sleep_forever()
+        else:
+            question.settle("nobody")
+    finally:
+        question.give_up()
+        _tell_received(hooks, turn, question)
+
+
+# the agent's code: Ctrl+C must reach it as it would without the host
+@trio.lowlevel.disable_ki_protection
+async def _ask_person(question: OpenQuestion, person: AsksPerson) -> None:
+    try:
+        answer = await person()
+        if answer is None:
+            question.settle("declined", by="user")
+            return
+        answer = plain(answer)
+        why = question.form.why_not(answer)
+        if why is not None:
+            raise TypeError(f"the answer does not fit the question: {why}")
+    except HostError:
+        question.settle("nobody")
+    except Exception:
+        # fails closed: a question that was not answered allows nothing
+        _log.exception("the person could not be asked")
+        question.settle("failed")
+    else:
+        question.settle("answered", answer, "user")
+
+
+def _may_answer(hooks: Hooks, question: OpenQuestion) -> set[str]:
+    """The plugins that are told of questions and may answer this one."""
+    plugins = hooks.host.plugins_by_name
+    names = {name for same in hooks.host.listeners("user_input_required") for name in same.names}
+    return {
+        name
+        for name in names
+        if name != question.owner
+        and (plugin := plugins.get(name)) is not None
+        and why_not_granted("approve", plugin.manifest, plugin.spec) is None
+    }
+
+
+def _tell_required(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> list[str]:
+    return hooks.tell_if_open(
+        "user_input_required",
+        turn,
+        kind=question.kind,
+        question_id=question.question_id,
+        call_id=question.call_id,
+        asked_by=question.asked_by,
+        prompt=question.prompt,
+        schema=question.form.schema,
+    )
+
+
+def _tell_received(hooks: Hooks, turn: TurnState, question: OpenQuestion) -> None:
+    settled = question.give_up()
+    answered = settled.outcome == "answered"
+    choice = question.form.written(settled.answer) if answered else "deny"
+    hooks.tell_if_open(
+        "user_input_received",
+        turn,
+        kind=question.kind,
+        question_id=question.question_id,
+        call_id=question.call_id,
+        choice=choice,
+        by=settled.by,
+    )
+    plugin = hooks.host.plugins_by_name.get(settled.by)
+    if answered and plugin is not None:
+        hooks.host.answered(plugin, question.prompt, choice)
+
+
+def end_questions(turns: Iterable[TurnState]) -> None:
+    """Settle the questions of turns that have ended; never waits."""
+    for turn in turns:
+        for question in list(turn.questions):
+            question.settle("interrupted")
+
+
+def open_questions(session: SessionState) -> list[OpenQuestion]:
+    """Those of the session that are not settled, also those that wait for their turn."""
+    turns = session.open_root.family() if session.open_root is not None else []
+    return [one for turn in turns for one in turn.questions if one.settled is None]
+
+
+def forget_plugin(sessions: Iterable[SessionState], plugin: str) -> None:
+    """A plugin is not ready any more: it waits for no answer, and gives none."""
+    for session in sessions:
+        for question in open_questions(session):
+            question.forget(plugin)
