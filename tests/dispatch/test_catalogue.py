@@ -43,6 +43,7 @@ def probe() -> FakePlugin:
         hooks={"pre_tool_call": ask},
         subscriptions=subscriptions,
         tools={"deploy": "deployed"},
+        uses=["submit"],
     )
 
 
@@ -89,7 +90,12 @@ async def all_of_it(plugin: FakePlugin) -> None:
         AgentTool(name="sleep", description="", input_schema=OBJECT, run=own.sleep),
     ]
     async with (
-        PluginHost([plugin], approver=approve, reserved_tools=["delegate", "sleep"]) as host,
+        PluginHost(
+            [plugin],
+            approver=approve,
+            on_submit=lambda _: None,
+            reserved_tools=["delegate", "sleep"],
+        ) as host,
         host.session(model="m") as session,
     ):
         own.session = session
@@ -98,6 +104,7 @@ async def all_of_it(plugin: FakePlugin) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(interrupt_when, own.sleeping, session)
             assert await agent.run("sleep") == "interrupted"
+        await plugin.ask("host/submit", session_key="main", text="it waits")
         session.reset()
 
 
@@ -179,6 +186,7 @@ def test_the_whole_story() -> None:
         "agent_loop_stopped",
         "post_tool_call",
         "turn_end",
+        "submission_end",
         "session_end",
         "session_reset",
         "session_start",
