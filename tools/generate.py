@@ -12,6 +12,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -72,11 +73,13 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
     document = root / "protocol.md"
     settings = root / "docs" / "settings.md"
     installing = root / "docs" / "installing.md"
-    guard = root / "examples" / "guard.sh"
     processes, shell, trace = (
         root / "docs" / f"{name}.md" for name in ("processes", "sh", "trace")
     )
-    script = {"file examples/guard.sh": lambda: f"```sh\n{guard.read_text(encoding='utf-8')}```"}
+    scripts = {
+        f"file examples/{name}": partial(_fenced, root / "examples" / name)
+        for name in ("guard.sh", "gate.sh")
+    }
     return {
         root / "protocol.schema.json": json.dumps(schema.build(), indent=2, ensure_ascii=False)
         + "\n",
@@ -84,7 +87,7 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         processes: rewrite(
             processes.read_text(encoding="utf-8"), tables.process_tables(), "docs/processes.md"
         ),
-        shell: rewrite(shell.read_text(encoding="utf-8"), script, "docs/sh.md"),
+        shell: rewrite(shell.read_text(encoding="utf-8"), scripts, "docs/sh.md"),
         trace: rewrite(trace.read_text(encoding="utf-8"), tables.trace_tables(), "docs/trace.md"),
         installing: rewrite(
             installing.read_text(encoding="utf-8"), keys.installing_tables(), "docs/installing.md"
@@ -99,6 +102,10 @@ def fresh(root: Path = ROOT) -> dict[Path, str]:
         root / "tests" / "vectors" / "params.json": vectors.params(),
         root / "tests" / "vectors" / "results.json": vectors.results(),
     }
+
+
+def _fenced(script: Path) -> str:
+    return f"```sh\n{script.read_text(encoding='utf-8')}```"
 
 
 def main(arguments: list[str]) -> int:

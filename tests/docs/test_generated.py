@@ -30,6 +30,7 @@ def test_drift_is_found(
     for name in (
         "protocol.schema.json",
         "examples/guard.sh",
+        "examples/gate.sh",
         "docs/installing.md",
         "docs/processes.md",
         "docs/settings.md",

@@ -1,0 +1,68 @@
+#!/bin/sh
+# Runs `make test` when the agent wants to stop; an interrupt ends the tests. Without an SDK:
+# Sliphook's docs/sh.md says why it is written so.
+
+manifest='{"protocol_version":1,"name":"gate-sh","version":"1.0.0","description":"Keeps an agent at work until the tests pass.",'\
+'"subscriptions":[{"event":"stop","timeout_s":600}]}'
+
+answer() { # answer JSON: one message, one line, one write
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"
+}
+
+refuse() { # refuse CODE MESSAGE
+  printf '{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":"%s"}}\n' "$id" "$1" "$2"
+}
+
+string() { # string NAME: the first string of that name in $line; its \" and \\ are read
+  case $line in *,'"'"$1"'":"'*) ;; *) return ;; esac
+  printf '%s\n' "${line#*,'"'"$1"'":"'}" |
+    sed -E 's/^(([^"\\]|\\.)*)".*/\1/; s/\\(["\\])/\1/g'
+}
+
+gate() { # gate FOLDER: run the tests, and answer the request $id when they have ended
+  trap 'kill "$tests"; wait "$tests"; refuse -32800 "request cancelled"; exit' TERM
+  timeout -k 1 580 make -C "$1" test >&2 &
+  tests=$!
+  if wait "$tests"; then
+    answer null
+  else
+    answer '{"continue_with":"The tests fail. Run make test, and correct what fails."}'
+  fi
+}
+
+while IFS= read -r line; do
+  case $line in
+    '{"jsonrpc":"2.0","id":'*) ;; # a request: goes on below
+    '{"jsonrpc":"2.0","method":"$/cancelRequest","params":{"id":'*)
+      id=${line##*:}
+      eval "kill \$gate_${id%%\}*}" 2>/dev/null
+      continue
+      ;;
+    '{"jsonrpc":"2.0","method":"exit"'*) exit 0 ;;
+    *) continue ;; # a header, an empty line, a notification
+  esac
+  rest=${line#'{"jsonrpc":"2.0","id":'}
+  id=${rest%%,*}
+  method=${rest#*,'"method":"'}
+  method=${method%%'"'*}
+  case $method in
+    initialize)
+      versions=${line#*'"protocol_versions":['}
+      case ,${versions%%]*}, in
+        *,1,*) answer "$manifest" ;;
+        *) refuse -32602 'no common version: this plugin speaks 1' ;;
+      esac
+      ;;
+    hook/stop)
+      folder=$(string cwd)
+      if [ -f "$folder/Makefile" ]; then
+        gate "$folder" </dev/null &
+        eval "gate_$id=\$!"
+      else
+        answer null
+      fi
+      ;;
+    ping | shutdown) answer null ;;
+    *) refuse -32601 'unknown method' ;;
+  esac
+done
