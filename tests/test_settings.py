@@ -139,7 +139,7 @@ def test_every_key(tmp_path: Path) -> None:
         ),
         (
             "[providers.a]\nbase_url = 'http://a.example'\nparameters.stream = false",
-            ", line 3: providers.a.parameters.stream: the agent writes that; leave it out",
+            ", line 3: providers.a.parameters: it may not have 'stream': the agent writes that",
         ),
         (
             "[providers.a]\nbase_url = 'http://a.example'\nparameters.n = nan",

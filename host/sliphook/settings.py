@@ -16,6 +16,7 @@ import msgspec
 from sliphook.files.ownership import why_unsafe
 from sliphook.files.toml import BadKey, TomlError, check_plain_data, read_toml
 from sliphook.host.submissions import PluginMessages
+from sliphook.plugin.model_servers import why_no_parameters
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override, PluginSpec
 from sliphook.process.limits import Limits, over, why_out_of_range
@@ -43,9 +44,6 @@ MOST_MODEL_CALLS: Final = 10_000
 """The largest `max_model_calls`; a larger number is taken for a typo."""
 
 
-OWN_FIELDS: Final = frozenset(
-    {"model", "messages", "tools", "stream", "stream_options", "system", "tool_choice"}
-)
 SCRIPTED: Final = "scripted"
 """What `model` is for the scripted model, so no provider is called so."""
 _PROVIDER_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -260,9 +258,8 @@ def _check_provider(name: str, provider: Provider, keys: tuple[str, ...]) -> Non
         raise BadKey((*keys, "model"), "it is empty; leave the key out, or name a model")
     if provider.parameters is not None:
         check_plain_data(provider.parameters, (*keys, "parameters"))
-        for field in provider.parameters:
-            if field in OWN_FIELDS:
-                raise BadKey((*keys, "parameters", field), "the agent writes that; leave it out")
+        if (why := why_no_parameters(provider.parameters)) is not None:
+            raise BadKey((*keys, "parameters"), f"it {why}")
 
 
 def _check_limits(limits: Limits, keys: tuple[str, ...]) -> None:

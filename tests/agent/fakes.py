@@ -25,7 +25,15 @@ from sliphook.agent.models.script import ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.dispatch.outcome import Context, Reason
 from sliphook.session.results import Verdict, result_of
-from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, ToolResult, Usage
+from sliphook_sdk.protocol import (
+    LlmFailure,
+    Message,
+    ModelRoute,
+    ModelTool,
+    ToolCallRequest,
+    ToolResult,
+    Usage,
+)
 
 
 class Offer(msgspec.Struct):
@@ -51,6 +59,12 @@ class Gate(msgspec.Struct):
     context: list[Context] = []
     substitute: Message | None = None
     substituted_by: str | None = None
+    usage: Usage = Usage()
+    finish_reason: str | None = None
+    route: ModelRoute | None = None
+    routed_by: str | None = None
+    api_key: str | None = None
+    asks_again: bool = False
 
 
 class ToolOutcome(msgspec.Struct):
@@ -156,11 +170,23 @@ class FakeTurn:
         return prompt
 
     async def pre_llm_call(
-        self, *, provider: str, model: str, messages: list[Message], tools: list[ModelTool]
+        self,
+        *,
+        provider: str,
+        model: str,
+        messages: list[Message],
+        tools: list[ModelTool],
+        route: ModelRoute,
+        attempt: int,
+        failure: LlmFailure | None,
+        on_text: Callable[[str], None],
     ) -> Gate:
         await trio.lowlevel.checkpoint()
-        self._say(("pre_llm_call", provider, model, [tool.name for tool in tools]))
-        gate = Gate(model=model, messages=messages, tools=tools)
+        if attempt == 1:
+            self._say(("pre_llm_call", provider, model, [tool.name for tool in tools]))
+        gate = Gate(model=model, messages=messages, tools=tools, route=route)
+        if attempt > 1:
+            return gate
         return self._session.gates.pop(0)(gate) if self._session.gates else gate
 
     def post_llm_call(
@@ -173,6 +199,7 @@ class FakeTurn:
         usage: Usage,
         duration_ms: float,
         substituted_by: str | None = None,
+        routed_by: str | None = None,
     ) -> None:
         self._say(
             (

@@ -36,6 +36,10 @@ class Recorder(Protocol):
         """Mark the text so far as void."""
         ...
 
+    def answered_by(self, model: str) -> None:
+        """Record which model has answered."""
+        ...
+
 
 class Conversation:
     """The messages of one session.
@@ -44,6 +48,8 @@ class Conversation:
         system: the agent's own system text, or None.
         messages: the messages, in order.
         left_out: the tools that a provider does not take, each with it, which the user was told.
+        routed_to: the server to which a plugin sends the calls, which the user was told; None if
+            they go to the agent's own.
     """
 
     def __init__(
@@ -62,6 +68,7 @@ class Conversation:
         self.system = system
         self.messages = list(messages)
         self.left_out: set[tuple[str, str]] = set()
+        self.routed_to: str | None = None
         self._recorder = recorder
 
     def add_user(self, text: str, context: Iterable[Context] = ()) -> None:
@@ -77,6 +84,11 @@ class Conversation:
         """Add texts that plugins have injected, in the user's role."""
         if injected:
             self.add_user("\n\n".join(context.labelled() for context in injected))
+
+    def answered_by(self, model: str) -> None:
+        """Say which model gives the next answer."""
+        if self._recorder is not None:
+            self._recorder.answered_by(model)
 
     async def say(self, delta: str) -> None:
         """Take the next piece of an answer, which goes on until `add_answer` or `abandon_answer`.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import trio
 
-from sliphook.agent.models.base import Finish, Model, ModelError, TextDelta, ToolCall, in_pieces
-from sliphook_sdk.protocol import Message, ToolCallRequest, Usage
+from sliphook.agent.models.base import ModelError
+from sliphook.agent.models.choice import Models, full_name
+from sliphook.agent.models.pool import route_of
+from sliphook_sdk.protocol import LlmFailure
 
-from .conversation import with_context
+from .answer import Answer, receive
 from .refused_tools import MAX_LEFT_OUT, leave_out_blamed, without_refused
+from .routing import destination, models_of
+from .substitute import Streamed, show
 from .turn import AgentTurn, Ending
 
 if TYPE_CHECKING:
@@ -34,165 +37,121 @@ _CUT_SHORT: Final[dict[str | None, str]] = {
 """Reasons to finish that the user is told, in the words of both providers."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """A model's whole answer.
-
-    Attributes:
-        message: the message for the conversation.
-        finish: how the answer ended.
-        unreadable: by `call_id`, the text that the model wrote instead of arguments.
-        on_offer: the tools that this answer may call; plugins may have removed some.
-    """
-
-    message: Message
-    finish: Finish
-    unreadable: dict[str, str]
-    on_offer: list[str]
-
-
 async def next_answer(now: AgentTurn) -> Answer | Ending:
     """The model's next answer, or why there is none; the user has then been told."""
     # not to a child: what it takes would be missing in the session's own conversation
     if now.turn.agent_depth == 0:
         now.conversation.add_injected(now.turn.session.take_injected())
-    # kept for the whole call: the user may choose another one meanwhile
-    model = now.chosen()
-    gate = await now.turn.pre_llm_call(
-        provider=model.provider,
-        model=model.name or None,
-        messages=now.conversation.for_model(now.system),
-        tools=now.on_offer(),
-    )
-    if gate.denied:
-        now.display.denied("the model call", gate.reason)
-        return Ending("denied", f"the model call was denied: {gate.reason}")
-    if gate.substitute is not None:
-        return await _substituted(now, model, gate, gate.substitute)
-    return await _ask(now, model, gate)
+    async with models_of(now) as models:
+        answer = await _Call(now, models).answer()
+    if isinstance(answer, Answer) and answer.finish.reason in _CUT_SHORT:
+        now.tell("warning", f"the model's answer was cut: {_CUT_SHORT[answer.finish.reason]}")
+    return answer
 
 
-async def _ask(now: AgentTurn, model: Model, gate: LlmGate) -> Answer | Ending:
-    """Ask the model, again after failures that may pass."""
-    attempt = 1
-    left_out = 0
-    gate = msgspec.structs.replace(gate, tools=without_refused(now, model, gate.tools))
-    while True:
+class _Call:
+    """One call with its attempts, each of which plugins may deny, change, or answer themselves."""
+
+    def __init__(self, now: AgentTurn, models: Models) -> None:
+        self._now = now
+        self._models = models
+        # kept for the whole call: the user may choose another one meanwhile
+        self._own = now.chosen()
+        self._asked = self._own
+        self._attempt = 1
         # per attempt: `duration_ms` is of the answer, not of failures and waits before it
-        began_s = trio.current_time()
+        self._began_s = 0.0
+
+    async def answer(self) -> Answer | Ending:
+        now, left_out = self._now, 0
+        failure: LlmFailure | None = None
+        gate: LlmGate | None = None
+        while True:
+            self._began_s = trio.current_time()
+            streamed = Streamed(now)
+            gate = await self._ask_plugins(gate, failure, streamed)
+            rest = streamed.rest_of(None if gate.denied else gate.substitute)
+            if gate.denied:
+                now.display.denied("the model call", gate.reason)
+                return Ending("denied", f"the model call was denied: {gate.reason}")
+            if gate.substitute is not None:
+                return self._told(gate, await show(now, gate, gate.substitute, rest))
+            self._began_s = trio.current_time()
+            try:
+                self._asked, parameters = destination(now, self._models, self._own, gate)
+                tools = without_refused(now, self._asked, gate.tools)
+                gate = msgspec.structs.replace(gate, tools=tools)
+                return self._told(gate, await receive(now, gate, self._asked, parameters))
+            except ModelError as error:
+                failed = error
+            blamed = left_out < MAX_LEFT_OUT and leave_out_blamed(
+                now, self._asked, gate.tools, failed
+            )
+            left_out += blamed
+            if not await self._goes_on(gate, failed, blamed=blamed):
+                return Ending("failed", failed.message)
+            failure = LlmFailure(kind=failed.kind, status=failed.status, message=failed.message)
+            self._attempt += 1
+
+    async def _ask_plugins(
+        self, last: LlmGate | None, failure: LlmFailure | None, streamed: Streamed
+    ) -> LlmGate:
+        """Ask them before an attempt; `last` is what they made of the one before."""
+        now, own = self._now, self._own
         try:
-            answer = await _attempt(now, model, gate)
-            break
-        except ModelError as error:
-            failed = error
-        blamed = left_out < MAX_LEFT_OUT and leave_out_blamed(now, model, gate.tools, failed)
-        will_retry = blamed or (failed.transient and attempt < MAX_ATTEMPTS)
+            return await now.turn.pre_llm_call(
+                provider=own.provider,
+                model=last.model if last else own.name or None,
+                messages=last.messages if last else now.conversation.for_model(now.system),
+                tools=last.tools if last else now.on_offer(),
+                route=last.route if last else route_of(own),
+                attempt=self._attempt,
+                failure=failure,
+                on_text=streamed,
+            )
+        except trio.Cancelled:
+            streamed.interrupted()
+            raise
+
+    async def _goes_on(self, gate: LlmGate, failed: ModelError, *, blamed: bool) -> bool:
+        """Tell that an attempt failed, and wait before the next one; False if there is none."""
+        now = self._now
+        # a plugin that is asked again may start the server, which is not there without it
+        may_pass = failed.transient or (failed.kind == "connection" and gate.asks_again)
+        will_retry = blamed or (may_pass and self._attempt < MAX_ATTEMPTS)
         now.turn.llm_call_failed(
-            attempt=attempt,
+            attempt=self._attempt,
             kind=failed.kind,
             status=failed.status,
             message=failed.message,
             will_retry=will_retry,
         )
-        if blamed:
-            left_out += 1
-            attempt += 1
-            gate = msgspec.structs.replace(gate, tools=without_refused(now, model, gate.tools))
-            continue
         if not will_retry:
             now.tell("error", failed.message)
-            return Ending("failed", failed.message)
-        wait_s = _wait_before_retry(failed, attempt)
-        now.tell("warning", f"{failed.message}; asking again in {wait_s:.3g} s")
-        await trio.sleep(wait_s)
-        attempt += 1
-    now.turn.post_llm_call(
-        provider=model.provider,
-        model=answer.finish.model or gate.model or model.name,
-        response=answer.message,
-        finish_reason=answer.finish.reason,
-        usage=answer.finish.usage,
-        duration_ms=(trio.current_time() - began_s) * 1000,
-    )
-    if answer.finish.reason in _CUT_SHORT:
-        now.tell("warning", f"the model's answer was cut: {_CUT_SHORT[answer.finish.reason]}")
-    return answer
+        elif not blamed:
+            wait_s = _wait_before_retry(failed, self._attempt)
+            now.tell("warning", f"{failed.message}; asking again in {wait_s:.3g} s")
+            await trio.sleep(wait_s)
+        return will_retry
 
-
-async def _attempt(now: AgentTurn, model: Model, gate: LlmGate) -> Answer:
-    """Ask the model once, and show the text as it comes.
-
-    If the answer is interrupted, its text so far stays in the conversation.
-    """
-    # not a list: the smallest pieces would take fifty times the memory of their text
-    said = io.StringIO()
-    calls: list[ToolCall] = []
-    finish = Finish()
-    try:
-        async with model.stream(
-            with_context(gate.messages, gate.context), gate.tools, model=gate.model
-        ) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, TextDelta):
-                    said.write(piece.text)
-                    await now.conversation.say(piece.text)
-                    now.display.text(piece.text)
-                elif isinstance(piece, ToolCall):
-                    calls.append(piece)
-                else:
-                    finish = piece
-    except ModelError:
-        # the next attempt begins anew: its text must not be recorded as the rest of this one
-        now.conversation.abandon_answer()
-        if said.tell():
-            now.display.text_abandoned()
-        raise
-    except trio.Cancelled:
-        # without its calls: none of them has run, and each would need a result
-        if said.tell():
-            now.conversation.add_answer(
-                Message(role="assistant", content=said.getvalue()), interrupted=True
-            )
-            now.display.text_end()
-        raise
-    if said.tell():
-        now.display.text_end()
-    requests = [
-        ToolCallRequest(call_id=call.call_id, name=call.name, arguments=call.arguments)
-        for call in calls
-    ]
-    message = Message(
-        role="assistant", content=said.getvalue() or None, tool_calls=requests or None
-    )
-    unreadable = {call.call_id: call.unreadable for call in calls if call.unreadable is not None}
-    return Answer(
-        message=message,
-        finish=finish,
-        unreadable=unreadable,
-        on_offer=[tool.name for tool in gate.tools],
-    )
-
-
-async def _substituted(now: AgentTurn, model: Model, gate: LlmGate, message: Message) -> Answer:
-    """The answer of a plugin that replaces the model's."""
-    if message.content:
-        try:
-            for piece in in_pieces(message.content):
-                now.display.text(piece)
-                await trio.lowlevel.checkpoint()
-        finally:
-            now.display.text_end()
-    now.turn.post_llm_call(
-        provider=model.provider,
-        model=gate.model,
-        response=message,
-        finish_reason=None,
-        usage=Usage(),
-        duration_ms=0.0,
-        substituted_by=gate.substituted_by,
-    )
-    return Answer(
-        message=message, finish=Finish(), unreadable={}, on_offer=[tool.name for tool in gate.tools]
-    )
+    def _told(self, gate: LlmGate, answer: Answer) -> Answer:
+        """The answer, after the plugins were told of it."""
+        is_substitute = gate.substitute is not None
+        model = self._own if is_substitute else self._asked
+        name = answer.finish.model or gate.model or model.name or None
+        if not is_substitute:
+            self._now.conversation.answered_by(full_name(model, gate.model))
+        self._now.turn.post_llm_call(
+            provider=model.provider,
+            model=name,
+            response=answer.message,
+            finish_reason=answer.finish.reason,
+            usage=answer.finish.usage,
+            duration_ms=(trio.current_time() - self._began_s) * 1000,
+            substituted_by=gate.substituted_by,
+            routed_by=None if is_substitute else gate.routed_by,
+        )
+        return answer
 
 
 def _wait_before_retry(error: ModelError, attempt: int) -> float:

@@ -10,7 +10,7 @@ from sliphook.agent.models.base import why_unreadable
 from sliphook.agent.ui.display import TOLD_TO_STOP
 from sliphook_sdk.protocol import ToolCallRequest, nearest
 
-from .model_call import Answer
+from .answer import Answer
 from .turn import AgentTurn
 
 

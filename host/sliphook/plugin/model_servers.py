@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -102,7 +102,8 @@ def allowed_route(route: ModelRoute, rights: ModelServers) -> ModelRoute:
             f"the user has not granted 'route' to {rights.plugin};"
             f" to grant it: sliphook config {rights.plugin} --grant route"
         )
-    _check_parameters(route)
+    if (why := why_no_parameters(route.parameters or {})) is not None:
+        raise RouteRefused(f"route.parameters {why}")
     if route.provider is not None:
         return _of_provider(route, route.provider, rights)
     if route.base_url is not None:
@@ -153,17 +154,16 @@ def _check_server(base_url: str, rights: ModelServers) -> None:
         )
 
 
-def _check_parameters(route: ModelRoute) -> None:
-    parameters = route.parameters or {}
+def why_no_parameters(parameters: Mapping[str, Any]) -> str | None:
+    """Why a request may not have these parameters, as words behind them; None if it may."""
     if len(parameters) > MAX_PARAMETERS:
-        raise RouteRefused(
-            f"route.parameters has {len(parameters):,} names; at most {MAX_PARAMETERS} are allowed"
-        )
+        return f"has {len(parameters):,} names; at most {MAX_PARAMETERS} are allowed"
     for name in parameters:
         if name in WRITTEN_BY_THE_CLIENT:
-            raise RouteRefused(f"route.parameters may not have '{name}': the agent writes that")
+            return f"may not have '{name}': the agent writes that"
     if len(envelope.encode(parameters)) > MAX_PARAMETERS_BYTES:
-        raise RouteRefused(f"route.parameters has over {MAX_PARAMETERS_BYTES:,} bytes")
+        return f"has over {MAX_PARAMETERS_BYTES:,} bytes"
+    return None
 
 
 def _is_port(text: str | None) -> bool:

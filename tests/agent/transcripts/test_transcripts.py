@@ -75,6 +75,23 @@ async def test_a_session_goes_on_and_is_recorded_in_the_same_place(path: Path) -
     assert row.began_at == ended.began_at
 
 
+async def test_the_model_is_the_one_that_has_answered_last(path: Path) -> None:
+    with Transcripts.open(path) as transcripts:
+        said = Conversation(recorder=transcripts.begin("s-1", model="m-1"))
+        for model in ("m-1", "local/m-2", "local/m-3"):
+            said.add_user("hello")
+            said.answered_by(model)
+            said.add_answer(assistant("hi"))
+        said = Conversation(recorder=transcripts.begin("s-2", model="m-1"))
+        said.answered_by("local/m-2")  # before anything is in the file
+        said.add_user("hello")
+    with Transcripts.open(path) as transcripts:
+        assert sorted((row.session_id, row.model) for row in transcripts.sessions()) == [
+            ("s-1", "local/m-3"),
+            ("s-2", "local/m-2"),
+        ]
+
+
 async def test_an_interrupted_answer_stays_and_an_abandoned_one_does_not(path: Path) -> None:
     with Transcripts.open(path) as transcripts:
         said = Conversation(recorder=transcripts.begin("s-1"))

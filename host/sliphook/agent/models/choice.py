@@ -7,9 +7,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
+
 from sliphook.quoting import quote
 from sliphook.settings import SCRIPTED, Provider
-from sliphook_sdk.protocol import nearest
+from sliphook_sdk.protocol import ModelRoute, nearest
 
 from .address import Api, Endpoint, SetBy, guessed_api
 from .anthropic import ANTHROPIC_BASE_URL
@@ -17,7 +19,7 @@ from .anthropic import SET_BY as ANTHROPIC_SET_BY
 from .base import Model, ModelError
 from .openai import OPENAI_BASE_URL
 from .openai import SET_BY as OPENAI_SET_BY
-from .pool import ClientPool, ServedModel
+from .pool import ClientPool, ServedModel, route_of
 from .scripted import ScriptedModel
 
 ANTHROPIC: Final = "anthropic/"
@@ -98,6 +100,57 @@ class Models:
             return self._of_provider(provider, model)
         return ScriptedModel() if name == SCRIPTED else self._of_a_server(name, self._base_url)
 
+    def addresses(self, own: Model) -> dict[str, str | None]:
+        """The servers that plugins may name, for `PluginHost(..., providers=...)`.
+
+        They are those of the settings, and the agent's own: the server of `own`.
+        """
+        at = route_of(own)
+        mine = {at.provider or "": at.base_url}
+        return {**mine, **{name: one.base_url for name, one in self.providers.items()}}
+
+    def routed(self, route: ModelRoute, own: Model, *, plugin: str, api_key: str | None) -> Model:
+        """The model to which the route of a plugin leads; its name is that of the call.
+
+        A server gets a key if it is the agent's own, a provider's with its key, or if the plugin
+        has one for it.
+
+        Args:
+            route: what is left out in it is the agent's own choice for that server.
+            own: the agent's own model.
+            plugin: who gave the route, for errors.
+            api_key: the plugin's key, for the route's address.
+
+        Raises:
+            ModelError: there is no such server, or its key is missing.
+        """
+        if api_key is None and _is_at(route, route_of(own)):
+            return own
+        if route.provider is not None:
+            if route.provider not in self.providers:
+                raise ModelError(
+                    "refused",
+                    f"{plugin} sends the model call to the provider"
+                    f" '{quote(route.provider, _NAME_CHARS)}', which answers nothing now",
+                )
+            model = self._of_provider(route.provider, "")
+            if route.api is not None:
+                model.endpoint = msgspec.structs.replace(model.endpoint, api=route.api)
+            return model
+        if route.base_url is None:
+            raise ModelError("refused", f"{plugin} says an api without naming a server for it")
+        endpoint = Endpoint(
+            api=route.api or guessed_api(route.base_url),
+            base_url=route.base_url,
+            api_key=api_key,
+            set_by=SetBy(
+                key=f"the key that {plugin} is given",
+                address=f"the address that {plugin} names",
+                model=f"the model that {plugin} names",
+            ),
+        )
+        return ServedModel("", endpoint, self._pool)
+
     def _of_provider(self, name: str, model: str) -> ServedModel:
         provider = self.providers[name]
         where = f"providers.{name}"
@@ -162,18 +215,33 @@ class Models:
         return key
 
 
+def _is_at(route: ModelRoute, own: ModelRoute) -> bool:
+    """The route leads to the agent's own server."""
+    return (
+        route.provider in (None, own.provider)
+        and route.api in (None, own.api)
+        and (route.base_url or own.base_url or "").rstrip("/") == (own.base_url or "").rstrip("/")
+    )
+
+
 def names_provider(name: str, providers: Mapping[str, Provider]) -> bool:
     """The name is that of a provider, or of a model there."""
     return name.partition("/")[0] in providers
 
 
-def full_name(model: Model) -> str:
-    """The model's name for people: `PROVIDER/NAME` if the settings have its provider."""
+def full_name(model: Model, asked: str | None = None) -> str:
+    """The model's name for people: `PROVIDER/NAME` if the settings have its provider.
+
+    Args:
+        model: the model.
+        asked: another name that it was asked by.
+    """
     if not isinstance(model, ServedModel):
         return model.name or model.provider
+    name = asked or model.name
     if model.is_configured:
-        return f"{model.provider}/{model.name}".rstrip("/")
-    return model.name or model.endpoint.url
+        return f"{model.provider}/{name}".rstrip("/")
+    return name or model.endpoint.url
 
 
 def says_where(name: str, providers: Mapping[str, Provider]) -> bool:

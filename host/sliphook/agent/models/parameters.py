@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-OWN_FIELDS: Final = frozenset(
-    {"model", "messages", "tools", "stream", "stream_options", "system", "tool_choice"}
-)
-"""What the clients write themselves."""
+from sliphook.plugin.model_servers import WRITTEN_BY_THE_CLIENT
 
 
 def with_parameters(
     body: Mapping[str, Any], parameters: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """The body of a request with more fields; those that the client writes itself stay."""
-    more = {name: value for name, value in (parameters or {}).items() if name not in OWN_FIELDS}
+    more = {
+        name: value
+        for name, value in (parameters or {}).items()
+        if name not in WRITTEN_BY_THE_CLIENT
+    }
     return {**more, **body}

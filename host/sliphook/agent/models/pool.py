@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import Message, ModelTool
+from sliphook_sdk.protocol import Message, ModelRoute, ModelTool
 
 from .address import Endpoint
 from .anthropic import AnthropicModel
@@ -126,6 +126,18 @@ class ServedModel:
 
     async def aclose(self) -> None:
         """See `Model`: the pool has the connections."""
+
+
+def route_of(model: Model) -> ModelRoute:
+    """Where a call of the model goes, as plugins are told."""
+    if not isinstance(model, ServedModel):
+        return ModelRoute(provider=model.provider)
+    return ModelRoute(
+        provider=model.provider,
+        base_url=model.endpoint.url,
+        api=model.endpoint.api,
+        parameters=dict(model.parameters) if model.parameters else None,
+    )
 
 
 def api_of(model: Model) -> str:

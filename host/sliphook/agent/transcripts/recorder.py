@@ -63,6 +63,17 @@ class SessionRecorder:
         if self._said.tell():
             self.message(Message(role="assistant", content=self._said.getvalue()), "abandoned")
 
+    def answered_by(self, model: str) -> None:
+        """Record the model of the session, if it is another one than before."""
+        if model == self._session[4]:
+            return
+        self._session = (*self._session[:4], model, self._session[5])
+        self._writer.put(
+            lambda db: db.execute(
+                "UPDATE session SET model = ? WHERE id = ?", (model, self._session[0])
+            )
+        )
+
     def _write_message(
         self, db: sqlite3.Connection, at: str, state: MessageState, message: Message
     ) -> None:

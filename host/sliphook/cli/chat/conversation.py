@@ -97,6 +97,7 @@ class _Chat(Interruptible):
             approver=approver,
             commands=[*COMMANDS, *LEAVING],
             trace=trace,
+            providers=self._models.addresses(self._model),
             on_submit=self._submitted,
         )
         async with self.host as host:

@@ -107,7 +107,13 @@ class _Run(Interruptible):
             progress_every_s=PROGRESS_S if sys.stderr.isatty() else PIPED_PROGRESS_S,
         )
         approver = self._person.approve if self._person is not None else None
-        self.host = setup.host(told, approver=approver, commands=COMMANDS, trace=trace)
+        self.host = setup.host(
+            told,
+            approver=approver,
+            commands=COMMANDS,
+            trace=trace,
+            providers=self._models.addresses(self._model),
+        )
         async with self.host as host:
             look_who_is_there(host, setup.chosen, told.missing)
             told.from_now_on()

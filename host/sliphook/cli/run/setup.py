@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -118,6 +118,7 @@ class Setup:
         approver: Approver | None,
         commands: Iterable[str],
         trace: TraceSink | None,
+        providers: Mapping[str, str | None],
         on_submit: Callable[[Submission], object] | None = None,
     ) -> PluginHost:
         """A host for the chosen plugins; it is not open yet.
@@ -127,6 +128,7 @@ class Setup:
             approver: asks the user; None if the user cannot be asked.
             commands: the agent's own commands.
             trace: records the messages, or None.
+            providers: where plugins may send model calls, if the user lets them.
             on_submit: takes the messages of plugins; None if there is one prompt alone.
         """
         return PluginHost(
@@ -140,6 +142,7 @@ class Setup:
             reserved_tools=RESERVED_TOOLS,
             reserved_commands=commands,
             timeout_cap_s=self.settings.timeout_cap_s,
+            providers=providers,
             trace=trace,
         )
 
