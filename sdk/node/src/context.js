@@ -1,5 +1,7 @@
 // What a handler gets as `ctx`: its session, its deadline and cancel, and requests to the host.
 
+import { LIMITS } from "./protocol.js";
+
 /** What every function of the author knows: the plugin's settings, its folder and its log. */
 class PluginContext {
   #service;
@@ -161,6 +163,24 @@ export class Context extends PluginContext {
   progress(message, fraction) {
     if (this.#call.id !== undefined && !this.#call.cancelled)
       this.#service.peer.notify("$/progress", { id: this.#call.id, message, fraction });
+  }
+
+  /**
+   * Show the user a piece of the text that the answer will `substitute` for the model's: for
+   * handlers of `pre_llm_call` with `replaces`. If the substituted response does not begin with what
+   * was said, the user sees that it was given up. At most 1 MiB; after a cancel it does nothing.
+   */
+  say(text) {
+    if (!this.#call.method.endsWith("/pre_llm_call"))
+      throw new TypeError("ctx.say() is for handlers of pre_llm_call");
+    for (let at = 0; at < text.length; ) {
+      let end = at + LIMITS.STREAMED_PIECE_CHARS;
+      // the two halves of one character stay together
+      if (/[\ud800-\udbff]/.test(text[end - 1] ?? "")) end += 1;
+      if (this.#call.id !== undefined && !this.#call.cancelled)
+        this.#service.peer.notify("$/progress", { id: this.#call.id, text: text.slice(at, end) });
+      at = end;
+    }
   }
 
   /**

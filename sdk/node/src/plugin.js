@@ -16,6 +16,7 @@ const OPTIONS = [
   "description",
   "uses",
   "env",
+  "servers",
   "configSchema",
   "readConfig",
   "sessions",
@@ -47,6 +48,8 @@ export class Plugin {
           `the plugin ${name} uses ${JSON.stringify(use)}, which is not among ${USES.join(", ")}`,
         );
     }
+    if (options.servers?.length && !options.uses?.includes("route"))
+      throw wrong(`the plugin ${name} has servers, which needs uses: ["route"]`);
     this.name = name;
     this.sessions = new Sessions(options.sessions);
     this.hooks = [];
@@ -103,7 +106,7 @@ export class Plugin {
    * the start.
    */
   manifest(disabled = this.#options.disabled) {
-    const { version, description, env, configSchema } = this.#options;
+    const { version, description, env, servers, configSchema } = this.#options;
     return {
       protocol_version: PROTOCOL_VERSIONS.at(-1),
       name: this.name,
@@ -114,6 +117,7 @@ export class Plugin {
       commands: [...this.commands.values()].map((command) => command.spec),
       uses: this.uses,
       env: env?.map((want) => (typeof want === "string" ? { name: want } : want)),
+      servers,
       config_schema: configSchema,
       disabled,
     };

@@ -14,6 +14,7 @@ const HOOK_OPTIONS = [
   "replaces",
   "include",
   "subagents",
+  "attempts",
   "optional",
 ];
 const EVENT_OPTIONS = ["match", "include", "subagents", "optional"];
@@ -95,6 +96,7 @@ export class HookHandler extends Handler {
       replaces: options.replaces,
       include: options.include,
       subagents: options.subagents,
+      attempts: options.attempts,
       optional: options.optional,
     };
   }
@@ -113,7 +115,7 @@ export class HookHandler extends Handler {
     };
   }
 
-  #check({ match, timeoutS, onFailure, replaces, include }) {
+  #check({ match, timeoutS, onFailure, replaces, include, attempts }) {
     const { name, entry } = this;
     if (this.asked && entry.kind === "event")
       throw this.wrong(`cannot be asked: ${name} is an event, so say on(${JSON.stringify(name)})`);
@@ -127,6 +129,8 @@ export class HookHandler extends Handler {
       throw this.wrong(`cannot have onFailure "closed": ${name} cannot be denied`);
     if (replaces && entry.replace.length + entry.substitute.length === 0)
       throw this.wrong(`cannot have replaces: nothing of ${name} can be replaced`);
+    if (attempts && !entry.attempts)
+      throw this.wrong(`cannot have attempts: ${name} is asked once`);
     for (const field of include ?? []) {
       const known = entry.heavy.length
         ? `the heavy fields ${entry.heavy.join(", ")}`

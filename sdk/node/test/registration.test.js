@@ -226,3 +226,19 @@ test("patterns of match", () => {
     assert.equal(matcher({ tool_name: globs })({ tool_name: text }), fits, `${globs} ${text}`);
   assert.equal(matcher({ tool_name: "*" })({ tool_name: null }), false);
 });
+
+test("routes and attempts", () => {
+  const plugin = new Plugin("switch", { uses: ["route"], servers: ["127.0.0.1:8080"] });
+  plugin.hook("pre_llm_call", { replaces: true, attempts: true }, () => undefined);
+  const { servers, subscriptions } = plugin.manifest();
+  assert.deepEqual(servers, ["127.0.0.1:8080"]);
+  assert.equal(subscriptions[0].attempts, true);
+  assert.throws(
+    () => new Plugin("switch", { servers: ["127.0.0.1:8080"] }),
+    /has servers, which needs uses: \["route"\]/,
+  );
+  assert.throws(
+    () => plugin.hook("stop", { attempts: true }, () => undefined),
+    /cannot have attempts: stop is asked once/,
+  );
+});

@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { harness, PluginError } from "../src/testing.js";
-import { continueWith, deny, HostRefused, Plugin, replace, Tool, ToolError } from "../src/index.js";
+import { continueWith, deny, HostRefused, Plugin, replace, substitute, Tool, ToolError } from "../src/index.js";
 
 function sample() {
   const plugin = new Plugin("sample", {
@@ -208,4 +208,30 @@ test("a message for the model", async () => {
   ]);
   const poor = await harness(plugin, { granted: [] });
   await assert.rejects(poor.runCommand("now", "look"), /host\/submit is not granted/);
+});
+
+test("the text of a substitute goes ahead in pieces", async () => {
+  const plugin = new Plugin("cache");
+  const text = `x${"😀".repeat(8192)}`;
+  plugin.hook("pre_llm_call", { replaces: true }, (call, ctx) => {
+    ctx.say("");
+    ctx.say(text);
+    return substitute({ response: { role: "assistant", content: text }, finish_reason: "stop" });
+  });
+  plugin.hook("stop", (stop, ctx) => ctx.say("x"));
+  const played = await harness(plugin);
+  await played.fire("pre_llm_call", { attempt: 2 });
+  const pieces = played.sent.map(({ method, params }) => {
+    assert.equal(method, "$/progress");
+    return params.text;
+  });
+  assert.equal(pieces.join(""), text);
+  assert.deepEqual(
+    pieces.map((piece) => [piece.length, piece.isWellFormed?.() ?? true]),
+    [
+      [8193, true],
+      [8192, true],
+    ],
+  );
+  await assert.rejects(played.fire("stop"), /ctx.say\(\) is for handlers of pre_llm_call/);
 });

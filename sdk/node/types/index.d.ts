@@ -47,6 +47,8 @@ export interface HookOptions<N extends HookName> extends EventOptions<N> {
   priority?: number;
   /** the answers may `replace` and `substitute` */
   replaces?: boolean;
+  /** in `pre_llm_call`: asked before each attempt, with the `failure` of the last */
+  attempts?: boolean;
 }
 
 export interface ToolOptions {
@@ -72,6 +74,8 @@ export interface PluginOptions<State, Config> {
   uses?: readonly Uses[];
   /** environment variables that it wants; one given as a bare name is not required */
   env?: readonly (EnvWant | string)[];
+  /** `HOST` or `HOST:PORT` of the servers that it sends model calls to; needs the use `route` */
+  servers?: readonly string[];
   /** JSON Schema of the user's settings */
   configSchema?: Record<string, unknown>;
   /** checks the user's settings and returns `ctx.config`; if it throws, the plugin is disabled */
@@ -204,6 +208,11 @@ export interface Context<State = unknown, Config = Record<string, any>> {
   run(args: readonly string[], options?: RunOptions): Promise<CommandResult>;
   /** Report how far the work is, `fraction` from 0 to 1. It does not extend the timeout. */
   progress(message?: string, fraction?: number): void;
+  /**
+   * Show the user a piece of the text that the answer will `substitute` for the model's: for
+   * handlers of `pre_llm_call` with `replaces`.
+   */
+  say(text: string): void;
   /** Show the user an alert. Needs `uses: ["notify"]`. Throws HostRefused. */
   notify(level: AlertLevel, message: string): Promise<void>;
   /**

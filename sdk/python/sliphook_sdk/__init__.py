@@ -29,7 +29,7 @@ from .errors import (
     ToolError,
 )
 from .plugin import Plugin
-from .protocol import Answer, EnvWant, ToolResult
+from .protocol import Answer, EnvWant, ModelRoute, ToolResult
 from .registration.answers import allow, ask, context, continue_with, deny, replace, substitute
 from .registration.life import Disabled, disabled
 from .registration.tools import Tool
@@ -48,6 +48,7 @@ __all__ = [
     "EnvWant",
     "HostRefused",
     "LifeContext",
+    "ModelRoute",
     "NotConnected",
     "Plugin",
     "RegistrationError",

@@ -41,6 +41,7 @@ class Plugin(Registered, Generic[StateT]):
         description: str | None = None,
         uses: Sequence[Uses] = (),
         env: Sequence[EnvWant | str] = (),
+        servers: Sequence[str] = (),
         config: type[msgspec.Struct] | None = None,
         sessions: Callable[[], StateT] | None = None,
         disabled: str | None = None,
@@ -54,6 +55,8 @@ class Plugin(Registered, Generic[StateT]):
             uses: the requests that it makes to the host: `notify`, `tools`, `inject`, `interrupt`.
                 The user must grant them.
             env: environment variables that it wants; one given as a bare name is not required.
+            servers: `HOST` or `HOST:PORT` of the servers that it sends model calls to; needs the
+                use `route`.
             config: a Struct for the user's settings; handlers have them as `ctx.config`.
             sessions: creates the state of one session (`dict`, or your own class), for
                 `plugin.sessions`.
@@ -70,6 +73,8 @@ class Plugin(Registered, Generic[StateT]):
                 raise RegistrationError(
                     f"the plugin {name} uses {use!r}, which is not among {known}"
                 )
+        if servers and "route" not in uses:
+            raise RegistrationError(f"the plugin {name} has servers, which needs uses=['route']")
         super().__init__()
         self.name = name
         self.uses = tuple(uses)
@@ -79,6 +84,7 @@ class Plugin(Registered, Generic[StateT]):
         self._version = version
         self._description = description
         self._env = [EnvWant(name=want) if isinstance(want, str) else want for want in env]
+        self._servers = list(servers)
         self._config = config
         self._disabled = disabled
         # states and tools of a session are dropped at its end, so the plugin must be told of it
@@ -102,6 +108,7 @@ class Plugin(Registered, Generic[StateT]):
             commands=[command.spec for command in self.commands.values()] or None,
             uses=list(self.uses) or None,
             env=self._env or None,
+            servers=self._servers or None,
             config_schema=None if self._config is None else msgspec.json.schema(self._config),
             disabled=disabled or self._disabled,
         )

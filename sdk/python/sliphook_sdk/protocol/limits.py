@@ -73,6 +73,8 @@ MAX_CONTINUES_PER_TURN: Final = 8
 MAX_PARAMETERS: Final = 64
 MAX_PARAMETERS_BYTES: Final = 8 * 1024
 MAX_STREAMED_BYTES: Final = 1024 * 1024
+STREAMED_PIECE_CHARS: Final = 8 * 1024
+"""A text that fits into one `$/progress`, whatever characters it has."""
 MAX_INJECT_BYTES: Final = 64 * 1024
 MAX_INJECTS_WAITING: Final = 16
 MAX_SUBMIT_BYTES: Final = 64 * 1024

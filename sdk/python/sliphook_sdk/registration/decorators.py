@@ -47,6 +47,7 @@ class Registered:
         replaces: bool = False,
         include: Sequence[str] = (),
         subagents: bool | None = None,
+        attempts: bool = False,
         optional: bool = False,
     ) -> Callable[[FunctionT], FunctionT]:
         """Register a function that answers a hook: `(payload, *, ctx) -> Answer | None`.
@@ -64,6 +65,7 @@ class Registered:
             replaces: the answers may `replace` and `substitute`.
             include: heavy fields of the payload to fill in.
             subagents: ask for child agents too; if None, the hook's default.
+            attempts: in `pre_llm_call`: ask before each attempt, with the `failure` of the last.
             optional: if the host does not know the hook, it is no error.
 
         Raises:
@@ -79,6 +81,7 @@ class Registered:
             replaces=replaces or None,
             include=list(include) or None,
             subagents=subagents,
+            attempts=attempts or None,
             optional=optional or None,
         )
         return self._subscriber(subscription, "hook")

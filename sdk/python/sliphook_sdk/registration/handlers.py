@@ -188,6 +188,8 @@ class HookHandler(Handler):
             raise self.wrong(f"cannot have on_failure='closed': {entry.name} cannot be denied")
         if subscription.replaces and not (entry.replace or entry.substitute):
             raise self.wrong(f"cannot have replaces=True: nothing of {entry.name} can be replaced")
+        if subscription.attempts and not entry.attempts:
+            raise self.wrong(f"cannot have attempts=True: {entry.name} is asked once")
         for field in subscription.include or ():
             if field not in entry.heavy:
                 known = (

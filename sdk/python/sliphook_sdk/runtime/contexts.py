@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from sliphook_sdk.errors import Cancelled
-from sliphook_sdk.protocol import AlertLevel, ProgressParams
+from sliphook_sdk.protocol import AlertLevel, ProgressParams, limits
 from sliphook_sdk.wire.waiting import settled
 
 from .call_fields import CallFields
@@ -98,6 +98,27 @@ class BaseContext(PluginContext[ConfigT], CallFields):
         from sliphook_sdk.command.running import Command
 
         return Command(args, cwd=self.cwd if cwd is None else cwd, **options)
+
+    def say(self, text: str) -> None:
+        """Show the user a piece of the text that the answer will `substitute` for the model's.
+
+        For handlers of `pre_llm_call` with `replaces=True`. If the substituted response does not
+        begin with what was said, the user sees that it was given up. It does nothing after a cancel.
+
+        Args:
+            text: the next piece; all together at most 1 MiB.
+
+        Raises:
+            RuntimeError: the handler is one of another hook.
+        """
+        if not self._call.method.endswith("/pre_llm_call"):
+            raise RuntimeError("ctx.say() is for handlers of pre_llm_call")
+        if isinstance(self._call.id, int) and not self._call.cancelled:
+            for at in range(0, len(text), limits.STREAMED_PIECE_CHARS):
+                piece = text[at : at + limits.STREAMED_PIECE_CHARS]
+                self._runtime.link.notify(
+                    "$/progress", ProgressParams(id=self._call.id, text=piece)
+                )
 
 
 class Context(BaseContext[ConfigT]):
