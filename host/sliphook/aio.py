@@ -14,8 +14,8 @@ rules:
   cancelled as well.
 - An agent's own tool (`run=`), the approver and the asker are async functions, and run as tasks of
   the asyncio loop.
-- `on_notify`, `on_progress`, `on_log` and `on_problem` are plain functions and are called in the
-  asyncio loop.
+- `on_notify`, `on_progress`, `on_log`, `on_problem` and `on_text` are plain functions, and are
+  called in the asyncio loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from typing import Any, Unpack
 from sliphook.forks import end_fork
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
-from sliphook.portal.portal import Portal, have_caller_do
+from sliphook.portal.loop_call import caller_shows, have_caller_do
+from sliphook.portal.portal import Portal
 from sliphook.portal.proxies import (
     BegunToolFace,
     Face,
@@ -82,7 +83,7 @@ class Turn(TurnFace):
         self._has_cancelled = False
 
     submit = Awaits(trio_turn.Turn.submit)
-    pre_llm_call = Awaits(trio_turn.Turn.pre_llm_call)
+    pre_llm_call = Awaits(caller_shows(trio_turn.Turn.pre_llm_call))
     begin_tool = AwaitsFor(trio_turn.Turn.begin_tool, BegunTool)
     stop = Awaits(trio_turn.Turn.stop)
 

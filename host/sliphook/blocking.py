@@ -16,7 +16,7 @@ The rules:
   `turn.interrupted` there. Its next call on the turn raises.
 - An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool`, so
   `input()` works and Ctrl+C reaches it. If a plugin approves first, the thread goes on when the
-  approver has returned.
+  approver has returned. `on_text` runs in the thread that waits in `pre_llm_call`.
 - `asker` runs in a thread of its own: a plugin may ask while no thread of the agent's waits.
 - `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in a thread
   that does nothing else. They may block and may call the host.
@@ -36,7 +36,8 @@ import trio
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.callback_thread import CallbackThread
-from sliphook.portal.portal import Interrupted, Portal, have_caller_do
+from sliphook.portal.loop_call import Interrupted, caller_shows, have_caller_do
+from sliphook.portal.portal import Portal
 from sliphook.portal.proxies import (
     BegunToolFace,
     Face,
@@ -84,7 +85,7 @@ class Turn(TurnFace):
             self.inner = manager
 
     submit = Waits(trio_turn.Turn.submit)
-    pre_llm_call = Waits(trio_turn.Turn.pre_llm_call)
+    pre_llm_call = Waits(caller_shows(trio_turn.Turn.pre_llm_call))
     begin_tool = WaitsFor(trio_turn.Turn.begin_tool, BegunTool)
     stop = Waits(trio_turn.Turn.stop)
 

@@ -559,3 +559,34 @@ def test_messages_of_plugins() -> None:
 
     run(test())
     assert [end.outcome for end in plugin.payloads("submission_end")] == ["completed", "refused"]
+
+
+def test_text_before_the_answer_comes_in_the_asyncio_loop() -> None:
+    shown: list[tuple[str, bool]] = []
+    here = threading.get_ident()
+    pieces = [f"{number} " for number in range(200)]
+
+    async def say(_: object) -> dict[str, Any]:
+        for piece in pieces:
+            await plugin.say(piece)
+        return {"substitute": {"response": {"role": "assistant", "content": "done"}}}
+
+    def show(text: str) -> None:
+        shown.append((text, threading.get_ident() == here))
+
+    asked = {"event": "pre_llm_call", "replaces": True}
+    plugin = FakePlugin("cache", hooks={"pre_llm_call": say}, subscriptions=[asked])
+
+    async def test() -> None:
+        async with (
+            PluginHost([plugin]) as host,
+            host.session() as session,
+            session.turn("x") as turn,
+        ):
+            gate = await turn.pre_llm_call(
+                provider=None, model=None, messages=[], tools=[], on_text=show
+            )
+            assert gate.shown == "".join(pieces)
+
+    run(test())
+    assert shown == [(piece, True) for piece in pieces]

@@ -338,3 +338,27 @@ def test_messages_of_plugins() -> None:
             assert turn.submit().text == "more 1"
         session.drop_submission(inbox.get(timeout=WAIT_S), "refused")
     assert [end.outcome for end in plugin.payloads("submission_end")] == ["completed", "refused"]
+
+
+def test_text_before_the_answer_comes_to_the_thread_that_waits() -> None:
+    shown: list[tuple[str, bool]] = []
+    here = threading.get_ident()
+    pieces = [f"{number} " for number in range(200)]
+
+    async def say(_: object) -> dict[str, Any]:
+        for piece in pieces:
+            await plugin.say(piece)
+        return {"substitute": {"response": {"role": "assistant", "content": "done"}}}
+
+    def show(text: str) -> None:
+        shown.append((text, threading.get_ident() == here))
+        raise ValueError("a fault of the agent")
+
+    asked = {"event": "pre_llm_call", "replaces": True}
+    plugin = FakePlugin("cache", hooks={"pre_llm_call": say}, subscriptions=[asked])
+    with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
+        gate = turn.pre_llm_call(
+            provider=None, model=None, messages=[], tools=[], on_text=show, attempt=1
+        )
+    assert shown == [(piece, True) for piece in pieces]
+    assert gate.shown == "".join(pieces)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sliphook.portal.portal import Latch, LoopCall, Portal
+from sliphook.portal.loop_call import LoopCall
+from sliphook.portal.portal import Latch, Portal
 
 
 async def _nothing() -> None:

@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 
 import trio
 
-from .portal import HostClosed, Interrupted, Portal
+from .loop_call import Interrupted
+from .portal import HostClosed, Portal
 
 T = TypeVar("T")
 

@@ -11,40 +11,23 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import trio
 
 from sliphook.errors import OPENED_TWICE, HostError
 from sliphook.forks import Home
 
+from .loop_call import LoopCall
+
+P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Interrupted(BaseException):
-    """The turn was interrupted while one of its calls was under way, or before the call began.
-
-    Stops at the end of the turn's block. Like trio's Cancelled it is no `Exception`: an agent that
-    catches every error of a tool does not catch this.
-    """
+T = TypeVar("T")
 
 
 class HostClosed(HostError):
     """The host, or the block that was called, is not open: not yet, or no more."""
-
-
-class Caller(Protocol):
-    """Waits outside the loop for one call."""
-
-    def settled(self) -> None:
-        """The call is over. Called once, in the loop's thread."""
-        ...
-
-    async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """In the loop: have the caller call `function`; returns what it returned, or raises."""
-        ...
 
 
 class CallScope(Protocol):
@@ -63,69 +46,6 @@ class CallScope(Protocol):
     def give_up(self) -> None:
         """Leave the block without waiting for its caller."""
         ...
-
-
-class LoopCall(Generic[R]):
-    """One function that runs in the loop for a caller outside it."""
-
-    def __init__(self, function: Callable[[], Any], caller: Caller) -> None:
-        self.caller = caller
-        self._function = function
-        self._scope = trio.CancelScope()
-        self._value: R | None = None
-        self._error: BaseException | None = None
-        self._over = False
-
-    def run_at_once(self) -> None:
-        """Run a plain function."""
-        try:
-            self._settle(self._function(), None)
-        # an exception that gets out of `run_sync_soon` would crash the loop
-        except BaseException as error:
-            self._settle(None, error)
-
-    async def run(self) -> None:
-        """Run an async function; the only work of its task."""
-        # each task has its own context, so calls side by side find their own callers
-        _under_way.set(self)
-        try:
-            with self._scope:
-                self._settle(await self._function(), None)
-            # reached unsettled only if the scope swallowed what `cancel` raised
-            self._settle(None, Interrupted("the call was given up"))
-        except trio.Cancelled:
-            self._settle(None, Interrupted("the turn was interrupted"))
-            raise
-        # not raised: in the nursery it would cancel all other calls
-        except BaseException as error:
-            self._settle(None, error)
-
-    def refuse(self, error: BaseException) -> None:
-        """The call cannot run any more."""
-        self._settle(None, error)
-
-    def cancel(self) -> None:
-        """Give the call up; in the loop's thread."""
-        self._scope.cancel()
-
-    def result(self) -> R:
-        """What the function returned; raises what it raised."""
-        if self._error is not None:
-            raise self._error
-        return cast("R", self._value)
-
-    def _settle(self, value: R | None, error: BaseException | None) -> None:
-        if not self._over:
-            self._value, self._error, self._over = value, error, True
-            self.caller.settled()
-
-
-_under_way: ContextVar[LoopCall[Any]] = ContextVar("sliphook_call")
-
-
-async def have_caller_do(function: Callable[..., Any], *args: Any) -> Any:
-    """In the loop, inside a call: have its caller call a function of the agent's."""
-    return await _under_way.get().caller.have_done(function, args)
 
 
 class Portal:
@@ -315,6 +235,10 @@ class Latch:
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """See `Caller`. The caller does nothing while it waits."""
+        raise RuntimeError("nothing of the agent's is called while something is done at once")
+
+    def have_soon(self, function: Callable[..., object], *args: Any) -> None:
+        """See `Caller`. What is done at once has no text to show."""
         raise RuntimeError("nothing of the agent's is called while something is done at once")
 
     def wait(self) -> None:

@@ -11,7 +11,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import trio
 
 from .blocks import OpenBlock
-from .portal import CallScope, HostClosed, Interrupted, LoopCall, Portal
+from .loop_call import Interrupted, LoopCall
+from .portal import CallScope, HostClosed, Portal
 from .proxies import Face
 
 R = TypeVar("R")
@@ -47,6 +48,11 @@ class WaitingTask:
         while not self._over.done() or self._working:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([self._over] if not self._over.done() else self._working)
+
+    def have_soon(self, function: Callable[..., object], *args: Any) -> None:
+        """See `Caller`; what it raises goes to the loop's exception handler."""
+        with suppress(RuntimeError):  # the asyncio loop was closed
+            self._loop.call_soon_threadsafe(function, *args)
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """See `Caller`."""

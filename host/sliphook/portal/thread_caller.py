@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -11,8 +12,11 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 import trio
 
 from .blocks import OpenBlock
-from .portal import CallScope, HostClosed, LoopCall, Portal
+from .loop_call import LoopCall
+from .portal import CallScope, HostClosed, Portal
 from .proxies import Face
+
+_log = logging.getLogger("sliphook")
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -36,8 +40,9 @@ class WaitingThread:
 
     def serve(self) -> None:
         """Wait until the call is over, and do meanwhile what is asked for."""
-        while not self._over:
-            self._inbox.get()()
+        # not until `_over`: what was put in before the end is done
+        while (todo := self._inbox.get()) is not _nothing:
+            todo()
 
     def wait_out(self, hurry: Callable[[], None] | None = None) -> BaseException | None:
         """Wait until the call is over and do nothing more for it, even if signals come.
@@ -58,6 +63,17 @@ class WaitingThread:
                     with suppress(HostClosed):
                         hurry()
         return late
+
+    def have_soon(self, function: Callable[..., object], *args: Any) -> None:
+        """See `Caller`; what it raises is logged."""
+
+        def work() -> None:
+            try:
+                function(*args)
+            except Exception:
+                _log.exception("a callback of the agent failed")
+
+        self._inbox.put(work)
 
     async def have_done(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """See `Caller`."""

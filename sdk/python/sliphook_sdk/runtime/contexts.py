@@ -103,7 +103,7 @@ class BaseContext(PluginContext[ConfigT], CallFields):
         """Show the user a piece of the text that the answer will `substitute` for the model's.
 
         For handlers of `pre_llm_call` with `replaces=True`. If the substituted response does not
-        begin with what was said, the user sees that it was given up. It does nothing after a cancel.
+        begin with what was said, the user sees that it was given up. After a cancel it is silent.
 
         Args:
             text: the next piece; all together at most 1 MiB.
