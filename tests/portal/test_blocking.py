@@ -357,8 +357,6 @@ def test_text_before_the_answer_comes_to_the_thread_that_waits() -> None:
     asked = {"event": "pre_llm_call", "replaces": True}
     plugin = FakePlugin("cache", hooks={"pre_llm_call": say}, subscriptions=[asked])
     with PluginHost([plugin]) as host, host.session() as session, session.turn("x") as turn:
-        gate = turn.pre_llm_call(
-            provider=None, model=None, messages=[], tools=[], on_text=show, attempt=1
-        )
+        gate = turn.pre_llm_call(provider=None, model=None, messages=[], tools=[], on_text=show)
+        assert gate.shown == "".join(pieces)
     assert shown == [(piece, True) for piece in pieces]
-    assert gate.shown == "".join(pieces)
