@@ -126,6 +126,22 @@ def test_variables_that_it_cannot_do_without() -> None:
     )
 
 
+def test_where_a_plugin_may_not_send_model_calls() -> None:
+    declares = {"uses": ["route"], "servers": ["gpu.lan", "127.0.0.1:8080"]}
+    assert told(rules.servers, installed("switch", declares=declares)) == [
+        "note switch: it wants to say where model calls go, and that has not been granted -> "
+        "sliphook config switch --grant route"
+    ]
+    granted = frozenset({"route"})
+    some = installed("switch", declares=declares, grants=granted, servers=("gpu.lan",))
+    assert told(rules.servers, some) == [
+        "note switch: it may not send model calls to 127.0.0.1:8080, which it wants -> "
+        "sliphook config switch --server 127.0.0.1:8080"
+    ]
+    every = installed("switch", declares=declares, grants=granted, servers=("gpu.lan", "127.0.0.1"))
+    assert told(rules.servers, every) == []
+
+
 @pytest.mark.parametrize(
     ("subscriptions", "why"),
     [

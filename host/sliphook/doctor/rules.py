@@ -120,6 +120,22 @@ def environment(scene: Scene) -> Iterator[Finding]:
                 )
 
 
+def servers(scene: Scene) -> Iterator[Finding]:
+    """Model calls that a plugin wants to send somewhere, and that the user does not let it."""
+    for plugin, manifest in scene.enabled():
+        if "route" not in manifest.uses:
+            continue
+        if "route" not in plugin.grants:
+            what = "it wants to say where model calls go, and that has not been granted"
+            do = f"sliphook config {plugin.name} --grant route"
+            yield Finding(area="plugins", level="note", about=plugin.name, what=what, do=do)
+            continue
+        for server in plugin.servers_refused(manifest.servers):
+            what = f"it may not send model calls to {server}, which it wants"
+            do = f"sliphook config {plugin.name} --server {server}"
+            yield Finding(area="plugins", level="note", about=plugin.name, what=what, do=do)
+
+
 def matches(scene: Scene) -> Iterator[Finding]:
     """Subscriptions that no payload will ever match."""
     plugins = [manifest for _, manifest in scene.enabled()]
@@ -278,6 +294,7 @@ RULES: Final[tuple[Rule, ...]] = (
     broken_files,
     starts,
     environment,
+    servers,
     matches,
     unknown_events,
     timeouts,

@@ -10,6 +10,7 @@ import msgspec
 
 from sliphook.files.toml import BadKey, check_plain_data
 from sliphook.plugin.manifest import MANIFEST
+from sliphook.plugin.model_servers import why_no_server
 from sliphook.plugin.overrides import check_overrides
 from sliphook.plugin.spec import Override
 from sliphook.process.environment import why_not_granted
@@ -55,6 +56,14 @@ class PluginKeys(
     env: Annotated[
         tuple[str, ...], doc("environment variables that it is given, by name", ["DEPLOY_TOKEN"])
     ] = ()
+    servers: Annotated[
+        tuple[str, ...],
+        doc(
+            "with the grant `route`: where it may have model calls sent, `HOST` or `HOST:PORT`,"
+            " beside your providers",
+            ["127.0.0.1:8080"],
+        ),
+    ] = ()
     timeout_cap_s: Annotated[
         float | None, doc("seconds that an answer may take at most, whatever it asks for", 2.0)
     ] = None
@@ -86,6 +95,10 @@ def check_plugin_keys(keys: PluginKeys) -> None:
         why = why_not_granted(name)
         if why is not None:
             raise BadKey(("env",), why)
+    for server in keys.servers:
+        why = why_no_server(server)
+        if why is not None:
+            raise BadKey(("servers",), f"'{quote(server, 80)}' {why}")
     check_timeout_cap(keys.timeout_cap_s, ("timeout_cap_s",))
     check_overrides(keys.overrides, ("hooks",))
     if not keys.recorded.path.startswith("/"):

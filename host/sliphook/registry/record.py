@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -14,6 +14,7 @@ import msgspec
 
 from sliphook.errors import SliphookError
 from sliphook.plugin.manifest import MANIFEST
+from sliphook.plugin.model_servers import is_among
 from sliphook.plugin.spec import PluginSpec
 from sliphook_sdk.protocol import Manifest
 
@@ -71,12 +72,17 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
             config=self.config,
             env={name: environ[name] for name in self.env if name in environ},
             grants=self.grants,
+            servers=self.servers,
             timeout_cap_s=self.timeout_cap_s,
             overrides=self.overrides,
             recorded=self.manifest,
             sha256=self.recorded.sha256,
             sandbox=self.sandbox,
         )
+
+    def servers_refused(self, wanted: Iterable[str]) -> list[str]:
+        """The servers among `wanted` to which the user lets it send no model calls."""
+        return [server for server in wanted if not is_among(server, self.servers)]
 
     def file_content(self) -> dict[str, Any]:
         """The content of the plugin's file, in the order in which it is read by a user.
@@ -90,6 +96,8 @@ class Registered(PluginKeys, frozen=True, kw_only=True, omit_defaults=True, dict
             "env": list(self.env),
         }
         others: dict[str, Any] = msgspec.to_builtins(self, builtin_types=(datetime,))
+        if self.servers:
+            others["servers"] = list(self.servers)
         hooks = others.get("hooks", {})
         others["hooks"] = {event: keys for event, keys in hooks.items() if keys}
         return often | {

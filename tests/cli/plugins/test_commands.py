@@ -252,6 +252,7 @@ def test_settings(run: Run, make: MakePlugin) -> None:
         'config         {"channel":"42","key":"***"}',
         'grants         ["inject"]',
         'env            ["DEPLOY_URL"]',
+        "servers        -",
         "timeout_cap_s  2.0",
         "sandbox        false",
         "overrides      -",
@@ -290,6 +291,7 @@ def test_settings(run: Run, make: MakePlugin) -> None:
         "config": {"channel": "42", "key": "***"},
         "grants": [],
         "env": [],
+        "servers": [],
         "timeout_cap_s": None,
         "sandbox": True,
         "overrides": {"pre_tool_call": {"priority": 7, "on_failure": "open", "off": True}},
@@ -441,3 +443,71 @@ def test_what_is_revoked_while_trust_asks_stays_revoked(
     monkeypatch.setattr(module, "run_once", run_and_revoke)
     assert run("trust", "guard", "--yes").status == 0
     assert Registry().get("guard").grants == frozenset()
+
+
+ROUTES: dict[str, Any] = {
+    "subscriptions": [{"event": "pre_llm_call", "replaces": True}],
+    "uses": ["route"],
+    "servers": ["127.0.0.1:8080", "gpu.lan"],
+}
+
+
+def test_a_person_is_asked_for_each_server_that_may_have_the_conversations(
+    run: Run, make: MakePlugin
+) -> None:
+    ran = run("install", make(**ROUTES), answers=[True, True, True, False, True])
+    assert ran.status == 0
+    assert ran.out.splitlines()[1:] == [
+        "Grant route?",
+        "Let it send your conversations to 127.0.0.1:8080?",
+        "Let it send your conversations to gpu.lan?",
+        "Install it as guard?",
+        "installed guard",
+        "  no model calls to gpu.lan; to let it: sliphook config guard --server gpu.lan",
+    ]
+    assert (
+        "  uses      route\n"
+        "  route     may send your conversations to: your providers, 127.0.0.1:8080, gpu.lan\n"
+    ) in ran.err
+    plugin = Registry().get("guard")
+    assert plugin.spec({}).servers == ("127.0.0.1:8080",)
+    assert "     servers   127.0.0.1:8080\n" in run("list").out
+
+
+def test_without_the_grant_no_server_is_asked_for(run: Run, make: MakePlugin) -> None:
+    assert run("install", make(**ROUTES), answers=[True, False, True]).status == 0
+    assert Registry().get("guard").servers == ()
+    # whoever only agrees beforehand grants nothing either
+    run("uninstall", "guard")
+    ran = run("install", make(**ROUTES), "--yes", "--grant", "route", "--server", "gpu.lan")
+    assert "  no model calls to 127.0.0.1:8080; to let it: sliphook config" in ran.out
+    assert Registry().get("guard").spec({}).servers == ("gpu.lan",)
+
+
+def test_servers_are_given_and_taken(run: Run, make: MakePlugin) -> None:
+    run("install", make(**ROUTES), "--yes", "--grant", "route", "--server", "gpu.lan")
+    ran = run("config", "guard", "--server", "[::1]:9", "--no-server", "gpu.lan", "--json")
+    assert ran.json()["servers"] == ["[::1]:9"]
+    ran = run("config", "guard", "--no-server", "gpu.lan")
+    assert (ran.status, ran.err) == (
+        1,
+        "sliphook: guard has no server 'gpu.lan'; it has [::1]:9\n",
+    )
+    ran = run("config", "guard", "--server", "http://gpu.lan")
+    assert ran.status == 2
+    assert "'http://gpu.lan' is no server: write HOST or HOST:PORT" in ran.err
+
+
+def test_more_servers_have_to_be_approved(run: Run, make: MakePlugin) -> None:
+    run("install", make(**ROUTES), "--yes", "--grant", "route", "--server", "gpu.lan")
+    make(**{**ROUTES, "servers": ["gpu.lan", "evil.example"]})
+    ran = run("trust", "guard", answers=[True, False, True])
+    assert "It asks for more than was approved:\n  to send model calls to evil.example\n" in ran.err
+    assert ran.out.splitlines() == [
+        "Its file has changed. Run it once, to see what it wants?",
+        "Let it send your conversations to evil.example?",
+        "Accept guard as it is now?",
+        "guard is accepted as it is now",
+        "  no model calls to evil.example; to let it: sliphook config guard --server evil.example",
+    ]
+    assert Registry().get("guard").servers == ("gpu.lan",)

@@ -26,7 +26,7 @@ from .options import (
 if TYPE_CHECKING:
     from sliphook.registry import Registered
 
-_SHOWN = ("config", "grants", "env", "timeout_cap_s", "sandbox", "overrides")
+_SHOWN = ("config", "grants", "env", "servers", "timeout_cap_s", "sandbox", "overrides")
 
 
 @click.command("config")
@@ -50,6 +50,12 @@ _SHOWN = ("config", "grants", "env", "timeout_cap_s", "sandbox", "overrides")
     multiple=True,
     metavar="VARIABLE",
     help="Do not give it this variable any more. May be given several times.",
+)
+@click.option(
+    "--no-server",
+    multiple=True,
+    metavar="HOST[:PORT]",
+    help="Let it send no more model calls there. May be given several times.",
 )
 @click.option(
     "--hook",
@@ -113,6 +119,7 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
     for kind, taken, had in (
         ("grant", "revoke", plugin.grants),
         ("variable", "no_env", plugin.env),
+        ("server", "no_server", plugin.servers),
     ):
         for one in options[taken]:
             if one not in had:
@@ -126,6 +133,11 @@ def _changed(plugin: Registered, options: dict[str, Any]) -> Registered:
             one
             for one in dict.fromkeys([*plugin.env, *options["env"]])
             if one not in options["no_env"]
+        ),
+        servers=tuple(
+            one
+            for one in dict.fromkeys([*plugin.servers, *options["servers"]])
+            if one not in options["no_server"]
         ),
         timeout_cap_s=_cap(options["timeout_cap"], plugin.timeout_cap_s),
         sandbox=plugin.sandbox if options["sandbox"] is None else options["sandbox"],

@@ -16,6 +16,7 @@ from .options import grants_among
 
 if TYPE_CHECKING:
     from sliphook.plugin.manifest import ReadManifest
+    from sliphook.registry import Registered
     from sliphook.registry.executables import Executable
     from sliphook_sdk.protocol import Uses
 
@@ -82,6 +83,19 @@ class Consent:
         """The variables that the plugin is given: `given`, and what the user grants of `wanted`."""
         return tuple(self._choose("Give it the variable {}?", wanted, given))
 
+    def servers(
+        self, wanted: Iterable[str], given: Sequence[str], grants: frozenset[Uses]
+    ) -> tuple[str, ...]:
+        """Where the plugin may have model calls sent: `given`, and what the user lets of `wanted`.
+
+        Args:
+            wanted: the servers of its manifest.
+            given: those of the options.
+            grants: without `route` among them it may not, and is not asked about.
+        """
+        asked = wanted if "route" in grants else ()
+        return tuple(self._choose("Let it send your conversations to {}?", asked, given))
+
     def _choose(self, question: str, wanted: Iterable[str], given: Sequence[str]) -> list[str]:
         chosen = list(dict.fromkeys(given))
         for name in wanted:
@@ -122,6 +136,7 @@ def lines_of_manifest(manifest: ReadManifest) -> list[str]:
         "tools": ", ".join(tool.name for tool in manifest.tools),
         "commands": ", ".join(f"/{command.name}" for command in manifest.commands),
         "uses": ", ".join(sorted(manifest.uses)),
+        "route": _servers(manifest),
     }
     lines = [
         f"{head}: {says(wire.description)}" if wire.description else head,
@@ -141,6 +156,12 @@ def lines_of_manifest(manifest: ReadManifest) -> list[str]:
     return lines
 
 
+def _servers(manifest: ReadManifest) -> str:
+    if "route" not in manifest.uses:
+        return ""
+    return f"may send your conversations to: {', '.join(['your providers', *manifest.servers])}"
+
+
 def _hook(manifest: ReadManifest, name: str) -> str:
     routes = manifest.routes[name]
     closed = any(route.on_failure == "closed" and route.mode == "hook" for route in routes)
@@ -148,14 +169,17 @@ def _hook(manifest: ReadManifest, name: str) -> str:
     return f"{name}{' (closed)' if closed else ''}{' (replaces)' if replaces else ''}"
 
 
-def tell_what_is_missing(
-    name: str, manifest: ReadManifest, granted: frozenset[Uses], variables: Sequence[str]
-) -> None:
+def tell_what_is_missing(plugin: Registered, manifest: ReadManifest) -> None:
     """Print what the plugin wants and was not given, each with the command that gives it."""
-    for use in sorted(manifest.uses - granted):
+    name = plugin.name
+    for use in sorted(manifest.uses - plugin.grants):
         click.echo(f"  not granted: {use}; to grant it: sliphook config {name} --grant {use}")
+    for server in plugin.servers_refused(manifest.servers):
+        click.echo(
+            f"  no model calls to {server}; to let it: sliphook config {name} --server {server}"
+        )
     for want in manifest.env:
-        if want.name not in variables:
+        if want.name not in plugin.env:
             click.echo(
                 f"  not given: {want.name}; to give it: sliphook config {name} --env {want.name}"
             )

@@ -44,6 +44,7 @@ def command(
     settings: tuple[str, ...],
     grants: tuple[str, ...],
     env: tuple[str, ...],
+    servers: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Install the executable at PATH, or the one called sliphook-plugin-NAME on PATH, as a plugin.
@@ -74,10 +75,12 @@ def command(
         registry.check_free(name)
     config = settings_from(settings, manifest.wire.config_schema)
     check_settings(config, manifest.wire.config_schema, "give --config KEY=VALUE")
+    granted = consent.grants(manifest, manifest.uses, grants)
     plugin = Registered(
         name=name,
         recorded=found.recorded(manifest.wire, datetime.now(UTC).replace(microsecond=0)),
-        grants=consent.grants(manifest, manifest.uses, grants),
+        grants=granted,
+        servers=consent.servers(manifest.servers, servers, granted),
         env=consent.variables((want.name for want in manifest.env), env),
         config=config,
     )
@@ -96,11 +99,12 @@ def command(
                 "sha256": plugin.recorded.sha256,
                 "grants": sorted(plugin.grants),
                 "env": plugin.env,
+                "servers": plugin.servers,
             }
         )
         return EXIT_OK
     click.echo(f"installed {name}")
-    tell_what_is_missing(name, manifest, plugin.grants, plugin.env)
+    tell_what_is_missing(plugin, manifest)
     return EXIT_OK
 
 

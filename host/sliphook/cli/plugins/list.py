@@ -83,6 +83,7 @@ def describe(plugin: Registered) -> dict[str, Any]:
         "uses": sorted(manifest.uses or ()),
         "grants": sorted(plugin.grants),
         "env": list(plugin.env),
+        "servers": list(plugin.servers),
         "timeout_cap_s": plugin.timeout_cap_s,
         "sandbox": plugin.sandbox,
         "config": masked(plugin.config, frozenset(secret_values(spec, manifest))),
@@ -112,6 +113,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
             "tools": ", ".join(row["tools"]),
             "commands": ", ".join(f"/{one}" for one in row["commands"]),
             "grants": ", ".join([*row["grants"], *(f"${name}" for name in row["env"])]),
+            "servers": ", ".join(row["servers"]),
         }
         lines += [f"     {what:<9} {says(text)}" for what, text in shown.items() if text]
     return lines

@@ -20,7 +20,7 @@ name_argument = click.argument("name", shell_complete=plugin_names)
 
 
 def grant_options(command: _F) -> _F:
-    """Add `--grant` and `--env`, as the parameters `grants` and `env`."""
+    """Add `--grant`, `--env` and `--server`, as the parameters `grants`, `env` and `servers`."""
     uses = click.option(
         "--grant",
         "grants",
@@ -34,7 +34,26 @@ def grant_options(command: _F) -> _F:
         metavar="VARIABLE",
         help="Give it this environment variable. May be given several times.",
     )
-    return uses(env(command))
+    servers = click.option(
+        "--server",
+        "servers",
+        multiple=True,
+        metavar="HOST[:PORT]",
+        callback=_servers,
+        help="Let it have model calls sent there; needs the grant route. Several are possible.",
+    )
+    return uses(env(servers(command)))
+
+
+def _servers(
+    ctx: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    from sliphook.plugin.model_servers import why_no_server
+
+    for server in given:
+        if (why := why_no_server(server)) is not None:
+            raise click.BadParameter(f"{server!r} {why}")
+    return given
 
 
 @contextlib.contextmanager

@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 @grant_options
 @json_option
 def command(
-    name: str, yes: bool, grants: tuple[str, ...], env: tuple[str, ...], as_json: bool
+    name: str,
+    yes: bool,
+    grants: tuple[str, ...],
+    env: tuple[str, ...],
+    servers: tuple[str, ...],
+    as_json: bool,
 ) -> int:
     """Accept the plugin NAME as it is now: its file, and what it asks for.
 
@@ -65,6 +70,11 @@ def command(
     new_variables = consent.variables(
         (want.name for want in manifest.env if want.name not in wanted_before), env
     )
+    new_servers = consent.servers(
+        (one for one in manifest.servers if one not in (old.manifest.servers or ())),
+        servers,
+        old.grants | new_grants,
+    )
     if more or file_changed:
         consent.confirm(f"Accept {name} as it is now?")
 
@@ -75,6 +85,7 @@ def command(
             # a grant that was revoked while this command asked is not given back
             grants=(current.grants | new_grants) & manifest.uses,
             env=tuple(dict.fromkeys([*current.env, *new_variables])),
+            servers=tuple(dict.fromkeys([*current.servers, *new_servers])),
         )
 
     with registry_errors():
@@ -89,11 +100,12 @@ def command(
                 "more": more,
                 "grants": sorted(new.grants),
                 "env": new.env,
+                "servers": new.servers,
             }
         )
         return EXIT_OK
     click.echo(f"{name} is accepted as it is now" if changed else f"{name} is as it was approved")
-    tell_what_is_missing(name, manifest, new.grants, new.env)
+    tell_what_is_missing(new, manifest)
     return EXIT_OK
 
 
