@@ -41,7 +41,15 @@ WITHOUT_SDK = {
     "Rust": Example("tests_gate.rs", ("rustc",), ("rustc", "-O", "-o", "{result}", "{source}")),
     "Java": Example("clock_java", ("javac",)),
 }
-WITH_SDK = ("guard.py", "weather.py", "journal.py", "remind.py", "clipboard.py")
+WITH_SDK = (
+    "guard.py",
+    "weather.py",
+    "journal.py",
+    "remind.py",
+    "clipboard.py",
+    "gate.py",
+    "auto_commit.py",
+)
 
 Built = Callable[[str], Path]
 
