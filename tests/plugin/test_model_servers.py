@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -151,6 +152,24 @@ def test_a_provider_and_an_address_that_differ() -> None:
     assert refused(ModelRoute(provider="scripted", base_url="http://gpu.lan")).startswith("route:")
     same = ModelRoute(provider="openai", base_url="https://api.openai.com/v1/")
     assert allowed_route(same, rights()).base_url == "https://api.openai.com/v1"
+
+
+def test_to_go_on_where_the_call_goes_anyway_needs_no_server() -> None:
+    now = ModelRoute(provider="mine", base_url="http://mine.example/v1", api="openai")
+    again = ModelRoute(
+        provider="mine", base_url="http://mine.example/v1", parameters={"temperature": 0}
+    )
+    assert allowed_route(again, rights(), now) == again
+    for other, why in (
+        ({"base_url": "http://mine.example/v2"}, "there is no provider 'mine'"),
+        ({"provider": None}, "to mine.example:80"),
+        ({"api": "anthropic"}, "there is no provider 'mine'"),
+        ({"key_env": "SWITCH_KEY"}, "there is no provider 'mine'"),
+    ):
+        with pytest.raises(RouteRefused, match=why):
+            allowed_route(msgspec.structs.replace(again, **other), rights(), now)
+    with pytest.raises(RouteRefused, match="needs 'route'"):
+        allowed_route(again, rights(wanted=False), now)
 
 
 def test_the_login_in_a_provider_s_address_is_not_told() -> None:

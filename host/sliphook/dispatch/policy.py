@@ -238,7 +238,8 @@ class _Merge:
     def _route(self, subscriber: Subscriber, replaced: dict[str, Any]) -> None:
         """Take a plugin's route as far as the user has let it; raises RouteRefused."""
         rights = subscriber.servers or ModelServers(plugin=subscriber.plugin)
-        route: ModelRoute = allowed_route(replaced["route"], rights)
+        now: ModelRoute | None = getattr(self.payload, "route", None)
+        route = allowed_route(replaced["route"], rights, now)
         self.routed_by, self.key_env = subscriber.plugin, route.key_env
         # the others are not told which key it is
         replaced["route"] = msgspec.structs.replace(route, key_env=None)

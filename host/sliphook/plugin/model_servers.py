@@ -88,8 +88,15 @@ def is_among(server: str, granted: Iterable[str]) -> bool:
     return any(one.lower() in (server, host) for one in granted)
 
 
-def allowed_route(route: ModelRoute, rights: ModelServers) -> ModelRoute:
+def allowed_route(
+    route: ModelRoute, rights: ModelServers, now: ModelRoute | None = None
+) -> ModelRoute:
     """The route that a plugin's answer asks for, with the address of a provider that it names.
+
+    Args:
+        route: what the plugin says.
+        rights: what it may say.
+        now: where the call goes anyway: to say that again, with other parameters, is no new place.
 
     Raises:
         RouteRefused: the plugin may not send the call there, or not with that key or those
@@ -104,6 +111,8 @@ def allowed_route(route: ModelRoute, rights: ModelServers) -> ModelRoute:
         )
     if (why := why_no_parameters(route.parameters or {})) is not None:
         raise RouteRefused(f"route.parameters {why}")
+    if route.key_env is None and now is not None and _is_same_place(route, now):
+        return route
     if route.provider is not None:
         return _of_provider(route, route.provider, rights)
     if route.base_url is not None:
@@ -117,6 +126,11 @@ def allowed_route(route: ModelRoute, rights: ModelServers) -> ModelRoute:
                 f" '{quote(route.key_env, 80)}', or it is not set where the agent runs"
             )
     return route
+
+
+def _is_same_place(route: ModelRoute, now: ModelRoute) -> bool:
+    places = {(one.provider, one.base_url) for one in (route, now)}
+    return len(places) == 1 and route.api in (None, now.api)
 
 
 def _of_provider(route: ModelRoute, name: str, rights: ModelServers) -> ModelRoute:
