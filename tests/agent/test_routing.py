@@ -22,6 +22,7 @@ from sliphook.settings import Provider
 from sliphook.testing import FakePlugin
 from tests.agent.fakes import RecordingDisplay
 from tests.agent.loopback import Answer, LoopbackServer, Request, text
+from tests.docs.protocol_sentences.says import says
 
 WAIT_S = 120.0
 KEYS = {"SLIPHOOK_API_KEY": "sk-of-the-agent-itself", "ROUTER_KEY": "sk-of-the-router"}
@@ -48,7 +49,7 @@ def told(name: str = "told") -> FakePlugin:
     return FakePlugin(name, hears=["post_llm_call", "llm_call_failed", "turn_end"])
 
 
-def says(answer: str) -> Answer:
+def one_text(answer: str) -> Answer:
     return Answer([text(answer)])
 
 
@@ -82,7 +83,10 @@ def notices(display: RecordingDisplay) -> list[str]:
 
 
 async def test_a_call_goes_to_another_server_with_its_key_and_comes_back() -> None:
-    with LoopbackServer(says("own")) as own, LoopbackServer(says("one"), says("two")) as other:
+    with (
+        LoopbackServer(one_text("own")) as own,
+        LoopbackServer(one_text("one"), one_text("two")) as other,
+    ):
         route = {
             "base_url": other.base_url,
             "key_env": "SWITCH_KEY",
@@ -114,8 +118,12 @@ async def test_a_call_goes_to_another_server_with_its_key_and_comes_back() -> No
     ]
 
 
+@says(
+    "What it leaves null is the agent's choice for that server, but its own key goes to no other"
+    " one."
+)
 async def test_another_server_gets_no_key_if_the_plugin_names_none() -> None:
-    with LoopbackServer() as own, LoopbackServer(says("one")) as other:
+    with LoopbackServer() as own, LoopbackServer(one_text("one")) as other:
         plugin = switch({"replace": {"route": {"base_url": other.base_url}}})
         async with an_agent(plugin, base_url=own.base_url) as (agent, _):
             assert await agent.run("hello") == "completed"
@@ -146,7 +154,7 @@ async def test_the_api_of_another_server_is_guessed_or_told() -> None:
 
 
 async def test_parameters_alone_are_for_the_agents_own_server() -> None:
-    with LoopbackServer(says("one"), says("two")) as own:
+    with LoopbackServer(one_text("one"), one_text("two")) as own:
         here = {"provider": "openai", "base_url": own.base_url, "api": "openai"}
         routes: list[dict[str, Any]] = [{}, here]
         answers = [
@@ -162,7 +170,7 @@ async def test_parameters_alone_are_for_the_agents_own_server() -> None:
 
 
 async def test_a_provider_of_the_settings_has_its_own_key_and_parameters() -> None:
-    with LoopbackServer() as own, LoopbackServer(says("one"), says("two")) as other:
+    with LoopbackServer() as own, LoopbackServer(one_text("one"), one_text("two")) as other:
         router = Provider(
             base_url=other.base_url, key_env="ROUTER_KEY", parameters={"temperature": 1}
         )
@@ -191,7 +199,7 @@ async def test_a_provider_of_the_settings_has_its_own_key_and_parameters() -> No
 
 
 async def test_an_agent_of_ones_own_that_keeps_no_models_takes_routes_too() -> None:
-    with LoopbackServer(says("one")) as other:
+    with LoopbackServer(one_text("one")) as other:
         plugin = switch({"replace": {"route": {"base_url": other.base_url}, "model": "m"}})
         async with an_agent(plugin, model=ScriptedModel()) as (agent, display):
             assert await agent.run("hello") == "completed"
@@ -252,9 +260,12 @@ def nobody_listens() -> str:
 ATTEMPTS = [{"event": "pre_llm_call", "replaces": True, "attempts": True}]
 
 
+@says(
+    "After a refused connection the agent tries again, too: the plugin may have started the server."
+)
 async def test_a_server_that_is_not_there_is_asked_again_if_a_plugin_can_start_it() -> None:
     dead = nobody_listens()
-    with LoopbackServer(says("at last")) as started:
+    with LoopbackServer(one_text("at last")) as started:
 
         def start(payload: Any) -> dict[str, Any]:
             # in place of a start: the server is at another address the second time

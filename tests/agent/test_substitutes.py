@@ -16,6 +16,7 @@ from sliphook.agent.models.script import ScriptedReply
 from sliphook.testing import HANGS, After, FakePlugin
 from sliphook_sdk.protocol import Message, Usage
 from tests.agent.fakes import RecordingDisplay, RecordingModel
+from tests.docs.protocol_sentences.says import says
 
 SAYS = {"role": "assistant", "content": "four and twenty"}
 
@@ -60,6 +61,7 @@ async def run_streamed(
         return outcome, display, agent
 
 
+@says("**Substitute**: `usage` and `finish_reason` beside `response` count as those of a model.")
 async def test_usage_reason_and_time_of_a_substitute_count(autojump_clock: MockClock) -> None:
     usage = {"input_tokens": 7, "output_tokens": 3, "cached_tokens": None}
     answer = {"substitute": {"response": SAYS, "usage": usage, "finish_reason": "length"}}
@@ -77,6 +79,7 @@ async def test_usage_reason_and_time_of_a_substitute_count(autojump_clock: MockC
     ]
 
 
+@says("it is shown at once, and")
 async def test_the_text_of_a_substitute_is_shown_as_it_comes(autojump_clock: MockClock) -> None:
     plugin = cache(After(1, {"substitute": {"response": SAYS}}))
     outcome, display, agent = await run_streamed(plugin, "four", " and")
@@ -90,6 +93,7 @@ async def test_the_text_of_a_substitute_is_shown_as_it_comes(autojump_clock: Moc
     assert agent.conversation.messages[-1] == Message(role="assistant", content="four and twenty")
 
 
+@says("given up if the response does not begin with it, or there is none.")
 @pytest.mark.parametrize(
     ("answer", "then", "ends"),
     [

@@ -10,6 +10,8 @@ from sliphook.dispatch.audience import Audience, Subscriber
 from sliphook.plugin.model_servers import ModelServers
 from sliphook_sdk.protocol import Message, ModelRoute, Payload, Usage
 
+from tests.docs.protocol_sentences.says import says
+
 from .fires import failed, fire, payload, subscriber
 
 LOCAL = {"base_url": "http://127.0.0.1:8080/v1", "key_env": "KEY"}
@@ -194,6 +196,7 @@ def test_before_another_attempt_those_are_asked_that_want_it() -> None:
     assert fired.lines == ["ask mender", "ask judge"]
 
 
+@says("if it replaces something, so are those that do not replace.")
 def test_a_guard_sees_what_another_attempt_sends_elsewhere() -> None:
     denies = {"decision": "deny", "reason": "not there"}
     fired = fire(

@@ -18,7 +18,7 @@ from sliphook.plugin.model_servers import (
     why_no_server,
 )
 from sliphook_sdk.protocol import ModelRoute
-from tests.docs.protocol_sentences.says import limit
+from tests.docs.protocol_sentences.says import limit, says
 
 PROVIDERS = {
     "openai": "https://api.openai.com/v1",
@@ -87,6 +87,7 @@ def test_another_server_than_was_granted(base_url: str, server: str) -> None:
     )
 
 
+@says("`HOST` in `servers` is all its ports, and providers need no grant of their own.")
 def test_a_server_without_a_port_is_all_its_ports() -> None:
     for base_url in ("http://gpu.lan", "https://GPU.lan:8443/v1", "http://[::1]:9/v1"):
         assert allowed_route(ModelRoute(base_url=base_url), rights()).base_url == base_url
@@ -191,6 +192,10 @@ def test_a_key_that_was_not_given_to_the_plugin() -> None:
     )
 
 
+@says(
+    "`parameters` may name nothing that the client writes: `model`, `messages`, `tools`,"
+    " `tool_choice`, `system`, `stream`, `stream_options`."
+)
 @pytest.mark.parametrize(
     "name",
     ["model", "messages", "tools", "tool_choice", "system", "stream", "stream_options"],

@@ -18,7 +18,7 @@ from sliphook.session.results import LlmGate
 from sliphook.session.turn import Turn
 from sliphook.testing import FakePlugin
 from sliphook_sdk.protocol import LlmFailure, Message, ModelRoute, Usage
-from tests.docs.protocol_sentences.says import limit
+from tests.docs.protocol_sentences.says import limit, says
 from tests.programs import WAIT_S
 from tests.trace.made import Kept
 
@@ -116,6 +116,11 @@ async def test_without_a_plugin_the_route_is_the_agent_s() -> None:
     assert (gate.route, gate.routed_by, gate.api_key, gate.asks_again) == (OWN, None, None, False)
 
 
+@says(
+    "`key_env` is for a `base_url`, and names a variable that the user gave the plugin; its value is"
+    " in no message.",
+    "others see a route without its `key_env`.",
+)
 async def test_the_key_is_in_no_payload_trace_log_or_repr() -> None:
     kept = Kept()
     seen = Seen()
@@ -154,6 +159,13 @@ REFUSALS: list[tuple[dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
+@says(
+    "**Route**: `replace.route` says where the call goes, and needs `route` in the manifest's"
+    " `uses`.",
+    "It names a `provider`, or a `base_url` (without a login or a query) whose server the user has"
+    " granted:",
+    "A route that breaks a rule is a failed answer;",
+)
 @pytest.mark.parametrize(
     ("route", "more", "why"),
     REFUSALS,
@@ -186,6 +198,11 @@ async def test_a_guard_sees_the_server_and_may_deny_it() -> None:
 # -- further attempts
 
 
+@says(
+    "**Attempts**: with `attempts` a plugin is asked again before each further attempt, with the"
+    " payload as the last one left it;",
+    "What was said before counts until an answer says otherwise; a new `context` replaces the old one.",
+)
 async def test_before_another_attempt_those_are_asked_that_want_it() -> None:
     """A dead server is started, and the call is made again with what was said before."""
     started: list[int] = []
@@ -277,6 +294,10 @@ def saying(answer: Any, *pieces: str, **more: Any) -> FakePlugin:
     return plugin
 
 
+@says(
+    "Meanwhile a plugin MAY send the text of its response by [`$/progress`](#progress), piece by"
+    " piece:",
+)
 async def test_text_is_shown_before_the_answer() -> None:
     shown: list[str] = []
     usage = {"input_tokens": 9, "output_tokens": 3}

@@ -284,11 +284,9 @@ async def test_limit_of_an_id() -> None:
     ],
 )
 @limit(
-    "for `host/inject`",
-    "for `host/submit`",
-    "for `host/tools`",
-    "for `host/notify`",
-    "for any other message",
+    "for `host/inject`, `host/submit`",
+    "for the manifest, `host/tools`",
+    "for `host/log`, `host/notify`, `$/progress`, an error reply, any other message",
 )
 @says(
     "What is refused is not decoded, and nothing else of the plugin is lost:",
@@ -307,7 +305,7 @@ async def test_sizes_of_requests(method: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("method", ["host/log", "$/progress"])
-@limit("for `host/log`", "for `$/progress`")
+@limit("for `host/log`, `host/notify`, `$/progress`, an error reply, any other message")
 @says("a notification: it counts as a violation.")
 async def test_sizes_of_notifications(method: str) -> None:
     wire = Wire()
@@ -323,10 +321,8 @@ async def test_sizes_of_notifications(method: str) -> None:
 
 
 @limit(
-    "for the result of a tool",
-    "for the result of a command",
-    "for the answer to a hook",
-    "for an error reply",
+    "for the result of a tool, the result of a command, the answer to a hook",
+    "for `host/log`, `host/notify`, `$/progress`, an error reply, any other message",
 )
 @says("a reply: the host's request fails with a sentence that names the limit;")
 async def test_sizes_of_replies() -> None:
@@ -379,7 +375,7 @@ async def test_sizes_of_replies() -> None:
         assert "shorten its message" in await answered(tool, 64 * 1024 + 1, error=error)
 
 
-@limit("for the manifest")
+@limit("for the manifest, `host/tools`")
 async def test_the_size_of_a_manifest() -> None:
     for more, state in ((0, "ready"), (1, "failed")):
         wire = Wire()
@@ -589,6 +585,7 @@ def of_patterns(count: int, chars: int = 1) -> Fields:
     "`input_schema` of one tool, and `config_schema`",
     "schemas in the tools of one scope",
 )
+@says("what is over its [limit](#limits) fails too.")
 async def test_limits_of_a_manifest(taken: Fields, refused: Fields, says: str) -> None:
     for manifest, state in ((taken, "ready"), (refused, "failed")):
         async with host_of(Wire(**manifest)) as (host, _):

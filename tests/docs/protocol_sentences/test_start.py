@@ -155,7 +155,7 @@ async def test_a_plugin_that_disables_itself() -> None:
     'It is tried with a manifest that has nothing but `"protocol_version":1,"name":"guard"`'
     " and what the left column shows.",
     "A field of another type than its list says fails as those of the second and the fifth line"
-    " do.",
+    " do, and",
 )
 async def test_a_manifest_that_fails() -> None:
     """The table is made by the host's own reader (tools/manifest_faults.py)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple, Optional
 
 PROTOCOL_VERSIONS: Final = (1,)
@@ -181,15 +182,18 @@ def _mib(size: int) -> str:
     return f"{size // (1024 * 1024)} MiB" if size >= 1024 * 1024 else f"{size // 1024} KiB"
 
 
+def _of_messages() -> Iterator[Limit]:
+    """A row for all messages that may be equally large."""
+    by_size: dict[tuple[int, int], list[str]] = {}
+    for limit in (*LIMIT_BY_METHOD.values(), HOOK_LIMIT, ERROR_LIMIT, OTHER_LIMIT):
+        by_size.setdefault((limit.max_bytes, limit.max_values), []).append(limit.what)
+    for (most, values), whats in by_size.items():
+        told = f"{_mib(most)}, {values:,} values"
+        yield Limit(f"for {', '.join(whats)}", told, "refused, and told what to do instead")
+
+
 LIMITS: Final = (
-    *(
-        Limit(
-            f"for {limit.what}",
-            f"{_mib(limit.max_bytes)}, {limit.max_values:,} values",
-            f"refused: {limit.instead}",
-        )
-        for limit in (*LIMIT_BY_METHOD.values(), HOOK_LIMIT, ERROR_LIMIT, OTHER_LIMIT)
-    ),
+    *_of_messages(),
     Limit("nesting of a plugin's message", f"{MAX_DEPTH} levels", "refused"),
     Limit(
         "one number in a plugin's message",
