@@ -9,7 +9,6 @@ import msgspec
 from sliphook.dispatch.audience import Audience, Subscriber
 from sliphook.plugin.model_servers import ModelServers
 from sliphook_sdk.protocol import Message, ModelRoute, Payload, Usage
-
 from tests.docs.protocol_sentences.says import says
 
 from .fires import failed, fire, payload, subscriber
