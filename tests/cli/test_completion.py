@@ -141,6 +141,20 @@ def test_nothing_on_the_disk_is_in_the_way(
     assert offered("enable", "") == []
 
 
+def test_models_are_the_providers_and_scripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "sliphook").mkdir()
+    config = tmp_path / "sliphook" / "config.toml"
+    config.write_text("[providers.local]\nbase_url = 'http://127.0.0.1:8080/v1'")
+    assert offered("run", "--model", "") == ["scripted", "local"]
+    assert offered("chat", "--model", "lo") == ["local"]
+    assert offered("run", "--model", "./re") == ["(file)"]
+    config.write_text("no = TOML = at all")
+    assert offered("run", "--model", "") == ["scripted"]
+
+
 def test_what_can_be_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{tmp_path / 'none'}")
     for name in ("sliphook-plugin-greeter", "sliphook-plugin-guard", "sliphook"):

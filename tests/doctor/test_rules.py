@@ -12,7 +12,7 @@ from sliphook.doctor import rules
 from sliphook.doctor.finding import Finding, Rule, Scene, Started
 from sliphook.plugin.spec import Override, PluginStatus
 from sliphook.registry import Broken, Registered
-from sliphook.settings import Settings
+from sliphook.settings import Provider, Settings
 from sliphook_sdk.protocol import Manifest
 from tests.registry.installed import installed as registered
 
@@ -243,6 +243,20 @@ def test_settings_for_what_is_not_there() -> None:
         "does nothing",
         "note guard: guard does not subscribe to turn_end, so what you have set for it does "
         "nothing",
+    ]
+
+
+def test_providers_of_models_whose_keys_are_not_there() -> None:
+    providers = {
+        name: Provider(base_url="http://a.example/v1", key_env=variable)
+        for name, variable in (("mine", "MINE"), ("other", "OTHER"), ("set", "SET"), ("free", None))
+    }
+    settings = Settings(model="mine/big", providers=providers)
+    assert told(rules.provider_keys, settings=settings, environ={"SET": "k"}) == [
+        "problem config.toml: providers.mine has its key in MINE, which is not set here"
+        " -> set MINE where you start the agent",
+        "note config.toml: providers.other has its key in OTHER, which is not set here"
+        " -> set OTHER where you start the agent",
     ]
 
 

@@ -31,7 +31,6 @@ __all__ = [
     "did_you_mean",
     "find_entry",
     "json_option",
-    "model_options",
     "plugin_options",
     "print_json",
     "read_object",
@@ -179,22 +178,6 @@ timeout_option = click.option(
     help="Give a plugin S seconds to answer, instead of the time that it asks for.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-
-
-def model_options(command: _F) -> _F:
-    """Add `--model` and `--base-url`."""
-    model = click.option(
-        "--model",
-        metavar="scripted|FILE|NAME",
-        help="The model: the scripted one, a script of replies, a model of OpenAI or of the server,"
-        " anthropic/NAME, or PROVIDER/NAME for a provider of config.toml.",
-    )
-    base_url = click.option(
-        "--base-url",
-        metavar="URL",
-        help="A server that speaks OpenAI's or Anthropic's API, such as http://127.0.0.1:8080/v1.",
-    )
-    return model(base_url(command))
 
 
 def did_you_mean(name: str, known: Collection[str], otherwise: str) -> str:

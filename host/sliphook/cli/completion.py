@@ -19,7 +19,7 @@ from .common import EXIT_OK
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["command", "event_names", "installable", "plugin_names", "session_ids"]
+__all__ = ["command", "event_names", "installable", "model_names", "plugin_names", "session_ids"]
 
 
 @click.command("completion")
@@ -103,6 +103,22 @@ def session_ids(
                 if row.session_id.isprintable()
             ]
     return []
+
+
+def model_names(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The scripted model and the providers of the settings; files, if none fits."""
+    from click.shell_completion import CompletionItem
+
+    from sliphook.files.toml import TomlError
+    from sliphook.settings import SCRIPTED, read_settings
+
+    names = [SCRIPTED]
+    with suppress(OSError, RuntimeError, TomlError):
+        names += read_settings().providers
+    fitting = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return fitting or [CompletionItem(incomplete, type="file")]
 
 
 def event_names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

@@ -255,6 +255,20 @@ def settings_without_effect(scene: Scene) -> Iterator[Finding]:
                 yield Finding(area="settings", level="note", about=plugin.name, what=what)
 
 
+def provider_keys(scene: Scene) -> Iterator[Finding]:
+    """Providers of models whose keys are not there."""
+    chosen = (scene.settings.model or "").partition("/")[0]
+    for name, provider in scene.settings.providers.items():
+        if provider.key_env is not None and not scene.environ.get(provider.key_env):
+            yield Finding(
+                area="settings",
+                level="problem" if name == chosen else "note",
+                about="config.toml",
+                what=f"providers.{name} has its key in {provider.key_env}, which is not set here",
+                do=f"set {provider.key_env} where you start the agent",
+            )
+
+
 def unknown_settings(scene: Scene) -> Iterator[Finding]:
     """Settings of an installed plugin that it does not have."""
     for plugin, manifest in scene.enabled():
@@ -300,6 +314,7 @@ RULES: Final[tuple[Rule, ...]] = (
     timeouts,
     unseen,
     settings_without_effect,
+    provider_keys,
     unknown_settings,
     refused_tools,
 )

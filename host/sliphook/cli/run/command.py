@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sliphook.cli.common import Failed, model_options, plugin_options
+from sliphook.cli.common import Failed, plugin_options
+from sliphook.cli.model_options import model_options
 from sliphook.cli.tracing import Tracing, trace_options
 
 if TYPE_CHECKING:
