@@ -49,6 +49,7 @@ WITH_SDK = (
     "clipboard.py",
     "gate.py",
     "auto_commit.py",
+    "llm_switch.py",
 )
 
 Built = Callable[[str], Path]
