@@ -15,7 +15,11 @@ PAIRS = (
 
 
 def check_pairs(
-    fired: Sequence[dict[str, Any]], *, gapless: bool = True, unread: bool = False
+    fired: Sequence[dict[str, Any]],
+    *,
+    gapless: bool = True,
+    unread: bool = False,
+    nested: bool = True,
 ) -> None:
     """Check one session's hooks and events, in the order of their arrival.
 
@@ -24,6 +28,7 @@ def check_pairs(
         gapless: nothing was withdrawn before it was written, so every `seq` was heard.
         unread: requests may have been withdrawn unwritten, so what opens a pair may be missing;
             what closes it never is.
+        nested: no child works in the background, so each ends before its parent's turn.
     """
     names = [message["method"].partition("/")[2] for message in fired]
     params = [message["params"] for message in fired]
@@ -54,10 +59,10 @@ def check_pairs(
             assert Counter(key for _, key in opened) == counts, (
                 f"{opening} and {closing} do not pair: {names}"
             )
-    _check_order(names, params)
+    _check_order(names, params, nested)
 
 
-def _check_order(names: Sequence[str], params: Sequence[dict[str, Any]]) -> None:
+def _check_order(names: Sequence[str], params: Sequence[dict[str, Any]], nested: bool) -> None:
     open_turns: list[str] = []
     ended: set[str] = set()
     open_tools: set[str] = set()
@@ -74,11 +79,15 @@ def _check_order(names: Sequence[str], params: Sequence[dict[str, Any]]) -> None
         elif name == "post_tool_call":
             open_tools.discard(one["call_id"])
         elif name == "turn_end":
-            assert open_turns[-1] == turn_id, f"a turn ended before its child: {names}"
+            assert turn_id is not None
+            assert not nested or open_turns[-1] == turn_id, (
+                f"a turn ended before its child: {names}"
+            )
             assert not open_tools or one["agent_depth"] > 0, (
                 f"turn_end before post_tool_call: {names}"
             )
-            ended.add(open_turns.pop())
+            open_turns.remove(turn_id)
+            ended.add(turn_id)
         elif name == "session_end":
             assert open_turns == [], f"session_end before turn_end: {names}"
     assert open_turns == []

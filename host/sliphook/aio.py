@@ -31,18 +31,11 @@ from typing import Any, Unpack
 from sliphook.forks import end_fork
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
+from sliphook.portal.faces import BegunToolFace, HostFace, SessionFace, TurnFace
+from sliphook.portal.inside_task import InsideTask
 from sliphook.portal.loop_call import caller_shows, have_caller_do
 from sliphook.portal.portal import Portal
-from sliphook.portal.proxies import (
-    BegunToolFace,
-    Face,
-    HostFace,
-    HostSettings,
-    Opens,
-    SessionFace,
-    TurnFace,
-    delivered,
-)
+from sliphook.portal.proxies import Face, HostSettings, Opens, delivered
 from sliphook.portal.task_caller import Awaits, AwaitsFor, do_in, enter, leave, wait_for
 from sliphook.session.host import Approver, Asker, AskRequest
 from sliphook.session.interrupt import InterruptReason
@@ -68,19 +61,14 @@ class Turn(TurnFace):
     """See `sliphook.Turn`. An interrupt cancels the task that entered the block."""
 
     def __init__(
-        self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]
+        self,
+        parent: Face[Any],
+        manager: AbstractAsyncContextManager[trio_turn.Turn],
+        *,
+        background: bool = False,
     ) -> None:
-        assert isinstance(parent, Session | Turn), "a session or a turn makes it"
-        self.block = OpenBlock(
-            parent.portal, manager, parent=parent.block, on_cancelled=self._cancelled
-        )
-        if isinstance(manager, trio_turn.Turn):
-            self.inner = manager
-        self._open_turns: set[Turn] = parent._open_turns
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._cancelling = 0
-        self._has_cancelled = False
+        super().__init__(parent, manager, background=background, on_cancelled=self._cancelled)
+        self._inside: InsideTask | None = None
 
     submit = Awaits(trio_turn.Turn.submit)
     pre_llm_call = Awaits(caller_shows(trio_turn.Turn.pre_llm_call))
@@ -116,20 +104,50 @@ class Turn(TurnFace):
         call = partial(self.inner.decide, kind, prompt, own)
         return await wait_for(self.portal, call, self.block)
 
-    def subagent(self, goal: str) -> Turn:
-        """The turn of a child agent, used as `async with`; it is interrupted with its parent."""
-        return Turn(self, self.inner.subagent(goal))
+    def subagent(self, goal: str, *, background: bool = False) -> Turn:
+        """The turn of a child agent, used as `async with`; see `sliphook.Turn.subagent`."""
+        child = self.inner.subagent(goal, background=background)
+        return Turn(self, child, background=background)
+
+    def interrupt(
+        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+    ) -> bool:
+        """Abandon this turn now, a child's alone (see `Session.interrupt`).
+
+        Returns:
+            False if it is not open.
+        """
+        done = super().interrupt(reason, invalidation_reason)
+        _cancel_tasks(self.open_turns)
+        return done
+
+    async def enter(self) -> Turn:
+        """Enter the turn without `async with`; any task may `leave` it.
+
+        No task is inside the block then, so an interrupt cancels the turn's calls alone: these
+        raise CancelledError, and `interrupted` is true.
+        """
+        self.inner = await enter(self.block)
+        self.open_turns.add(self)
+        return self
+
+    async def leave(self, error: BaseException | None = None) -> None:
+        """Leave it.
+
+        Args:
+            error: what ended the turn, or None: the turn fails, but if it is the CancelledError of
+                the turn's own calls.
+        """
+        self.open_turns.discard(self)
+        mine = isinstance(error, asyncio.CancelledError) and self.interrupted
+        await leave(self.block, None if mine else error)
 
     async def __aenter__(self) -> Turn:
-        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
-        assert self._task is not None, "the code of an asyncio program runs in tasks"
-        # requests from before the block are not this turn's to swallow
-        self._cancelling = self._task.cancelling()
-        self.inner = await enter(self.block)
-        self._open_turns.add(self)
-        # one that came while the task was still on its way out of `enter` has found no open turn
-        if self.interrupted:
-            self.cancel_task()
+        inside = InsideTask()
+        await self.enter()
+        self._inside = inside
+        # one that came while the task was still on its way out of `enter` has found no task inside
+        self.cancel_task()
         return self
 
     async def __aexit__(
@@ -140,40 +158,34 @@ class Turn(TurnFace):
     ) -> bool:
         if self.portal.home.is_elsewhere:
             return False
+        assert self._inside is not None, "it was entered"
         # first: an interrupt from now on must not cancel a task that is leaving
-        self._open_turns.discard(self)
-        assert self._task is not None, "it was entered"
-        if self._has_cancelled:
-            # as `asyncio.timeout` does: what is left in the count came from outside
-            self._task.uncancel()
+        self._inside.leaves()
         cancelled = isinstance(error, asyncio.CancelledError)
-        await leave(self.block, None if cancelled and self.interrupted else error)
-        from_outside = self._task.cancelling() > self._cancelling
+        await self.leave(error)
+        from_outside = self._inside.cancelled_from_outside
         if from_outside and not cancelled:
             raise asyncio.CancelledError
         return cancelled and self.interrupted and not from_outside
 
     def cancel_task(self) -> None:
-        """Cancel the task inside the interrupted turn's block, once; in the asyncio loop."""
-        if self in self._open_turns and self._task is not None and not self._has_cancelled:
-            self._has_cancelled = True
-            self._task.cancel()
+        """Cancel the task inside the block if the turn was interrupted; in that task's loop."""
+        # from any other thread, `_cancelled` has already asked the loop to do it
+        if self.interrupted and self._inside is not None and self._inside.is_here:
+            self._inside.cancel()
 
     def _cancelled(self) -> None:
-        assert self._loop is not None, "it was entered"
-        # in trio's thread; a task can be cancelled only in its own loop
-        with suppress(RuntimeError):  # the asyncio loop was closed
-            self._loop.call_soon_threadsafe(self.cancel_task)
+        # in trio's thread
+        if self._inside is not None:
+            self._inside.cancel_soon()
 
 
 class Session(SessionFace):
     """See `sliphook.Session`."""
 
     def __init__(self, parent: Face[Any], inner: trio_session.Session) -> None:
-        self.inner = inner
-        self.block = OpenBlock(parent.portal, inner)
-        self._open_turns: set[Turn] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None
+        assert isinstance(parent, PluginHost), "a host makes it"
+        super().__init__(parent, inner, parent.deliver)
 
     ready = Awaits(trio_session.Session.ready)
     run_command = Awaits(trio_session.Session.run_command)
@@ -192,25 +204,42 @@ class Session(SessionFace):
             False if no turn is open.
         """
         done = super().interrupt(reason, invalidation_reason)
-        self._cancel_tasks()
+        _cancel_tasks(self.open_turns)
         return done
 
-    def reset(self, cause: str = "new_command") -> None:
+    def interrupt_all(
+        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+    ) -> None:
+        """The same, with the children that work in the background."""
+        super().interrupt_all(reason, invalidation_reason)
+        _cancel_tasks(self.open_turns)
+
+    def reset(self, cause: str = "new_command", *, session_id: str | None = None) -> None:
         """See `sliphook.Session.reset`; an open turn is interrupted."""
-        self.portal.at_once(partial(self.inner.reset, cause))
-        self._cancel_tasks()
+        self.portal.at_once(partial(self.inner.reset, cause, session_id=session_id))
+        _cancel_tasks(self.open_turns)
 
-    def _cancel_tasks(self) -> None:
-        # from any other thread, `_cancelled` has already asked the loop to do it
-        if _running_loop() is self._loop:
-            for turn in list(self._open_turns):
-                if turn.interrupted:
-                    turn.cancel_task()
+    @property
+    def open_turn(self) -> Turn | None:
+        """The open turn of the root agent, or None."""
+        inner, faces = self.inner.open_turn, list[Turn](self.open_turns)
+        return next((turn for turn in faces if turn.inner is inner), None)
 
-    async def __aenter__(self) -> Session:
-        self._loop = asyncio.get_running_loop()
+    async def enter(self) -> Session:
+        """Enter the session without `async with`; any task may `leave` it."""
         await enter(self.block)
         return self
+
+    async def leave(self, error: BaseException | None = None) -> None:
+        """Leave it; a turn that is open is interrupted.
+
+        Args:
+            error: what ended the session, or None.
+        """
+        await leave(self.block, error)
+
+    async def __aenter__(self) -> Session:
+        return await self.enter()
 
     async def __aexit__(
         self,
@@ -218,7 +247,7 @@ class Session(SessionFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await leave(self.block, error)
+        await self.leave(error)
 
 
 class PluginHost(HostFace):
@@ -246,7 +275,7 @@ class PluginHost(HostFace):
             plugins,
             approver=asks,
             asker=partial(self._ask, asker) if asker is not None else None,
-            **delivered(settings, self._deliver),
+            **delivered(settings, self.deliver),
         )
         self.block = OpenBlock(Portal(), self.inner)
 
@@ -258,7 +287,8 @@ class PluginHost(HostFace):
     call_plugin_tool = Awaits(trio_host.PluginHost.call_plugin_tool)
     session = Opens(trio_host.PluginHost.session, Session)
 
-    async def __aenter__(self) -> PluginHost:
+    async def enter(self) -> PluginHost:
+        """Open the host without `async with`; any task may `leave` it."""
         self._loop = asyncio.get_running_loop()
         self.portal.start()
         try:
@@ -268,12 +298,12 @@ class PluginHost(HostFace):
             raise
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def leave(self, error: BaseException | None = None) -> None:
+        """Close it, and the sessions that are open.
+
+        Args:
+            error: what ended the program, or None.
+        """
         if self.portal.home.is_elsewhere:
             end_fork(error)
         try:
@@ -281,18 +311,29 @@ class PluginHost(HostFace):
         finally:
             self.portal.stop()
 
+    async def __aenter__(self) -> PluginHost:
+        return await self.enter()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.leave(error)
+
     async def _ask(self, asker: Asker, request: AskRequest) -> object:
         assert self._loop is not None, "it was entered"
         return await do_in(self._loop, asker, (request,), set())
 
-    def _deliver(self, callback: Callable[[], None]) -> None:
+    def deliver(self, callback: Callable[[], None]) -> None:
+        """Have a callback called in the asyncio loop."""
         assert self._loop is not None, "it was entered"
         with suppress(RuntimeError):  # the asyncio loop was closed
             self._loop.call_soon_threadsafe(callback)
 
 
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+def _cancel_tasks(turns: set[Turn]) -> None:
+    """Cancel the tasks inside turns that have just been interrupted."""
+    for turn in list(turns):
+        turn.cancel_task()

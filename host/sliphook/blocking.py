@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, Unpack
@@ -36,18 +35,10 @@ import trio
 from sliphook.plugin.spec import PluginSpec
 from sliphook.portal.blocks import OpenBlock
 from sliphook.portal.callback_thread import CallbackThread
+from sliphook.portal.faces import BegunToolFace, HostFace, SessionFace, TurnFace
 from sliphook.portal.loop_call import Interrupted, caller_shows, have_caller_do
 from sliphook.portal.portal import Portal
-from sliphook.portal.proxies import (
-    BegunToolFace,
-    Face,
-    HostFace,
-    HostSettings,
-    Opens,
-    SessionFace,
-    TurnFace,
-    delivered,
-)
+from sliphook.portal.proxies import Face, HostSettings, Opens, delivered
 from sliphook.portal.thread_caller import Waits, WaitsFor, enter, leave, wait_for
 from sliphook.session.host import ApprovalRequest, AskRequest
 from sliphook.session.results import ToolOutcome, Verdict
@@ -76,13 +67,6 @@ class Turn(TurnFace):
 
     Calls may be made from several threads at the same time, tools side by side for instance.
     """
-
-    def __init__(
-        self, parent: Face[Any], manager: AbstractAsyncContextManager[trio_turn.Turn]
-    ) -> None:
-        self.block = OpenBlock(parent.portal, manager, parent=parent.block)
-        if isinstance(manager, trio_turn.Turn):
-            self.inner = manager
 
     submit = Waits(trio_turn.Turn.submit)
     pre_llm_call = Waits(caller_shows(trio_turn.Turn.pre_llm_call))
@@ -119,13 +103,29 @@ class Turn(TurnFace):
         own = partial(have_caller_do, asks) if asks is not None else None
         return wait_for(self.portal, partial(self.inner.decide, kind, prompt, own), self.block)
 
-    def subagent(self, goal: str) -> Turn:
-        """The turn of a child agent, used as `with`; it is interrupted with its parent."""
-        return Turn(self, self.inner.subagent(goal))
+    def subagent(self, goal: str, *, background: bool = False) -> Turn:
+        """The turn of a child agent, used as `with`; see `sliphook.Turn.subagent`."""
+        child = self.inner.subagent(goal, background=background)
+        return Turn(self, child, background=background)
+
+    def enter(self) -> Turn:
+        """Enter the turn without `with`; any thread may `leave` it."""
+        self.inner = enter(self.block)
+        self.open_turns.add(self)
+        return self
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """Leave it.
+
+        Args:
+            error: what ended the turn, or None: the turn fails, but if it is the `Interrupted` of
+                the turn's own calls.
+        """
+        self.open_turns.discard(self)
+        leave(self.block, None if self._is_own(error) else error)
 
     def __enter__(self) -> Turn:
-        self.inner = enter(self.block)
-        return self
+        return self.enter()
 
     def __exit__(
         self,
@@ -133,26 +133,48 @@ class Turn(TurnFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
+        self.leave(error)
+        return self._is_own(error)
+
+    def _is_own(self, error: BaseException | None) -> bool:
         # the `Interrupted` of another turn must go on to that turn's block
-        mine = isinstance(error, Interrupted) and self.interrupted
-        leave(self.block, None if mine else error)
-        return mine
+        return isinstance(error, Interrupted) and self.interrupted
 
 
 class Session(SessionFace):
     """See `sliphook.Session`."""
 
     def __init__(self, parent: Face[Any], inner: trio_session.Session) -> None:
-        self.inner = inner
-        self.block = OpenBlock(parent.portal, inner)
+        assert isinstance(parent, PluginHost), "a host makes it"
+        if inner.on_interrupt is not None:
+            parent.interrupts.start()
+        super().__init__(parent, inner, parent.interrupts.put)
 
     ready = Waits(trio_session.Session.ready)
     run_command = Waits(trio_session.Session.run_command)
     turn = Opens(trio_session.Session.turn, Turn)
 
-    def __enter__(self) -> Session:
+    @property
+    def open_turn(self) -> Turn | None:
+        """The open turn of the root agent, or None."""
+        inner, faces = self.inner.open_turn, list[Turn](self.open_turns)
+        return next((turn for turn in faces if turn.inner is inner), None)
+
+    def enter(self) -> Session:
+        """Enter the session without `with`; any thread may `leave` it."""
         enter(self.block)
         return self
+
+    def leave(self, error: BaseException | None = None) -> None:
+        """Leave it; a turn that is open is interrupted.
+
+        Args:
+            error: what ended the session, or None.
+        """
+        leave(self.block, error)
+
+    def __enter__(self) -> Session:
+        return self.enter()
 
     def __exit__(
         self,
@@ -160,7 +182,7 @@ class Session(SessionFace):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        leave(self.block, error)
+        self.leave(error)
 
 
 class PluginHost(HostFace):
@@ -173,6 +195,9 @@ class PluginHost(HostFace):
         asker: a plain function that asks a person for a plugin, in a thread of its own. If a plugin
             answers before, or the turn ends, what it returns is dropped.
         settings: all other settings, as they are there.
+
+    Attributes:
+        interrupts: calls `on_interrupt` of the sessions.
     """
 
     def __init__(
@@ -184,6 +209,8 @@ class PluginHost(HostFace):
         **settings: Unpack[HostSettings],
     ) -> None:
         self._callbacks = CallbackThread()
+        # apart: an interrupt must not wait for another callback, which may block
+        self.interrupts = CallbackThread("sliphook interrupts")
         asks = partial(have_caller_do, approver) if approver is not None else None
         self.inner = trio_host.PluginHost(
             plugins,
@@ -201,7 +228,8 @@ class PluginHost(HostFace):
     call_plugin_tool = Waits(trio_host.PluginHost.call_plugin_tool)
     session = Opens(trio_host.PluginHost.session, Session)
 
-    def __enter__(self) -> PluginHost:
+    def enter(self) -> PluginHost:
+        """Open the host without `with`; any thread may `leave` it."""
         self.portal.start()
         try:
             self._callbacks.start()
@@ -211,22 +239,34 @@ class PluginHost(HostFace):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def leave(self, error: BaseException | None = None) -> None:
+        """Close it, and the sessions that are open.
+
+        Args:
+            error: what ended the program, or None.
+        """
         try:
             # a further Ctrl+C is impatience: the plugins are killed, the way out goes on
             leave(self.block, error, hurry=self.kill)
         finally:
             self._end()
 
+    def __enter__(self) -> PluginHost:
+        return self.enter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.leave(error)
+
     def _end(self) -> None:
         # the loop first: until it has ended it hands over callbacks
         self.portal.stop()
         self._callbacks.stop()
+        self.interrupts.stop()
 
 
 async def _in_a_thread(asker: Callable[[AskRequest], object], request: AskRequest) -> object:

@@ -47,6 +47,7 @@ def test_the_page_has_all_its_programs() -> None:
         "aio.py",
         "halves.py",
         "submitted.py",
+        "told.py",
         "test_agent.py",
     ]
 
@@ -76,6 +77,11 @@ def test_a_call_in_two_halves(folder: Path) -> None:
         "ok ran ls\n",
         "",
     )
+
+
+def test_an_agent_is_told_of_an_interrupt(folder: Path) -> None:
+    done = python(folder, "told.py")
+    assert (done.stdout, done.stderr) == ("stop: new_message\ninterrupted\n", "")
 
 
 def test_the_tests_pass(folder: Path) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any
 
@@ -40,9 +40,10 @@ class Face:
         """Run the test, bounded."""
         raise NotImplementedError
 
-    def block(self, block: Any) -> Any:
+    def block(self, block: Any) -> AbstractAsyncContextManager[Any, bool]:
         """What is entered by `async with`."""
-        return block
+        entered: AbstractAsyncContextManager[Any, bool] = block
+        return entered
 
     async def got(self, returned: Any) -> Any:
         """What a method came to that waits."""
@@ -105,7 +106,7 @@ class InAsyncio(Face):
             await asyncio.sleep(0.002)
 
 
-class _PlainBlock:
+class _PlainBlock(AbstractAsyncContextManager[Any, bool]):
     def __init__(self, block: Any) -> None:
         self._block = block
 
@@ -117,8 +118,8 @@ class _PlainBlock:
         kind: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
-    ) -> Any:
-        return self._block.__exit__(kind, error, traceback)
+    ) -> bool:
+        return bool(self._block.__exit__(kind, error, traceback))
 
 
 class InThreads(Face):
@@ -129,7 +130,7 @@ class InThreads(Face):
     def run(self, story: Story) -> None:
         _drive(story())
 
-    def block(self, block: Any) -> Any:
+    def block(self, block: Any) -> AbstractAsyncContextManager[Any, bool]:
         return _PlainBlock(block)
 
     def own(self, function: Callable[..., object]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ import pytest
 
 import sliphook
 from sliphook import ApprovalRequest, Context, HostError, Submission, TurnOpen
-from sliphook.blocking import PluginHost, Session, Turn
+from sliphook.blocking import BegunTool, PluginHost, Session, Turn
 from sliphook.portal.portal import HostClosed
 from sliphook.portal.proxies import HostSettings
 from sliphook.session.state import SessionState, TurnState
@@ -139,15 +139,19 @@ def test_a_real_process(shop: Workshop) -> None:
         (PluginHost, sliphook.PluginHost, {"portal", "block", "inner"}),
         (Session, sliphook.Session, {"portal", "block", "inner"}),
         (Turn, sliphook.Turn, {"portal", "block", "inner"}),
+        (BegunTool, sliphook.BegunTool, {"portal", "block", "inner", "outcome"}),
     ],
 )
 def test_every_public_method_has_its_face(face: type, inner: type, own: set[str]) -> None:
-    internal = {"close", "open_turn", "interrupt_from_thread"}
+    internal = {"close", "begin", "run_own", "interrupt_from_thread"}
     internal |= (vars(SessionState).keys() | vars(TurnState).keys()) - {"take_injected"}
     wanted = {name for name, _ in inspect.getmembers(inner) if not name.startswith("_")} - internal
     offered = {name for name in dir(face) if not name.startswith("_")}
     assert wanted - offered == set()
     assert offered - wanted <= own | {
+        "enter",
+        "leave",
+        "ended",
         "session_id",
         "session_key",
         "turn_count",

@@ -19,7 +19,7 @@ from sliphook.plugin.tools import CommandOffer, ToolOffer
 from sliphook.process.environment import is_given_to_all
 from sliphook.process.log_files import safe_name
 from sliphook.quoting import quote
-from sliphook_sdk.protocol import Manifest
+from sliphook_sdk.protocol import CATALOGUE, Manifest
 
 
 def clash(plugin: Plugin, manifest: ReadManifest, other: Plugin) -> str | None:
@@ -179,3 +179,24 @@ def with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:
         msgspec.structs.replace(route, timeout_s=timeout_s) for route in subscriber.routes
     )
     return msgspec.structs.replace(subscriber, routes=routes)
+
+
+def check_heavy(name: str, field: str | None) -> None:
+    """Check the name of a hook or event, and of a heavy field of it, or None.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in CATALOGUE:
+        raise ValueError(f"{name!r} is no hook or event; there are {', '.join(CATALOGUE)}")
+    if field is not None and field not in CATALOGUE[name].heavy:
+        raise ValueError(f"{field!r} is no heavy field of {name}")
+
+
+def is_heard(subscribers: Iterable[Subscriber], heavy: str | None) -> bool:
+    """Whether there is a subscription, with that heavy field if one is named."""
+    return any(
+        heavy is None or heavy in route.include
+        for subscriber in subscribers
+        for route in subscriber.routes
+    )

@@ -10,29 +10,28 @@ from typing import Any
 
 import trio
 
-from sliphook.dispatch.broadcast import listeners_among, tell
-from sliphook.dispatch.fire import Fire
 from sliphook.dispatch.hook_recorder import Spans
-from sliphook.dispatch.outcome import Outcome, Part
+from sliphook.dispatch.outcome import Outcome
 from sliphook.errors import OPENED_TWICE, HostError
 from sliphook.forks import Home, end_fork
 from sliphook.plugin.spec import PluginSpec, PluginStatus
 from sliphook.plugin.supervision import Plugin
 from sliphook.plugin.tools import CommandOffer, ToolOffer
-from sliphook.quoting import quote
 from sliphook.session.arguments import check_number, check_text, check_texts, check_word
 from sliphook.session.host import Approver, Asker
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import ToolAnswer
 from sliphook.session.reports import Callbacks, Progress
+from sliphook.session.results import Interruption
 from sliphook.session.session import Session, StartSource
 from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
-from sliphook_sdk.protocol import CATALOGUE, Payload, ToolCallParams
+from sliphook_sdk.protocol import Payload, ToolCallParams
 from sliphook_sdk.protocol.limits import MIN_TIMEOUT_S
 
-from .admission import place_among, with_timeout
+from .admission import check_heavy, is_heard, place_among
 from .crew import Crew, specs_of
+from .outside import call_outside, fire_outside
 from .state import HostState
 from .submissions import PluginMessages
 
@@ -242,6 +241,7 @@ class PluginHost:
         source: StartSource = "startup",
         meta: dict[str, Any] | None = None,
         session_id: str | None = None,
+        on_interrupt: Callable[[Interruption], None] | None = None,
     ) -> Session:
         """A conversation, to be used as `async with`.
 
@@ -254,6 +254,8 @@ class PluginHost:
             source: `startup`, or `resume` for a conversation that is continued.
             meta: the agent's own object, passed to the plugins as it is.
             session_id: the old id of a conversation that is continued.
+            on_interrupt: called once for each interrupt of a turn, by the agent itself, the user
+                or a plugin; in the host's loop, which it must not hold. What it raises is logged.
 
         Raises:
             TypeError: `meta` cannot be encoded as JSON, or another argument has a wrong type.
@@ -270,6 +272,7 @@ class PluginHost:
             source=source,
             meta=meta,
             session_id=session_id,
+            on_interrupt=on_interrupt,
         )
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
@@ -281,6 +284,19 @@ class PluginHost:
     def commands(self) -> list[CommandOffer]:
         """The plugins' slash commands, in the order of installation."""
         return sorted(self._state.plugin_calls.commands(), key=place_among(self._crew.plugins))
+
+    def hears(self, name: str, *, include: str | None = None) -> bool:
+        """Whether a plugin subscribes to a hook or event now: else its fields need not be made.
+
+        Args:
+            name: the hook or event.
+            include: count those alone that ask for this heavy field, such as `messages`.
+
+        Raises:
+            ValueError: there is no such hook or event, or it has no such heavy field.
+        """
+        check_heavy(name, include)
+        return is_heard(self._state.subscribers(name), include)
 
     def interrupt_from_thread(
         self,
@@ -316,23 +332,8 @@ class PluginHost:
             payload: all of it.
             timeout_s: used in place of the subscriptions' own timeouts.
         """
-        state, entry = self._state, CATALOGUE[name]
         check_number("timeout_s", timeout_s, low=MIN_TIMEOUT_S, none=True)
-        subscribers = [
-            with_timeout(one, timeout_s) if timeout_s is not None else one
-            for one in state.subscribers(name)
-        ]
-        if entry.kind == "event":
-            told = tell(entry, payload, listeners_among(subscribers, state.plugins_by_name))
-            return Outcome(
-                payload=payload, parts=tuple(Part(plugin=plugin, status="told") for plugin in told)
-            )
-        record = state.recorder.hook(name, payload) if state.recorder is not None else None
-        fire = Fire(
-            entry, payload, subscribers, state.plugins_by_name, state.deadlines, record=record
-        )
-        fire.begin()
-        return await fire.wait()
+        return await fire_outside(self._state, name, payload, timeout_s)
 
     @trio.lowlevel.enable_ki_protection
     async def call_plugin_tool(self, name: str, params: ToolCallParams) -> ToolAnswer:
@@ -343,8 +344,4 @@ class PluginHost:
         Raises:
             HostError: no plugin has the tool.
         """
-        offer = self._state.plugin_calls.table.find(name, params.session_id)
-        if offer is None:
-            known = ", ".join(offer.name for offer in self.tools()) or "none"
-            raise HostError(f"no plugin has a tool named {quote(name, 64)}; there is {known}")
-        return await self._state.plugin_calls.call_tool(offer, params)
+        return await call_outside(self._state, name, params, self.tools())

@@ -24,6 +24,7 @@ class OpenBlock(Generic[T]):
         manager: what is entered.
         parent: the block in which this one runs, and with which it is cancelled.
         on_cancelled: called in the loop when the block is cancelled before it is left.
+        on_given_up: called in the loop when the block is being left, before those inside it are.
 
     Attributes:
         nursery: where its calls run; None before, after, and once it is cancelled.
@@ -36,6 +37,7 @@ class OpenBlock(Generic[T]):
         *,
         parent: OpenBlock[Any] | None = None,
         on_cancelled: Callable[[], None] | None = None,
+        on_given_up: Callable[[], None] | None = None,
     ) -> None:
         self.portal = portal
         self.parent = parent
@@ -43,6 +45,7 @@ class OpenBlock(Generic[T]):
         self.cancelled = False
         self._manager = manager
         self._on_cancelled = on_cancelled
+        self._on_given_up = on_given_up
         self._scope = trio.CancelScope()
         self._leave = trio.Event()
         self._left = trio.Event()
@@ -94,6 +97,8 @@ class OpenBlock(Generic[T]):
 
     def give_up(self) -> None:
         """Leave the block and those inside it without waiting for their callers; in the loop."""
+        if self._on_given_up is not None:
+            self._on_given_up()
         for child in list(self._children):
             child.give_up()
         self._leave.set()
@@ -127,11 +132,12 @@ class OpenBlock(Generic[T]):
                 task_status.started(value)
                 try:
                     await self._leave.wait()
+                except trio.Cancelled:
+                    self.cancelled = True
+                    raise
                 finally:
                     # from here on no call can begin
                     self.nursery = None
-                    # woken without `leave`: by a cancellation
-                    self.cancelled = not self._leave.is_set()
                 # calls that other threads or tasks of the caller have not finished
                 nursery.cancel_scope.cancel()
         except BaseException as error:

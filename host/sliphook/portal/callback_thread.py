@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -20,19 +21,24 @@ JOIN_S: Final = 5.0
 class CallbackThread:
     """Calls functions in the order in which they were put."""
 
-    def __init__(self) -> None:
-        self._writer = BackgroundWriter(_call, name="sliphook callbacks", max_items=MAX_WAITING)
+    def __init__(self, name: str = "sliphook callbacks") -> None:
+        self._writer = BackgroundWriter(_call, name=name, max_items=MAX_WAITING)
+        self._lock = threading.Lock()
+        self._started = False
 
     def start(self) -> None:
-        """Start the thread.
+        """Start the thread; does nothing the second time.
 
         Raises:
             HostError: the system has no room for another one.
         """
-        try:
-            self._writer.start()
-        except RuntimeError as error:
-            raise HostError(f"the host cannot be opened: {error}") from None
+        with self._lock:
+            if not self._started:
+                try:
+                    self._writer.start()
+                except RuntimeError as error:
+                    raise HostError(f"no thread can be started for callbacks: {error}") from None
+                self._started = True
 
     def put(self, function: Callable[[], None]) -> None:
         """Have a function called; never waits."""
@@ -40,6 +46,8 @@ class CallbackThread:
 
     def stop(self) -> None:
         """Call what was put, then end the thread; waits for `JOIN_S` at most."""
+        if not self._started:
+            return
         self._writer.close(JOIN_S)
         if lost := self._writer.lost:
             _log.warning(

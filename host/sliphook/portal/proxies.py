@@ -12,21 +12,13 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, TypedDict, TypeVar, cast
 
 from sliphook.dispatch.hook_recorder import Spans
-from sliphook.dispatch.outcome import Context
-from sliphook.host.host import PluginHost
 from sliphook.host.submissions import PluginMessages
-from sliphook.plugin.spec import PluginStatus
-from sliphook.session.interrupt import InterruptReason
 from sliphook.session.reports import Progress
-from sliphook.session.results import ToolOutcome
-from sliphook.session.session import Session
 from sliphook.session.submission import Submission
-from sliphook.session.tool_call import BegunTool
-from sliphook.session.turn import Turn
 from sliphook.trace.record import TraceSink
 
 from .blocks import OpenBlock
-from .portal import HostClosed, Portal
+from .portal import Portal
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -62,13 +54,14 @@ def delivered(
     changed = cast("dict[str, Any]", settings.copy())
     for name in ("on_notify", "on_progress", "on_log", "on_problem", "on_submit"):
         if changed.get(name) is not None:
-            changed[name] = partial(_hand_over, deliver, changed[name])
+            changed[name] = partial(hand_over, deliver, changed[name])
     return cast("HostSettings", changed)
 
 
-def _hand_over(
+def hand_over(
     deliver: Callable[[Callable[[], None]], None], callback: Callable[..., None], *args: Any
 ) -> None:
+    """Have a callback called where the agent wants it."""
     deliver(partial(callback, *args))
 
 
@@ -124,153 +117,3 @@ class Opens(Generic[T, P, M, F]):
             return inside(face, method(face.inner, *args, **kwargs))
 
         return make
-
-
-class BegunToolFace(Face[BegunTool]):
-    """The members of a tool call that return at once."""
-
-    def __init__(self, turn: Face[Any], inner: BegunTool) -> None:
-        self.inner = inner
-        self.block = turn.block
-
-    @property
-    def call_id(self) -> str:
-        """The host's id of the call."""
-        return self.inner.call_id
-
-    @property
-    def name(self) -> str:
-        """The tool."""
-        return self.inner.name
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What the tool is to run with: plugins may have replaced it."""
-        return self.inner.arguments
-
-    @property
-    def outcome(self) -> ToolOutcome | None:
-        """What the call came to; None while it is open."""
-        return self.inner.outcome
-
-
-class HostFace(Face[PluginHost]):
-    """The members of a host that return at once."""
-
-    tools = AtOnce(PluginHost.tools)
-    commands = AtOnce(PluginHost.commands)
-    kill = AtOnce(PluginHost.kill)
-    hide = AtOnce(PluginHost.hide)
-
-    @property
-    def plugins(self) -> list[PluginStatus]:
-        """Every plugin, in the order of installation, as it is now."""
-        return self.portal.at_once(lambda: self.inner.plugins)
-
-
-class SessionFace(Face[Session]):
-    """The members of a session that return at once."""
-
-    reset = AtOnce(Session.reset)
-    end = AtOnce(Session.end)
-    notification = AtOnce(Session.notification)
-    drop_submission = AtOnce(Session.drop_submission)
-    take_injected: AtOnce[Session, [], list[Context]] = AtOnce(Session.take_injected)
-
-    def interrupt(
-        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
-    ) -> bool:
-        """Abandon the open turn now; may be called from any thread, from a signal handler too.
-
-        When this returns, all is done that `Session.interrupt` of the trio face does. Calls of the
-        turn that wait are being woken.
-
-        Returns:
-            False if no turn is open.
-        """
-        try:
-            return self.portal.at_once(partial(self.inner.interrupt, reason, invalidation_reason))
-        # a signal handler may come when all is over: then there is nothing to interrupt
-        except HostClosed:
-            return False
-
-    @property
-    def session_id(self) -> str:
-        """Unique; another after `reset`."""
-        return self.inner.session_id
-
-    @property
-    def session_key(self) -> str | None:
-        """The agent's own name for the conversation."""
-        return self.inner.session_key
-
-    @property
-    def turn_count(self) -> int:
-        """Turns opened so far, children's not counted."""
-        return self.inner.turn_count
-
-
-class TurnFace(Face[Turn]):
-    """The members of a turn that return at once."""
-
-    post_llm_call = AtOnce(Turn.post_llm_call)
-    llm_call_failed = AtOnce(Turn.llm_call_failed)
-    finish = AtOnce(Turn.finish)
-
-    # read in the caller's thread: single attributes, for which the loop need not be asked
-    @property
-    def turn_id(self) -> str:
-        """Unique."""
-        return self.inner.turn_id
-
-    @property
-    def index(self) -> int:
-        """From 1, in the session."""
-        return self.inner.index
-
-    @property
-    def agent_depth(self) -> int:
-        """0 for the root agent."""
-        return self.inner.agent_depth
-
-    @property
-    def outcome(self) -> str | None:
-        """How it ended; None while it is open."""
-        return self.inner.outcome
-
-    @property
-    def interrupted(self) -> bool:
-        """The turn was abandoned.
-
-        True as soon as `interrupt` has returned, while the block is still open.
-        """
-        return self.inner.interrupted
-
-    @property
-    def tools_begun(self) -> set[str]:
-        """`model_call_id` of the tool calls that began to run."""
-        return self.inner.tools_begun
-
-    @property
-    def continued_by(self) -> tuple[str, ...]:
-        """The plugins because of which the turn last went on, see `stop`."""
-        return self.inner.continued_by
-
-    @property
-    def last_assistant_message(self) -> str | None:
-        """The model's last text, from `post_llm_call`."""
-        return self.inner.last_assistant_message
-
-    @property
-    def context(self) -> list[Context]:
-        """In a child: its system text, from `subagent_start`."""
-        return self.inner.context
-
-    @property
-    def summary(self) -> str | None:
-        """In a child: what it reports, to be set by the agent."""
-        return self.inner.summary
-
-    @summary.setter
-    def summary(self, text: str | None) -> None:
-        self.inner.summary = text

@@ -14,6 +14,7 @@ The order, for each plugin, is the protocol's promise (protocol.md, Cancel and i
 
 from __future__ import annotations
 
+import logging
 from typing import Literal, cast
 
 import msgspec
@@ -29,7 +30,10 @@ from sliphook_sdk.protocol import CATALOGUE, Inflight
 
 from .asking import end_questions
 from .hooks import Hooks
-from .state import TurnOutcome, TurnState
+from .results import Interruption
+from .state import SessionState, TurnOutcome, TurnState
+
+_log = logging.getLogger(__name__)
 
 InterruptReason = Literal[
     "user_stop", "reset", "new_message", "signal", "plugin", "shutdown", "timeout"
@@ -38,7 +42,7 @@ _STOPPED = CATALOGUE["agent_loop_stopped"]
 
 
 def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_reason: str) -> None:
-    """Interrupt a session's open turn and its children's.
+    """Interrupt a turn and its children's: the session's open one, or a child's alone.
 
     If the turn was interrupted before, this only counts.
     """
@@ -101,8 +105,28 @@ def interrupt_turns(hooks: Hooks, root: TurnState, reason: str, invalidation_rea
                 connection.flush()
         session.root_closed(root)
         end_questions(turns)
+        root.leave()  # its parent must not end it once more
         for turn in turns:
             turn.scope.cancel()  # a child's too: it may run in a task outside of the root's block
+        _call_back(session, root, reason, invalidation_reason)
+
+
+def _call_back(
+    session: SessionState, root: TurnState, reason: str, invalidation_reason: str
+) -> None:
+    """Tell the agent: it may not have been the agent that interrupted the turn."""
+    if session.on_interrupt is None:
+        return
+    told = Interruption(
+        session_id=session.session_id,
+        turn_id=root.turn_id,
+        reason=reason,
+        invalidation_reason=invalidation_reason,
+    )
+    try:
+        session.on_interrupt(told)
+    except Exception:
+        _log.exception("on_interrupt failed")
 
 
 def close_turn(hooks: Hooks, turn: TurnState, outcome: TurnOutcome) -> None:
@@ -162,13 +186,15 @@ def _tell_end(hooks: Hooks, turn: TurnState, *, urgent: bool) -> None:
     if turn.began:
         hooks.tell("turn_end", turn, urgent=urgent, **turn.over())
     if turn.parent is not None:
+        # nothing comes behind the `turn_end` of a turn, and a background child may outlive it
+        parent = None if turn.background and turn.parent.ended else turn.parent
         # the protocol has four words here: `max_iterations` and its like are `failed`
         status = {"completed": "completed", "denied": "denied", "interrupted": "cancelled"}.get(
             turn.outcome or "", "failed"
         )
         hooks.tell(
             "subagent_stop",
-            turn.parent,
+            parent,
             urgent=urgent,
             child_agent_id=turn.agent_id,
             status=status,

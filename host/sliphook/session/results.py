@@ -1,4 +1,4 @@
-"""What an agent gets for the user's text, a model call and a tool call."""
+"""What an agent gets for the user's text, a model call, a tool call and an interrupt."""
 
 from __future__ import annotations
 
@@ -165,6 +165,22 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """What the model reads: the result, then the labelled texts of plugins."""
         return "\n\n".join([self.result.content, *(context.labelled() for context in self.context)])
+
+
+class Interruption(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn was interrupted, by the agent, the user or a plugin.
+
+    Attributes:
+        session_id: the session.
+        turn_id: the turn; a child's if the child alone was interrupted.
+        reason: why, one of the protocol's words; `plugin` if a plugin has asked for it.
+        invalidation_reason: why exactly, in the words of who interrupted it.
+    """
+
+    session_id: str
+    turn_id: str
+    reason: str
+    invalidation_reason: str
 
 
 def result_of(returned: object) -> ToolResult:

@@ -6,6 +6,7 @@ The methods that end it never wait.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, cast
 
@@ -19,6 +20,7 @@ from .arguments import check_text, check_texts, check_word
 from .hooks import Hooks
 from .host import SessionHost
 from .interrupt import InterruptReason, exit_kind, interrupt_turns
+from .results import Interruption
 from .state import SessionState
 from .submission import Submission, Unanswered
 from .turn import Turn
@@ -55,6 +57,7 @@ class Session(SessionState):
         source: StartSource,
         meta: dict[str, Any] | None,
         session_id: str | None,
+        on_interrupt: Callable[[Interruption], None] | None,
     ) -> None:
         check_word("source", source, StartSource)
         check_texts(
@@ -73,6 +76,7 @@ class Session(SessionState):
             model=model,
             meta=meta,
             session_id=session_id,
+            on_interrupt=on_interrupt,
         )
         self.hooks = Hooks(self, host)
         self._sessions = sessions  # the host's open sessions by id, this one's while it is open
@@ -199,18 +203,37 @@ class Session(SessionState):
         return True
 
     @trio.lowlevel.enable_ki_protection
-    def reset(self, cause: str = "new_command") -> None:
+    def interrupt_all(
+        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+    ) -> None:
+        """Abandon the open turn, and the children that work in the background."""
+        self.interrupt(reason, invalidation_reason)
+        for child in list(self.background):
+            interrupt_turns(self.hooks, child, reason, invalidation_reason)
+
+    @trio.lowlevel.enable_ki_protection
+    def reset(self, cause: str = "new_command", *, session_id: str | None = None) -> None:
         """Begin anew (`/new`): interrupt, `session_end`, `session_reset`, `session_start`.
 
         Never waits; for the answers to `session_start` see `ready`.
+
+        Args:
+            cause: what the user did.
+            session_id: the agent's own id for the new session; None makes one.
+
+        Raises:
+            ValueError: an open session has that id.
         """
         check_text("cause", cause)
+        check_text("session_id", session_id, none=True)
+        if session_id in self._sessions:
+            raise ValueError(f"session_id is {session_id!r}, which an open session has")
         if self.ended:
             return
-        self.interrupt("reset", cause)
+        self.interrupt_all("reset", cause)
         # before the new id and the new counts: `session_end` is about the old session
         self._end("reset")
-        old_id = self.begin_anew()
+        old_id = self.begin_anew(session_id)
         self._forget(old_id)
         self._sessions[self.session_id] = self
         self.hooks.tell("session_reset", old_session_id=old_id, cause=cause)
@@ -236,7 +259,7 @@ class Session(SessionState):
         if self.ended:
             return
         # first, so that `turn_end` comes before `session_end`
-        self.interrupt(
+        self.interrupt_all(
             "signal" if reason == "signal" else "shutdown",
             "sigint" if reason == "signal" else "host_interrupt",
         )

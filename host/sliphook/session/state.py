@@ -7,6 +7,7 @@ exception: `Hooks.ask` adds to and takes from `TurnState.fires` itself, to save 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Literal
 
 import trio
@@ -21,6 +22,7 @@ from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
 
 from .open_tool import OpenTool
 from .questions.question import OpenQuestion
+from .results import Interruption
 from .submission import Submission, Waiting
 
 TurnOutcome = Literal[
@@ -50,6 +52,7 @@ class TurnState:
         fires: hooks that a task of the turn waits for.
         questions: those to a person that are open or wait for their turn.
         scope: the turn's block; an interrupt cancels it.
+        background: it may outlive its parent's turn, and ends with the session.
     """
 
     def __init__(
@@ -80,6 +83,8 @@ class TurnState:
         self.questions: set[OpenQuestion] = set()
         self.scope = trio.CancelScope()
         self._began_s = 0.0
+        self.background = False
+        self._siblings: list[TurnState] = []
 
     def mark_begun(self, index: int) -> None:
         """The block is entered."""
@@ -125,15 +130,15 @@ class TurnState:
         """This turn and its open children, innermost first."""
         return [turn for child in self.children for turn in child.family()] + [self]
 
-    def join_parent(self) -> None:
-        """From now on an interrupt of the parent reaches this turn too."""
-        assert self.parent is not None
-        self.parent.children.append(self)
+    def join(self, siblings: list[TurnState], *, background: bool) -> None:
+        """From now on what ends these ends this one: its parent's children, or the session's."""
+        self.background, self._siblings = background, siblings
+        siblings.append(self)
 
-    def leave_parent(self) -> None:
-        """The block is left, or the turn never began."""
-        if self.parent is not None and self in self.parent.children:
-            self.parent.children.remove(self)
+    def leave(self) -> None:
+        """The turn has ended, or never began."""
+        if self in self._siblings:
+            self._siblings.remove(self)
 
     def llm_goes_on(self, goes_on: bool) -> None:
         """A model call is allowed, or will be tried again; False: it failed."""
@@ -183,6 +188,8 @@ class SessionState:
         seq: the number of the last payload.
         waiting: the messages of plugins that have had no turn.
         open_root: the open turn of the root agent, or None.
+        background: the open turns of children that may outlive the turn that started them.
+        on_interrupt: told of each interrupt, or None.
         ended: `session_end` has been told.
     """
 
@@ -196,6 +203,7 @@ class SessionState:
         model: str | None,
         meta: dict[str, Any] | None,
         session_id: str | None,
+        on_interrupt: Callable[[Interruption], None] | None,
     ) -> None:
         self.session_id = session_id or new_id()
         self.session_key = session_key
@@ -208,7 +216,9 @@ class SessionState:
         self.agent_id = new_id()
         self.asking = trio.Lock()
         self.waiting = Waiting()
+        self.on_interrupt = on_interrupt
         self.open_root: TurnState | None = None
+        self.background: list[TurnState] = []
         self.ended = False
         self._injected: list[Context] = []
         self._common_of: TurnState | None = None
@@ -222,9 +232,9 @@ class SessionState:
         self.tool_calls = 0
         self.usage = Usage()
 
-    def begin_anew(self) -> str:
-        """Take a new id, forget texts and counts; returns the old id."""
-        old_id, self.session_id = self.session_id, new_id()
+    def begin_anew(self, session_id: str | None) -> str:
+        """Take a new id, this one if it is given, forget texts and counts; returns the old id."""
+        old_id, self.session_id = self.session_id, session_id or new_id()
         self._injected.clear()
         self._begin_counting()
         return old_id

@@ -16,7 +16,7 @@ from sliphook_sdk.protocol.limits import MAX_CONTINUES_PER_TURN
 from .arguments import check_text, check_word
 from .asking import put_question, yes_or_no
 from .hooks import Hooks
-from .interrupt import close_turn, exit_kind
+from .interrupt import InterruptReason, close_turn, exit_kind, interrupt_turns
 from .llm_call import LlmCalls
 from .questions.form import YES_OR_NO
 from .questions.question import OpenQuestion
@@ -107,7 +107,7 @@ class Turn(LlmCalls):
             else:
                 outcome = "failed" if how == "error" else self._finish or "completed"
                 close_turn(self.hooks, self, outcome)
-        self.leave_parent()
+        self.leave()
         return bool(self.scope.__exit__(kind, error, traceback))  # True: it was the interrupt
 
     @property
@@ -119,6 +119,28 @@ class Turn(LlmCalls):
         """Set how the turn ends when its block is left; a ValueError if it is no such word."""
         check_word("outcome", outcome, TurnOutcome)
         self._finish = outcome
+
+    @trio.lowlevel.enable_ki_protection
+    def interrupt(
+        self, reason: InterruptReason = "user_stop", invalidation_reason: str = "host_interrupt"
+    ) -> bool:
+        """Abandon this turn at once, with its children's; never waits (see `Session.interrupt`).
+
+        A child's turn is interrupted alone: its parent's goes on.
+
+        Returns:
+            False if it is not open.
+
+        Raises:
+            ValueError: there is no such reason.
+        """
+        self.hooks.host.home.refuse_elsewhere()
+        check_word("reason", reason, InterruptReason)
+        check_text("invalidation_reason", invalidation_reason)
+        if self.ended or not self.began:
+            return False
+        interrupt_turns(self.hooks, self, reason, invalidation_reason)
+        return True
 
     async def submit(self) -> Prompt:
         """Put the user's text to the plugins as soon as the session is ready.
@@ -236,44 +258,61 @@ class Turn(LlmCalls):
         )
         return Verdict.of(settled)
 
-    def subagent(self, goal: str) -> ChildTurn:
+    def subagent(self, goal: str, *, background: bool = False) -> ChildTurn:
         """The turn of a child agent, used as `async with`; it is interrupted with its parent.
+
+        Args:
+            goal: what the child is asked to do.
+            background: the child may outlive this turn: neither the end nor an interrupt of this
+                turn ends it, only its own, or the end of the session. Enter it in a task outside
+                this turn's block.
 
         Raises:
             HostError: on entering, if this turn has ended and the caller runs outside its block.
         """
         check_text("goal", goal)
-        return ChildTurn(self, goal)
+        return ChildTurn(self, goal, background=background)
 
 
 class ChildTurn:
     """The block of a child agent: `subagent_start`, its turn, `subagent_stop`."""
 
-    def __init__(self, parent: Turn, goal: str) -> None:
+    def __init__(self, parent: Turn, goal: str, *, background: bool) -> None:
         self._parent = parent
         self._goal = goal
+        self._background = background
         self._turn = Turn(parent.session, parent.hooks, goal, source="user", parent=parent)
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> Turn:
-        child, parent = self._turn, self._parent
-        if not parent.ended:
-            # before its turn begins, so that an interrupt meanwhile tells `subagent_stop`
-            child.join_parent()
-            try:
-                outcome = await parent.hooks.ask(
-                    "subagent_start", parent, child_agent_id=child.agent_id, goal=self._goal
-                )
-                child.context = list(outcome.context)
-            except BaseException:
-                if not child.ended:  # else the interrupt told `subagent_stop`
-                    close_turn(parent.hooks, child, "interrupted")
-                child.leave_parent()
-                raise
-        if parent.ended:
+        if not self._parent.ended:
+            await self._ask()
+        if self._parent.ended or self._turn.ended:
             await trio.lowlevel.checkpoint_if_cancelled()
             raise HostError("the turn has ended, so no child agent can begin in it")
-        return await child.__aenter__()
+        return await self._turn.__aenter__()
+
+    async def _ask(self) -> None:
+        child, parent, hooks = self._turn, self._parent, self._parent.hooks
+        # before its turn begins, so that an interrupt meanwhile tells `subagent_stop`
+        siblings = hooks.state.background if self._background else parent.children
+        child.join(siblings, background=self._background)
+        try:
+            outcome = await hooks.ask(
+                "subagent_start", parent, child_agent_id=child.agent_id, goal=self._goal
+            )
+            child.context = list(outcome.context)
+        except BaseException:
+            self._never_begins()
+            raise
+        if parent.ended:
+            self._never_begins()
+
+    def _never_begins(self) -> None:
+        # an interrupt has told `subagent_stop` of its children, and of none in the background
+        if not self._turn.ended:
+            close_turn(self._parent.hooks, self._turn, "interrupted")
+        self._turn.leave()
 
     @trio.lowlevel.enable_ki_protection
     async def __aexit__(

@@ -27,8 +27,7 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         "The key words MUST, MUST NOT, SHOULD, SHOULD NOT and MAY mean what RFC 2119 says.",
     ),
     "test_quotes.py is what it tells of": (
-        "Tests in `tests/docs/protocol_sentences` quote the sentences of this page, and try them"
-        " with the real host.",
+        "Tests in `tests/docs/protocol_sentences` quote the sentences of this page, and try them.",
     ),
     "the check list says in short what stands below": (
         "Read by headers or by lines, but split at LF only.",
