@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ from xml.etree import ElementTree
 import pytest
 import trio
 
-from sliphook.check import Report, check_plugin, child, running_rules, suite
+from sliphook.check import CheckFinding, Report, check_plugin, running_rules, suite
 from sliphook.check.session import Bench
 from sliphook.check.suite import Check
+from tests.docs.protocol_sentences.says import says
 
 from .broken import write
 
@@ -24,11 +26,14 @@ ALL = [
     "versions",
     "byte-by-byte",
     "many-at-once",
+    "length-in-bytes",
     "large-message",
     "misleading-text",
+    "numbers-and-nesting",
     "largest-id",
     "unknown-request",
     "unknown-notification",
+    "unknown-cancel",
     "hook pre_tool_call",
     "event pre_tool_call",
     "event turn_end",
@@ -90,13 +95,6 @@ COUNTS_CHARACTERS = """
             text.readline()
             yield json.loads(text.read(int(header[16:])))
 """
-BUSY = """
-    _take = take
-    def take(message):
-        if message["method"] == "{method}":
-            time.sleep(1.2)
-        return _take(message)
-"""
 
 
 def answering(method: str, answer: str) -> str:
@@ -131,7 +129,33 @@ BROKEN = {
         {"byte-by-byte", "many-at-once", "large-message"},
     ),
     "lines end at more than LF": (LINES_OF_PYTHON, {"misleading-text"}),
-    "the length counts characters": (COUNTS_CHARACTERS, {"misleading-text"}),
+    "the length counts characters": (COUNTS_CHARACTERS, {"length-in-bytes"}),
+    "reads numbers of 64 bits": (
+        """
+        def integer(text):
+            if abs(int(text)) >= 2**64:
+                raise OverflowError(text)
+            return int(text)
+        def messages():
+            for line in sys.stdin.buffer:
+                if line.startswith(b"{"):
+                    yield json.loads(line, parse_int=integer)
+        """,
+        {"numbers-and-nesting"},
+    ),
+    "reads 64 levels": (
+        """
+        def messages():
+            for line in sys.stdin.buffer:
+                if line.startswith(b"{") and b"[" * 64 not in line:
+                    yield json.loads(line)
+        """,
+        {"numbers-and-nesting"},
+    ),
+    "does not know what it has answered": (
+        "def cancel(id): RUNNING[id].set()",
+        {"unknown-cancel", "cancel hook pre_tool_call", "cancel tool add"},
+    ),
     "ids of 32 bits": (
         "_say = say\ndef say(id, **more): _say(id=id & 0xffffffff, **more)",
         {"largest-id", "one-reply-each"},
@@ -143,7 +167,7 @@ BROKEN = {
     "knows no ping": (answering("ping", "None"), {"ping"}),
     "every request succeeds": ("def fail(code): return {'result': None}", {"unknown-request"}),
     "dies of an unknown notification": (
-        "def told(message): message['method'] in ('exit', '$/cancelRequest') and sys.exit(0)",
+        "def told(message): message['method'] in ('exit', 'event/of_tomorrow') and sys.exit(0)",
         {"unknown-notification"},
     ),
     "an answer misspelt": (
@@ -162,7 +186,6 @@ BROKEN = {
         "def told(message): message['method'] in ('exit', 'event/pre_tool_call') and sys.exit(0)",
         {"event pre_tool_call"},
     ),
-    "a slow hook": (BUSY.format(method="hook/pre_tool_call"), {"cancel hook pre_tool_call"}),
     "a result without content": (
         answering("tool/call", "{'result': {'text': '2'}}"),
         {"tool add", "tool add, wrong arguments", "unknown-tool"},
@@ -175,7 +198,6 @@ BROKEN = {
         "def call(params): return {'result': str(params['arguments']['a'] + 1)}",
         {"tool add, wrong arguments"},
     ),
-    "a slow tool": (BUSY.format(method="tool/call"), {"cancel tool add"}),
     "has every tool": (answering("tool/call", "{'result': 'done'}"), {"unknown-tool"}),
     "a command that answers a number": (
         answering("command/run", "{'result': 1}"),
@@ -215,6 +237,9 @@ BROKEN = {
 }
 
 
+AT_ONCE = {"command hello", "shutdown", "exit", "many-at-once", "unknown-request"}
+"""Checks that take no time, and bring about what is looked for through all checks."""
+
 AT_A_COMMAND = """
     _take = take
     def take(message):
@@ -231,9 +256,23 @@ WAITING = """
 """
 EXAMPLES = "MANIFEST['tools'][0]['input_schema']['properties']['seconds']['examples'] = {}"
 DEAF = "def cancel(id): pass\n"
+EARLY = """
+    def late():
+        time.sleep(0.3)
+        say(method="host/log", params={"level": "info", "message": "the turn is over"})
+    _told = told
+    def told(message):
+        if message["method"] == "event/turn_end":
+            threading.Thread(target=late, daemon=True).start()
+        _told(message)
+"""
 
 ALONE = {
-    "goes on after a cancel": (DEAF, "cancel-while-running", "no reply within 1 s"),
+    "never answers what is cancelled": (
+        f"{DEAF}MANIFEST['tools'][0]['timeout_s'] = 1.5",
+        "cancel-while-running",
+        "no reply within 1.5 s",
+    ),
     "answers ping when the tool is done": (
         EXAMPLES.format([0, 0.8]) + textwrap.dedent(WAITING.format(method="ping")),
         "ping-while-running",
@@ -280,20 +319,6 @@ ALONE = {
         answering("command/run", "{'result': {}}"),
         "unknown-command",
         "{}",
-    ),
-    "answers shutdown before its handlers are done": (
-        """
-        def late():
-            time.sleep(0.3)
-            say(method="host/log", params={"level": "info", "message": "the turn is over"})
-        _told = told
-        def told(message):
-            if message["method"] == "event/turn_end":
-                threading.Thread(target=late, daemon=True).start()
-            _told(message)
-        """,
-        "shutdown-after-events",
-        "the turn is over",
     ),
     "reads Latin-1": (
         """
@@ -406,8 +431,18 @@ async def test_a_plugin_that_keeps_to_the_protocol(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", BROKEN)
-async def test_a_broken_plugin_is_found_out(tmp_path: Path, how: str) -> None:
+async def test_a_broken_plugin_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    """Only the checks that see it are run, and those before that the others build on."""
     broken, expected = BROKEN[how]
+    run = suite._run  # pyright: ignore[reportPrivateUsage]
+
+    async def run_some(check: Check, bench: Bench, ends_s: float) -> CheckFinding:
+        wanted = check.name in {"handshake", "ping", "length-in-bytes", *expected, *AT_ONCE}
+        return await run(check, bench, ends_s if wanted else -math.inf)
+
+    monkeypatch.setattr(suite, "_run", run_some)
     report = await checked(write(tmp_path, broken))
     assert expected <= named(report, "failed"), report
     assert not named(report, "broken"), report
@@ -468,17 +503,26 @@ async def test_a_near_miss_is_a_warning(tmp_path: Path, broken: str, came: str) 
     assert came in finding.came
 
 
-@pytest.mark.parametrize(("cancel_s", "verdict"), [(1.0, "warned"), (0.4, "failed")])
+@says("What breaks a MUST of this page fails, and what breaks a SHOULD is a warning.")
 async def test_a_tool_that_ends_as_late_as_without_its_cancel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cancel_s: float, verdict: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(running_rules, "CANCEL_S", cancel_s)
-    monkeypatch.setattr(child, "ANSWER_S", 5.0)
+    """protocol.md says SHOULD, so it is a warning."""
+    monkeypatch.setattr(running_rules, "CANCEL_S", 0.4)
     report = await checked(write(tmp_path, DEAF + EXAMPLES.format([0, 1.0])))
-    assert named(report, verdict) == {"cancel-while-running"}
+    assert named(report, "warned") == {"cancel-while-running"}
     assert named(report, "passed") == set(ALL) - {"cancel-while-running"}
-    (finding,) = (found for found in report.findings if found.verdict == verdict)
+    (finding,) = (found for found in report.findings if found.verdict == "warned")
     assert "as late as without a cancel" in finding.came
+
+
+async def test_a_shutdown_that_is_answered_before_its_handlers_are_done(tmp_path: Path) -> None:
+    """protocol.md says SHOULD, so it is a warning."""
+    report = await checked(write(tmp_path, EARLY))
+    assert named(report, "warned") == {"shutdown-after-events"}
+    assert named(report, "passed") == set(ALL) - {"shutdown-after-events"}
+    (finding,) = (found for found in report.findings if found.verdict == "warned")
+    assert "the turn is over" in finding.came
 
 
 async def test_where_every_tool_is_too_quick_it_is_said_how_to_name_a_slow_sample(
@@ -599,6 +643,7 @@ def test_every_check_is_seen_to_fail() -> None:
     seen |= {expected for _, expected, _ in ALONE.values()}
     # the events are alike; the others warn, and have tests of their own
     assert set(ALL) - seen == {
+        "shutdown-after-events",
         "event turn_end",
         "event session_start",
         "near-misses",
@@ -638,7 +683,11 @@ async def test_to_die_of_an_error_when_told_to_end_is_a_warning(tmp_path: Path) 
 
 async def test_a_plugin_that_leaves_itself_out_is_asked_for_nothing(tmp_path: Path) -> None:
     report = await checked(write(tmp_path, "MANIFEST['disabled'] = 'git is not installed'"))
-    assert named(report, "passed") == {*ALL[:10], "utf-8", *ALL[ALL.index("shutdown") :]}
+    assert named(report, "passed") == {
+        *ALL[: ALL.index("hook pre_tool_call")],
+        "utf-8",
+        *ALL[ALL.index("shutdown") :],
+    }
 
 
 async def test_without_ping_the_checks_that_need_it_are_skipped(tmp_path: Path) -> None:

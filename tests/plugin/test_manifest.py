@@ -255,7 +255,7 @@ def test_a_use_that_cannot_be_granted_names_those_that_can() -> None:
     why = refused(uses=["notify", "injct"])
     assert why == (
         "the manifest does not fit: Invalid enum value 'injct' - at `$.uses[1]`; there "
-        "are notify, tools, inject, interrupt, submit, route"
+        "are notify, tools, inject, interrupt, submit, route, approve, ask"
     )
     assert read(uses=["notify", "tools", "inject", "interrupt", "notify"]).uses == {
         "notify",

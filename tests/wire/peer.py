@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from sliphook.wire import envelope
-from sliphook.wire.rpc import Handler, Rpc
+from sliphook.wire.rpc import Handler, Handlers, Rpc
 
 EMPTY = msgspec.Raw(b"{}")
 
@@ -32,7 +32,7 @@ class Peer:
         self, handlers: Mapping[str, Handler] | None = None, *, writes_at_once: bool = True
     ) -> None:
         self.emitted: list[Any] = []
-        self.rpc = Rpc(self._emit, handlers or {})
+        self.rpc = Rpc(self._emit, Handlers(handlers or {}))
         self._writes_at_once = writes_at_once
 
     def _emit(self, frame: bytes, method: str, request_id: int | str) -> None:

@@ -248,6 +248,12 @@ def test_a_partial_marker_inside_a_line_is_held_back() -> None:
             "\\x1bnope",
         ),
         (
+            b'Content-Length: 12\r\n\r\n{"a":"\xc3\xbc\xc3\xbc\xc3\xbc"}\n',
+            "Content-Length counts bytes, not characters: a framed body of 12 bytes is no JSON"
+            " (Input data was truncated)",
+            '{"a":"\u00fc\u00fc\u00fc',
+        ),
+        (
             b'Content-Length: 4\r\n\r\n"\xe9 "',
             "a framed body of 4 bytes is no JSON (not UTF-8 (byte 1))",
             '"\\xe9 "',

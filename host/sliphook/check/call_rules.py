@@ -33,6 +33,11 @@ CANCEL_S: Final = 1.0
 LONGEST_S: Final = 30.0
 """The longest wait for an answer, even if a subscription or a tool asks for more time."""
 
+NAME_SAMPLES: Final = (
+    "name a sample that the tool takes, as examples in its input_schema:"
+    ' "examples": [{"city": "Oslo"}], or likewise in a property'
+)
+
 
 class HookRule:
     """A subscription in hook mode: its answer is read as the host reads it."""
@@ -48,7 +53,7 @@ class HookRule:
         id = child.next_id()
         params = {**self._params(), "of_tomorrow": {"a": 1}}
         await child.write(message(method, params, id))
-        reply = await _answer(child, id, route.timeout_s, method, "answer in time; null abstains")
+        reply = await answer_to(child, id, route.timeout_s, method, "answer in time; null abstains")
         if reply.error is not None:
             came = f"the error {reply.error.code}: {quote(reply.error.message)}"
             raise CheckFailed(
@@ -124,23 +129,24 @@ class ToolRule:
         self.tool = tool
 
     async def __call__(self, bench: Bench) -> str:
-        """Call it: it answers a result, or an error that the model can read."""
-        child = await bench.ready()
-        note, took_s = await self._call(
-            child, arguments_for(self.tool.input_schema), "answer in time"
-        )
-        return f"{note} in {1000 * took_s:.1f} ms"
+        """Call it: it answers a result. An error breaks no rule, but it was no sample then."""
+        arguments = arguments_for(self.tool.input_schema)
+        reply, took_s = await self._call(await bench.ready(), arguments, "answer in time")
+        refused = why_refused(reply)
+        if refused is not None:
+            raise Lapse(self._shown(arguments), refused, NAME_SAMPLES)
+        return f"{_tool_note(reply)} in {1000 * took_s:.1f} ms"
 
     async def wrong(self, bench: Bench) -> str:
         """Call it with wrong arguments: it may refuse them, but must live on."""
         child = await bench.pinged()
-        note, _ = await self._call(
+        reply, _ = await self._call(
             child,
             wrong_arguments_for(self.tool.input_schema),
             "answer wrong arguments with is_error or an error, and live on",
         )
         await child.ask("ping", {})
-        return note
+        return why_refused(reply) or _tool_note(reply)
 
     async def cancelled(self, bench: Bench) -> str:
         """Call it and cancel the call: it settles the call."""
@@ -148,16 +154,23 @@ class ToolRule:
             bench,
             lambda id: self.message(id, arguments_for(self.tool.input_schema)),
             f"tool/call {self.tool.name}",
+            self.tool.timeout_s,
         )
 
-    async def _call(self, child: Child, arguments: object, advice: str) -> tuple[str, float]:
-        """Call it; returns a note on the answer and the seconds that it took."""
-        shown = f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
+    async def _call(
+        self, child: Child, arguments: object, advice: str
+    ) -> tuple[envelope.Reply, float]:
+        """Call it; returns the answer, which is one, and the seconds that it took."""
+        shown = self._shown(arguments)
         id = child.next_id()
         await child.write(self.message(id, arguments))
-        reply = await _answer(child, id, self.tool.timeout_s, shown, advice)
+        reply = await answer_to(child, id, self.tool.timeout_s, shown, advice)
         child.near_misses.replied("tool/call", reply)
-        return _tool_note(reply, shown), child.took_s(id)
+        _check_result(reply, shown)
+        return reply, child.took_s(id)
+
+    def _shown(self, arguments: object) -> str:
+        return f"tool/call {self.tool.name} {quote(envelope.encode(arguments), 60)}"
 
     def message(self, id: int, arguments: object) -> bytes:
         """The request."""
@@ -226,10 +239,11 @@ async def unknown_command(bench: Bench) -> str:
 
 async def cancelled_hook(bench: Bench, rule: HookRule) -> str:
     """Fire a hook and cancel it: the plugin settles the request."""
-    return await _cancel(bench, rule.message, f"hook/{rule.route.entry.name}")
+    what = f"hook/{rule.route.entry.name}"
+    return await _cancel(bench, rule.message, what, rule.route.timeout_s)
 
 
-async def _answer(
+async def answer_to(
     child: Child, id: int, timeout_s: float, sent: str, advice: str
 ) -> envelope.Reply:
     """The reply to a slow request; no reply is no failure if its time exceeds the suite's."""
@@ -242,41 +256,59 @@ async def _answer(
         raise
 
 
-async def _cancel(bench: Bench, request: Callable[[int], bytes], what: str) -> str:
-    child = await bench.pinged()
-    id = child.next_id()
+async def _cancel(
+    bench: Bench, request: Callable[[int], bytes], what: str, timeout_s: float
+) -> str:
     sent = f"{what} and its $/cancelRequest"
-    # In one write: after two, a quick plugin could have answered before the cancel came.
-    await child.write(request(id) + message("$/cancelRequest", {"id": id}))
     cancelled = ErrorCode.REQUEST_CANCELLED.value
     advice = f"read while handlers run; at a cancel stop the work, and answer {cancelled} then"
-    reply = await child.reply(id, CANCEL_S, sent=sent, advice=advice)
-    await child.ask("ping", {})
-    how = "with a result" if reply.error is None else f"with {reply.error.code}"
-    return f"settled {how} after {1000 * child.took_s(id):.1f} ms"
+    how, took_s = "", 0.0
+    # Twice, as a machine may be busy for once.
+    for _ in range(2):
+        child = await bench.pinged()
+        id = child.next_id()
+        # In one write: after two, a quick plugin could have answered before the cancel came.
+        await child.write(request(id) + message("$/cancelRequest", {"id": id}))
+        reply = await answer_to(child, id, timeout_s, sent, advice)
+        await child.ask("ping", {})
+        how = "a result" if reply.error is None else f"the error {reply.error.code}"
+        took_s = child.took_s(id)
+        if took_s <= CANCEL_S:
+            return f"settled with {how} after {1000 * took_s:.1f} ms"
+    raise Lapse(sent, f"{how} {took_s:.1f} s after the cancel, at a second try too", advice)
 
 
-def _tool_note(reply: envelope.Reply, sent: str) -> str:
+def why_refused(reply: envelope.Reply) -> str | None:
+    """The error with which a tool answers a call, in words; None for any other answer."""
+    if reply.error is not None:
+        return f"the error {reply.error.code}: {quote(reply.error.message, 200)}"
+    try:
+        result = TOOL_RESULT.decode(reply.result or b"null")
+    except msgspec.DecodeError:
+        return None
+    if isinstance(result, str) or not result.is_error:
+        return None
+    return f"is_error: {quote(result.content, 200)}"
+
+
+def _check_result(reply: envelope.Reply, sent: str) -> None:
+    """Raises CheckFailed if it is no answer to a call of a tool that the plugin has."""
     if reply.error is not None:
         if reply.error.code == int(ErrorCode.METHOD_NOT_FOUND):
-            raise CheckFailed(
-                sent,
-                f"the error {reply.error.code}: {quote(reply.error.message)}",
-                "answer tool/call: it is in the manifest",
-            )
-        return f"answers the error {reply.error.code}: {quote(reply.error.message, 60)}"
+            came = f"the error {reply.error.code}: {quote(reply.error.message)}"
+            raise CheckFailed(sent, came, "answer tool/call: it is in the manifest")
+        return
     assert reply.result is not None
     try:
-        result = TOOL_RESULT.decode(reply.result)
+        TOOL_RESULT.decode(reply.result)
     except msgspec.DecodeError as error:
-        raise CheckFailed(
-            sent,
-            quote(bytes(reply.result)),
-            f'answer {{"content": "..."}} or a bare string: {error}',
-        ) from None
-    if isinstance(result, str):
-        return quote(result, 60)
-    return f"{'is_error: ' if result.is_error else ''}{quote(result.content, 60)}"
+        advice = f'answer {{"content": "..."}} or a bare string: {error}'
+        raise CheckFailed(sent, quote(bytes(reply.result)), advice) from None
+
+
+def _tool_note(reply: envelope.Reply) -> str:
+    result = TOOL_RESULT.decode(reply.result or b"null")
+    return quote(result if isinstance(result, str) else result.content, 60)
 
 
 async def models_take(bench: Bench, *, tools: Sequence[PluginTool]) -> str:

@@ -286,7 +286,7 @@ class Child:
             reader.close()
             await self._take(reader)
         except FramingError as error:
-            self._breach("stdout", f"the stream cannot be read on: {error}")
+            self._breach("stdout", f"{error.why}, and no more can be read: {error.excerpt}")
         except (trio.ClosedResourceError, trio.BrokenResourceError):
             pass
         self._closed = True

@@ -19,8 +19,9 @@ from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import EXIT_GRACE_S
 
+from . import call_rules
 from . import child as children
-from .call_rules import HookRule, ToolRule
+from .call_rules import NAME_SAMPLES, HookRule, ToolRule, why_refused
 from .child import Child
 from .finding import CheckFailed, Lapse, Skip
 from .samples import MOST_EXAMPLES, all_arguments_for, message
@@ -60,6 +61,7 @@ class WhileRunning:
         self._rules = [ToolRule(tool) for tool in tools]
         self._found: tuple[ToolRule, dict[str, Any]] | None = None
         self._looked = False
+        self._refused: str | None = None  # what the first tool answered, if all refuse all samples
 
     async def cancelled(self, bench: Bench) -> str:
         """Cancel the call while it runs: the plugin answers it at once, and not a second time."""
@@ -68,7 +70,7 @@ class WhileRunning:
             code = int(ErrorCode.REQUEST_CANCELLED)
             advice = f"read while tools run; at a cancel stop the work and answer {code} at once"
             await child.tell("$/cancelRequest", {"id": call})
-            reply = await child.reply(call, children.ANSWER_S, sent=sent, advice=advice)
+            reply = await self._late(child, call, sent, advice)
             after_s = child.took_s(call) - RUNS_S
             await child.ask("ping", {})
             if reply.error is not None and reply.error.code == code:
@@ -78,8 +80,7 @@ class WhileRunning:
                 return f"{code} after {1000 * after_s:.1f} ms"
         if after_s > STOPS_S and await self._takes_s(bench) <= after_s + RUNS_S + STOPS_S:
             came = f"{_shown(reply)} {after_s:.1f} s after the cancel, as late as without a cancel"
-            # what came soon may have been on its way already
-            raise (CheckFailed if after_s > CANCEL_S else Lapse)(sent, came, advice)
+            raise Lapse(sent, came, advice)
         return f"settled {after_s:.1f} s after the cancel, with {_shown(reply)}"
 
     async def pinged(self, bench: Bench) -> str:
@@ -117,6 +118,23 @@ class WhileRunning:
     async def told_nothing_more(self, bench: Bench) -> str:
         """End its input while the tool runs: the plugin ends without waiting for it."""
         return await self._ends(bench, "the end of its input", lambda child: child.close_input())
+
+    async def _late(self, child: Child, call: int, sent: str, advice: str) -> envelope.Reply:
+        """The reply to a cancelled call, which comes when the work has ended, however late.
+
+        Raises:
+            CheckFailed: it never comes.
+            Lapse: the tool has more time than this suite waits.
+        """
+        assert self._found is not None
+        timeout_s = self._found[0].tool.timeout_s
+        try:
+            patience_s = min(timeout_s, call_rules.LONGEST_S)
+            return await child.reply(call, patience_s, sent=sent, advice=advice)
+        except CheckFailed as fault:
+            if timeout_s > call_rules.LONGEST_S and await child.ended(0) is None:
+                raise Lapse(fault.sent, fault.came, fault.advice) from None
+            raise
 
     async def _ends(
         self, bench: Bench, what: str, send: Callable[[Child], Awaitable[object]]
@@ -165,14 +183,18 @@ class WhileRunning:
             self._looked = True
             with trio.move_on_after(_SEARCH_S):
                 self._found = await self._search(bench)
+            if self._found is None and self._refused is not None:
+                raise Skip(f"{self._refused}, to each sample; {NAME_SAMPLES}")
             if self._found is None:
                 raise Skip(f"{_TOO_QUICK}; {_HOW}")
+        if self._found is None and self._refused is not None:
+            raise Skip("no tool takes its samples, as said above")
         if self._found is None:
             raise Skip(f"{_TOO_QUICK}, as said above")
         rule, arguments = self._found
         async with bench.initialized() as child:
             call = await self._begin(child, rule, arguments)
-            if call is None:
+            if not isinstance(call, int):
                 raise Skip(_TOO_QUICK)  # it does not take the same time each time
             yield child, call, f"tool/call {rule.tool.name} {_arguments(arguments)}"
 
@@ -184,26 +206,33 @@ class WhileRunning:
             for rule, arguments in samples
             if number < len(arguments)
         ]
+        refusals: list[str | None] = []
         for rule, arguments in tries[:_MOST_TRIED]:
             try:
-                runs = await self._begin(await bench.ready(), rule, arguments) is not None
+                began = await self._begin(await bench.ready(), rule, arguments)
             except CheckFailed:
                 return None  # it does not start any more, which is another finding
+            runs = isinstance(began, int)
+            if isinstance(began, envelope.Reply):
+                refusals.append(why_refused(began))
             if runs or await (await bench.ready()).ended(0) is not None:
                 await bench.drop()
             if runs:
                 return rule, arguments
+        if refusals and all(refusals):
+            self._refused = f"the tool {tries[0][0].tool.name} answers {refusals[0]}"
         return None
 
-    async def _begin(self, child: Child, rule: ToolRule, arguments: dict[str, Any]) -> int | None:
-        """Call the tool; the call's id if it is under way after `RUNS_S`."""
+    async def _begin(
+        self, child: Child, rule: ToolRule, arguments: dict[str, Any]
+    ) -> int | envelope.Reply | None:
+        """Call the tool; the call's id if it is under way after `RUNS_S`, or the reply."""
         call = child.next_id()
         await child.write(rule.message(call, arguments))
         try:
-            await child.reply(call, RUNS_S, sent="")
+            return await child.reply(call, RUNS_S, sent="")
         except CheckFailed:
             return None if await child.ended(0) is not None else call
-        return None
 
     async def _takes_s(self, bench: Bench) -> float:
         """How long the call takes without a cancel; `inf` if longer than `_LONGEST_S`."""

@@ -35,6 +35,7 @@ class Bench:
             rule the first ones that differ.
         answers_ping: false after it did not. Most checks use a ping to see that the plugin still
             lives and reads.
+        counts_bytes: false after it waited for as many characters as Content-Length has bytes.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Bench:
         self.manifest: ReadManifest | None = None
         self.breaches: dict[str, list[str]] = {}
         self.answers_ping = True
+        self.counts_bytes = True
         self._nursery = nursery
         self._trace = trace
         self._spare: Child | None = None

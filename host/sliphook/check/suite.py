@@ -47,11 +47,14 @@ _WIRE: Final = (
     Check("versions", "Start", wire_rules.versions),
     Check("byte-by-byte", "Framing", wire_rules.byte_by_byte),
     Check("many-at-once", "Framing", wire_rules.at_once),
+    Check("length-in-bytes", "Framing", wire_rules.length_in_bytes),
     Check("large-message", "Framing", wire_rules.large),
     Check("misleading-text", "Framing", wire_rules.misleading_text),
+    Check("numbers-and-nesting", "Framing", wire_rules.numbers_and_nesting),
     Check("largest-id", "Envelope", wire_rules.largest_id),
     Check("unknown-request", "Envelope", wire_rules.unknown_request),
     Check("unknown-notification", "Envelope", wire_rules.unknown_notification),
+    Check("unknown-cancel", "Cancel and interrupt", wire_rules.unknown_cancel),
 )
 _END: Final = (
     Check("shutdown", "End", end_rules.shutdown),

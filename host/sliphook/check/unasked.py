@@ -9,6 +9,7 @@ import msgspec
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
+from sliphook.wire.near_misses import meant_method
 from sliphook_sdk.protocol import METHOD_BY_NAME, METHODS
 
 RESULTS: Final[dict[str, Any]] = {
@@ -32,7 +33,7 @@ def why_not_taken(
     """
     method = METHOD_BY_NAME.get(asked.method)
     if method is None or method.by != "plugin":
-        return "a method that the host does not know"
+        return f"a method that the host does not know{meant_method(asked.method)}"
     if not ready and method.name != "host/log":
         return "sent before the manifest, where only host/log counts"
     if isinstance(asked, envelope.Request) != (method.kind == "request"):

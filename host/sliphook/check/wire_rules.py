@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
+import msgspec
+
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook_sdk.protocol import ErrorCode
-from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_HOST_DEPTH, MAX_HOST_DIGITS
 
-from .finding import CheckFailed
+from .child import Child
+from .finding import CheckFailed, Skip
 from .samples import MISLEADING, initialize_params, message
 from .session import Bench
 
@@ -16,6 +21,10 @@ _PADDING = "of_tomorrow" * 60
 """With it the messages of `at_once` are more than one read takes, so some are cut by its end."""
 _LARGE_TEXT = "x\u00e9\u20ac\U0001f600" * 26_000
 """256 KiB of characters of 1 to 4 bytes: whatever the size of a read, some are cut by its end."""
+_LONG_CHARACTERS = "\u00fc\u20ac\U0001f600"
+_NUMBERS = (2**64, -(2**64), 10**MAX_HOST_DIGITS - 1, 5e-324, sys.float_info.max)
+_LEVELS = MAX_HOST_DEPTH - 4
+"""In the message, its params and two objects."""
 _LARGEST_ID = 2**53 - 1
 _OF_TOMORROW = 1_000
 
@@ -88,9 +97,42 @@ async def at_once(bench: Bench) -> str:
     return f"{_MANY} requests"
 
 
+async def length_in_bytes(bench: Bench) -> str:
+    """The plugin cuts a message by its length in bytes; the text is short, and means nothing."""
+    child = await bench.pinged()
+    id = child.next_id()
+    await child.write(message("ping", {"of_tomorrow": _LONG_CHARACTERS}, id))
+    try:
+        await child.reply(
+            id,
+            sent=f'a ping with the text "{_LONG_CHARACTERS}"',
+            advice="Content-Length counts bytes, not characters: cut the message out of the bytes,"
+            " and decode it then",
+        )
+    except CheckFailed:
+        bench.counts_bytes = await child.ended(0) is not None
+        raise
+    return "read"
+
+
+async def numbers_and_nesting(bench: Bench) -> str:
+    """The plugin lives on with numbers and nesting as they may come where others write."""
+    child = await bench.pinged()
+    id = child.next_id()
+    params = {"numbers": _NUMBERS, "nested": msgspec.Raw(b"[" * _LEVELS + b"]" * _LEVELS)}
+    await child.write(message("ping", {"of_tomorrow": params}, id))
+    await child.reply(
+        id,
+        sent=f"a ping with integers of 20 to {MAX_HOST_DIGITS} digits, floats up to 1.8e308, and"
+        f" {MAX_HOST_DEPTH} levels",
+        advice="take a number beyond your integers as a double, and read so many levels",
+    )
+    return f"{MAX_HOST_DIGITS} digits, {MAX_HOST_DEPTH} levels"
+
+
 async def large(bench: Bench) -> str:
     """The plugin reads a message that is longer than a pipe's buffer, with long characters."""
-    child = await bench.pinged()
+    child = await _reads_bytes(bench)
     advice = (
         "one message may come in many pieces, and a piece may end inside of a character;"
         " read until the message is whole, then decode it"
@@ -104,7 +146,7 @@ async def large(bench: Bench) -> str:
 
 async def misleading_text(bench: Bench) -> str:
     """The plugin reads one message, in spite of Unicode, escapes, and text like a message."""
-    child = await bench.pinged()
+    child = await _reads_bytes(bench)
     id = child.next_id()
     await child.write(message("ping", {"of_tomorrow": [MISLEADING, MISLEADING]}, id))
     advice = (
@@ -157,25 +199,45 @@ async def unknown_request(bench: Bench) -> str:
 
 
 async def unknown_notification(bench: Bench) -> str:
-    """The plugin ignores unknown notifications, and cancels of requests that are over."""
+    """The plugin ignores unknown notifications."""
+    return await _ignored(
+        bench,
+        message("event/of_tomorrow", {"seq": 1}) + message("of_tomorrow/happened", {}),
+        "event/of_tomorrow, of_tomorrow/happened",
+        "a message without an id gets no reply, not even an error; ignore those that you do not"
+        " know",
+    )
+
+
+async def unknown_cancel(bench: Bench) -> str:
+    """The plugin ignores cancels of requests that are over, and of those that never came."""
+    return await _ignored(
+        bench,
+        message("$/cancelRequest", {"id": 1}) + message("$/cancelRequest", {"id": _LARGEST_ID - 1}),
+        "$/cancelRequest for a request that is over, and for one that never came",
+        "ignore a cancel whose id is unknown or already answered: it may have crossed the reply",
+    )
+
+
+async def _ignored(bench: Bench, told: bytes, sent: str, advice: str) -> str:
+    """Send notifications; the plugin says nothing to them, and lives on."""
     child = await bench.pinged()
     await child.ask("ping", {})
     before = bench.count_breaches()
-    await child.tell("event/of_tomorrow", {"seq": 1})
-    await child.tell("of_tomorrow/happened", {})
-    # A cancel may cross the reply, so the host can send one for a request that is over.
-    await child.tell("$/cancelRequest", {"id": 1})
-    await child.tell("$/cancelRequest", {"id": _LARGEST_ID - 1})
-    await child.ask("ping", {})
+    id = child.next_id()
+    await child.write(told + message("ping", {}, id))
+    await child.reply(id, sent=f"{sent}, and a ping behind", advice=advice)
     came = bench.blame(before)
     if came is not None:
-        raise CheckFailed(
-            "event/of_tomorrow, of_tomorrow/happened, and cancels of requests that are over",
-            came,
-            "a message without an id gets no reply, not even an error; ignore those that you do"
-            " not know",
-        )
+        raise CheckFailed(sent, came, advice)
     return "ignored"
+
+
+async def _reads_bytes(bench: Bench) -> Child:
+    """A process from `pinged`, for a check whose message has long characters."""
+    if not bench.counts_bytes:
+        raise Skip("it counts characters, as said above")
+    return await bench.pinged()
 
 
 def _shown(reply: envelope.Reply) -> str:

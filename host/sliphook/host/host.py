@@ -53,7 +53,7 @@ class PluginHost:
             waits, `interrupt` interrupts the turn, `refuse` is refused.
         approver: asks a person if a plugin answers `ask`; without it a plugin that may `approve` is
             asked, or `ask` is deny.
-        asker: asks a person for a plugin (`host/ask`); None if nobody can be asked.
+        asker: asks a person for a plugin (`host/ask`); None if no one can be asked.
         on_notify: shows the user an alert: plugin, level, message.
         on_progress: shows how far a request has come.
         on_log: takes what is logged of plugins: plugin, level, message; by default it goes to

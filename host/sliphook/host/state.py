@@ -34,7 +34,7 @@ from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
 from sliphook.trace.redact import Redactor
 from sliphook.transport.deadlines import Deadlines
-from sliphook.wire.rpc import Handler
+from sliphook.wire.rpc import Handlers
 from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 
 from .admission import (
@@ -203,7 +203,7 @@ class HostState:
             told, host=self._name, sessions=[session.info() for session in self.sessions.values()]
         )
 
-    def handlers(self, plugin: Plugin) -> Mapping[str, Handler]:
+    def handlers(self, plugin: Plugin) -> Handlers:
         """What the plugin may call."""
         return PluginRequests(
             plugin,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sliphook.trace.record import TraceSink
     from sliphook.trace.redact import Redactor
     from sliphook.transport.deadlines import Deadlines
-    from sliphook.wire.rpc import Handler
+    from sliphook.wire.rpc import Handlers
 
     from .manifest import ReadManifest
 
@@ -52,7 +52,7 @@ class Supervisor(Protocol[P]):
         """The params of `initialize`."""
         ...
 
-    def handlers(self, plugin: P) -> Mapping[str, Handler]:
+    def handlers(self, plugin: P) -> Handlers:
         """What the plugin may call, by method."""
         ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -29,7 +29,7 @@ from sliphook.transport.rate_limit import RateLimit
 from sliphook.transport.transport_recorder import TransportRecorder
 from sliphook.transport.writer import DYING_S
 from sliphook.wire.envelope import InvalidMessage, Message
-from sliphook.wire.rpc import Handler
+from sliphook.wire.rpc import Handlers
 from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MAX_LOG_PER_SECOND
 
 from .hang_watchdog import HANG_S, HangWatchdog
@@ -90,7 +90,7 @@ class Instance:
         owner: InstanceOwner,
         deadlines: Deadlines,
         pace: Pace,
-        handlers: Mapping[str, Handler],
+        handlers: Handlers,
         stderr: StderrTail,
         recorder: TransportRecorder | None,
         limits: Limits = NO_LIMITS,

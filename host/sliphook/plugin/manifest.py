@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection
+from itertools import islice
 from typing import Final, get_args
 
 import msgspec
@@ -46,6 +47,9 @@ from .checks import ManifestError, check_name, check_timeout, refuse_doubles
 from .model_servers import why_no_server
 from .route import Pattern, Route, refuse_covered_guards
 from .tools import PluginTool, check_declared, check_size, read_tools
+
+_MOST_SAID: Final = 3
+"""Near misses behind the reason why a manifest is refused."""
 
 
 class _Version(msgspec.Struct):
@@ -110,15 +114,30 @@ def read_manifest(
 
     Raises:
         ManifestError: it is no manifest, or declares something impossible. For a misspelt name, the
-            message suggests the closest known one.
+            message suggests the closest known one; the first near misses stand behind the reason.
     """
+    _check_version(raw)
+    try:
+        return _read(raw, fires)
+    except ManifestError as error:
+        also = list(islice(NearMisses().found_in("initialize", raw), _MOST_SAID))
+        if not also:
+            raise
+        raise ManifestError(f"{error}; also: {'; '.join(also)}") from None
+
+
+def _check_version(raw: bytes | msgspec.Raw) -> None:
     try:
         version = _VERSION.decode(raw).protocol_version
-        if version not in PROTOCOL_VERSIONS:
-            ours = ", ".join(map(str, PROTOCOL_VERSIONS))
-            raise ManifestError(
-                f"it speaks version {version} of the protocol, this host speaks {ours}"
-            )
+    except DECODE_ERRORS as error:
+        raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None
+    if version not in PROTOCOL_VERSIONS:
+        ours = ", ".join(map(str, PROTOCOL_VERSIONS))
+        raise ManifestError(f"it speaks version {version} of the protocol, this host speaks {ours}")
+
+
+def _read(raw: bytes | msgspec.Raw, fires: Collection[str]) -> ReadManifest:
+    try:
         wire = MANIFEST.decode(raw)
     except DECODE_ERRORS as error:
         raise ManifestError(f"the manifest does not fit: {_explain(str(error))}") from None

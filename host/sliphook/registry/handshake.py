@@ -18,6 +18,7 @@ from sliphook.process.reaper import OrphanReaper
 from sliphook.process.spawn import CannotStart
 from sliphook.process.stderr import StderrTail
 from sliphook.transport.deadlines import Deadlines
+from sliphook.wire.rpc import Handlers
 from sliphook_sdk.protocol import PluginInfo
 
 
@@ -90,7 +91,7 @@ async def _ask(
         answers.why = str(error)
         return answers
     # No handlers: at its installation, a plugin has been granted nothing that it could ask for.
-    instance = Instance(process, answers, deadlines, Pace(), {}, StderrTail(), None)
+    instance = Instance(process, answers, deadlines, Pace(), Handlers({}), StderrTail(), None)
     async with trio.open_nursery() as nursery:
 
         async def end() -> None:

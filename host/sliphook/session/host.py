@@ -64,7 +64,7 @@ Asker = Callable[[AskRequest], Awaitable[object]]
 """Asks a person for a plugin; returns a value that fits `form`, or None if the person declines.
 
 `form.why_not` says whether a value fits. It is cancelled when the question is over. Raises
-`HostError` if nobody can be asked.
+`HostError` if no one can be asked.
 """
 
 

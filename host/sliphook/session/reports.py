@@ -132,6 +132,12 @@ class Reports:
         for text in self._near_misses_of(plugin).found_in(method, raw):
             self.log_line(plugin, "warning", text, by_host=True)
 
+    def unknown(self, plugin: Plugin, method: str) -> None:
+        """Say in the plugin's log that a notification is ignored, each once."""
+        text = self._near_misses_of(plugin).unknown(method)
+        if text is not None:
+            self.log_line(plugin, "warning", text, by_host=True)
+
     def near_miss(self, plugin: Plugin, kind: str, text: str) -> None:
         """Say one near miss in the plugin's log, unless its kind was said before."""
         if self._near_misses_of(plugin).is_new(kind):

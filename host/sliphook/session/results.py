@@ -55,7 +55,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         allowed: yes. Without an answer it is no.
         by: `user`, a plugin's name, or `none`.
-        why: if nobody has answered, why; else "".
+        why: if no one has answered, why; else "".
     """
 
     allowed: bool

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from sliphook.quoting import quote
 from sliphook.wire import envelope
 from sliphook.wire.framing import Body, FramingError, Stray
 from sliphook.wire.message_limits import within_limits
-from sliphook.wire.rpc import Handler, Rpc, Violation
+from sliphook.wire.rpc import Handlers, Rpc, Violation
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS, UNWEIGHED_BYTES
 
@@ -45,7 +43,7 @@ class Connection:
         self,
         stdin: int,
         stdout: int,
-        handlers: Mapping[str, Handler],
+        handlers: Handlers,
         deadlines: Deadlines,
         owner: ConnectionOwner,
         recorder: TransportRecorder | None = None,

@@ -85,6 +85,15 @@ class NameTwice(InvalidMessage):
         )
 
 
+def why_no_json(body: bytes, error: NotJson) -> str:
+    """Why a framed body is no JSON. One that is cut too short behind long characters shows it."""
+    why = f"a framed body of {len(body):,} bytes is no JSON ({error.why})"
+    is_cut = body[:1] == b"{" and body.rstrip()[-1:] != b"}"
+    if is_cut and not body.isascii():
+        return f"Content-Length counts bytes, not characters: {why}"
+    return why
+
+
 PEEK_BYTES: Final = 512
 _FIRST_FIELDS: Final = re.compile(
     rb'\s*\{(?:\s*"(?:jsonrpc|id|method|traceparent)"\s*:\s*(?:"[^"\\]*"|-?[0-9]+)\s*,)*'

@@ -35,6 +35,7 @@ from sliphook_sdk.protocol import limits
 from sliphook_sdk.protocol.weight import Weight, weigh
 
 from . import envelope
+from .faults import why_no_json
 from .markers import content_length, is_batch, next_marker
 from .pieces import EXCERPT, Body, PassedOver, Stray, Weighing
 
@@ -229,8 +230,7 @@ class FrameReader:
         try:
             return self._body(data, self._weighing.total(data), end)
         except envelope.NotJson as error:
-            why = f"a framed body of {len(data):,} bytes is no JSON ({error.why})"
-            self._fail(why, quote(data))
+            self._fail(why_no_json(data, error), quote(data))
 
     def _read_line(self) -> Body | Stray | None:
         """Read a line that starts with `{`: a message, or the first part of a line that is none."""

@@ -43,6 +43,8 @@ _ELSEWHERE: Final = {
     "output": "content",
 }
 """Names of MCP, of model APIs and of loggers that no likeness leads from to ours."""
+_METHODS: Final = tuple(name for name, method in METHOD_BY_NAME.items() if method.by == "plugin")
+_METHOD_CHARS: Final = 60
 # made once, at import: msgspec reads a type at its first use, and not safely in two threads
 _FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENTRIES: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw]] | None)
@@ -60,6 +62,13 @@ class NearMisses:
             return False
         self._said.add(kind)
         return True
+
+    def unknown(self, method: str) -> str | None:
+        """What is said of a notification that is unknown, and ignored; None if it was said."""
+        shown = method[:_METHOD_CHARS]
+        if not self.is_new(f"notification {shown}"):
+            return None
+        return f"the notification '{quote(shown)}' is unknown, and ignored{meant_method(shown)}"
 
     def found_in(self, method: str, raw: bytes | msgspec.Raw) -> Iterator[str]:
         """What a message has that is ignored, a sentence for each.
@@ -106,6 +115,11 @@ def meant(name: str, known: Iterable[str]) -> str:
     other = _ELSEWHERE.get(name)
     close = other if other in names else nearest(name, names)
     return f"; did you mean {close}?" if close is not None else ""
+
+
+def meant_method(name: str) -> str:
+    """The same for a method of plugins."""
+    return meant(name[:_METHOD_CHARS], _METHODS)
 
 
 def claims_error(result: msgspec.Raw) -> bool:

@@ -66,17 +66,32 @@ Handler = Callable[[bytes | msgspec.Raw], Any]
 """Takes the params' JSON, returns the result or a `DeferredReply`; raises `Refusal`."""
 
 
+class Handlers(dict[str, Handler]):
+    """What a plugin may call, by method.
+
+    Args:
+        by_method: the handlers.
+        unknown: told of the method of a notification that has none, and is ignored.
+    """
+
+    def __init__(
+        self,
+        by_method: Mapping[str, Handler],
+        unknown: Callable[[str], None] = lambda method: None,
+    ) -> None:
+        super().__init__(by_method)
+        self.unknown = unknown
+
+
 class Rpc:
     """One end of a JSON-RPC conversation, without any I/O.
 
     Args:
         emit: takes every frame that answers a request of the plugin.
-        handlers: what the plugin may call, by method.
+        handlers: what the plugin may call.
     """
 
-    def __init__(
-        self, emit: Callable[[bytes, str, int | str], None], handlers: Mapping[str, Handler]
-    ) -> None:
+    def __init__(self, emit: Callable[[bytes, str, int | str], None], handlers: Handlers) -> None:
         self._emit = emit
         self._handlers = handlers
         self._sent = b""
@@ -170,6 +185,8 @@ class Rpc:
                 self._endpoint.consume(
                     {"jsonrpc": "2.0", "method": message.method, "params": message.params}
                 )
+            elif message.method != "$/cancelRequest":
+                self._handlers.unknown(message.method)
             return False
         if message.id in self._in_flight:
             # no error reply: the plugin would take it for the answer to the first request

@@ -170,14 +170,26 @@ async def test_replies_that_settle_nothing() -> None:
 @says(
     "A plugin MUST answer a request that it does not know with -32601, and MUST ignore a"
     " notification that it does not know.",
-    "So does the host.",
+    "So does the host, and says once in the plugin's log which notification it ignores.",
 )
 async def test_what_the_host_does_not_know() -> None:
     wire = Wire()
     async with host_of(wire) as (_, seen):
-        wire.send(method="host/nofity")
+        for method in ("host/nofity", "host/lgo", "host/lgo", "mine", "x" * 60_000):
+            wire.send(method=method)
         assert (await wire.ask("host/nofity"))["error"] == EXAMPLES[-32601]
-        assert seen.lines() == []
+        shown = f"'{'x' * 60}'"
+        assert seen.lines() == [
+            "the notification 'host/nofity' is unknown, and ignored; did you mean host/notify?",
+            "the notification 'host/lgo' is unknown, and ignored; did you mean host/log?",
+            "the notification 'mine' is unknown, and ignored",
+            f"the notification {shown} is unknown, and ignored",
+        ]
+        for number in range(1_000):
+            wire.send(method=f"mine/{number}")
+            wire.send(method="$/cancelRequest", params={"id": number})
+        await wire.is_read()
+        assert len(seen.lines()) == 32, "and no more is kept of what a plugin makes up"
 
 
 @says(
@@ -605,5 +617,6 @@ async def test_in_every_state() -> None:
         async with host_of(wire) as (_, seen):
             await wire.reply(2)
     assert seen.lines() == [
-        f"a reply to the request {900 + number}, which was never sent" for number in (1, 2, 3)
+        "the notification 'unknown/told' is unknown, and ignored",
+        *(f"a reply to the request {900 + number}, which was never sent" for number in (1, 2, 3)),
     ]

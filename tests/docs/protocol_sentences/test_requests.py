@@ -58,7 +58,10 @@ async def test_grants() -> None:
         assert error == {"code": -32003, "message": "the user has not granted 'notify' to probe"}
 
 
-@says("It answers each as soon as it has read it, and waits for no person, model or other plugin.")
+@says(
+    "It answers each but `host/ask` as soon as it has read it: no model or other plugin is waited"
+    " for."
+)
 async def test_requests_are_answered_at_once(autojump_clock: MockClock) -> None:
     """The other plugin, which is told of the alert, does not read; a model is at work."""
     wire = Wire(uses=USES)

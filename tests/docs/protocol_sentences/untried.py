@@ -91,7 +91,7 @@ UNTRIED: Final[dict[str, tuple[str, ...]]] = {
         " way.",
         "Each finding names the section of this document that asks for it; `--json` and `--junit"
         " FILE` are for programs.",
-        "It cancels a call that surely runs: name a slow sample by `examples` in the tool's"
+        "Name a sample that the tool takes, and a slow one to cancel, by `examples` in its"
         " `input_schema`.",
     ),
     "tests/plugin and tests/torture try what becomes of such processes": (

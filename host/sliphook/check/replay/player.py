@@ -16,7 +16,7 @@ from sliphook.transport.call import Call
 from sliphook.transport.connection import Connection
 from sliphook.transport.deadlines import Deadlines
 from sliphook.wire.decoding import DECODE_ERRORS
-from sliphook.wire.rpc import Handler, Refusal
+from sliphook.wire.rpc import Handler, Handlers, Refusal
 from sliphook_sdk.protocol import METHODS, ErrorCode
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
@@ -128,21 +128,14 @@ class Player:
             for called in self._called.values():  # no request can come any more
                 called.set()
 
-    def handlers(self) -> Mapping[str, Handler]:
+    def handlers(self) -> Handlers:
         """The handlers of the plugin's requests: they answer as recorded."""
-        asks = {
-            method.name: partial(self._answer, method.name)
+        by_method: dict[str, Handler] = {
+            method.name: partial(self._answer, method.name) if method.kind == "request" else _ignore
             for method in METHODS
-            if method.by == "plugin" and method.kind == "request"
+            if method.by == "plugin"
         }
-        return {
-            **asks,
-            **{
-                method.name: _ignore
-                for method in METHODS
-                if method.by == "plugin" and method.kind == "notification"
-            },
-        }
+        return Handlers(by_method)
 
     # -- the script
 

@@ -141,7 +141,7 @@ def read_form(schema: dict[str, Any] | None) -> Form:
         )
         for name, part in properties.items()
     )
-    # nobody is asked for other values, so no answer has any
+    # no one is asked for other values, so no answer has any
     return Form(schema={**schema, "additionalProperties": False}, fields=fields, is_object=True)
 
 

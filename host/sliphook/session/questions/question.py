@@ -81,7 +81,7 @@ class OpenQuestion:
         self.on_settled: Callable[[Settlement], object] | None = None
 
     def settle(self, outcome: SettledAs, answer: Any = None, by: str = "none") -> bool:
-        """Settle it, unless it is settled; True if this did. Whoever waits is woken."""
+        """Settle it, unless it is settled; True if this did. What waits is woken."""
         if self.settled is not None:
             return False
         self.settled = Settlement(outcome=outcome, answer=answer, by=by)
@@ -92,7 +92,7 @@ class OpenQuestion:
         return True
 
     def give_up(self) -> Settlement:
-        """Nobody waits for an answer any more; returns what came of it."""
+        """Nothing waits for an answer any more; returns what came of it."""
         late = trio.current_time() >= self.scope.deadline
         self.settle("timed_out" if late else "interrupted")
         assert self.settled is not None

@@ -27,7 +27,7 @@ from sliphook.session.session import Session
 from sliphook.transport.call import Call
 from sliphook.transport.rate_limit import RateLimit
 from sliphook.wire.decoding import DECODE_ERRORS
-from sliphook.wire.rpc import Handler, Refusal
+from sliphook.wire.rpc import Handler, Handlers, Refusal
 from sliphook_sdk.protocol import (
     METHOD_BY_NAME,
     AnswerParams,
@@ -150,9 +150,9 @@ class PluginRequests:
         self._lines = RateLimit(MAX_LOG_PER_SECOND, 1.0)
         self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
 
-    def handlers(self) -> Mapping[str, Handler]:
+    def handlers(self) -> Handlers:
         """By method; any other method is answered as unknown."""
-        return {
+        by_method: dict[str, Handler] = {
             # notifications need no grant: a plugin may log before its manifest was read
             "host/log": partial(self._take_line, "host/log", _LogLine, self._log),
             "$/progress": self._take_progress,
@@ -172,6 +172,7 @@ class PluginRequests:
                 self._take, "host/answer", AnswerParams, self._in_session(self._questions.answer)
             ),
         }
+        return Handlers(by_method, partial(self._reports.unknown, self._plugin))
 
     def _take(
         self, method: str, shape: type[P], handle: Callable[[P], Any], raw: bytes | msgspec.Raw

@@ -82,7 +82,7 @@ class PluginQuestions:
         return reply
 
     def answer(self, session: Session, params: AnswerParams) -> AnswerResult:
-        """Answer an open question, if nobody has."""
+        """Answer an open question, if no one has."""
         question = next(
             (one for one in open_questions(session) if one.question_id == params.question_id), None
         )
