@@ -74,7 +74,7 @@ async function ending(child, signal, timeoutS) {
 async function end(tree) {
   const killAt = performance.now() + TERM_GRACE_MS;
   let number = "SIGTERM";
-  while (tree.signal(number) && performance.now() < killAt + KILL_MS) {
+  while ((await tree.signal(number)) && performance.now() < killAt + KILL_MS) {
     await sleep(TICK_MS);
     number = performance.now() >= killAt ? "SIGKILL" : 0;
   }
@@ -142,5 +142,5 @@ function headOf(file) {
 
 // the plugin ends, and its commands with it
 process.on("exit", () => {
-  for (const tree of running) tree.signal("SIGKILL");
+  for (const tree of running) tree.signalAtOnce("SIGKILL");
 });

@@ -2,6 +2,9 @@
 
 import { execFileSync } from "node:child_process";
 import fs from "node:fs";
+import { setImmediate as pause } from "node:timers/promises";
+
+const SLICE = 50; // so many processes are looked at before other work of the plugin goes on
 
 /** The variable by which a command's processes are found; each inherits it. */
 export const MARK = "SLIPHOOK_COMMAND";
@@ -32,8 +35,21 @@ export class Tree {
   }
 
   /** Send a signal to all that live; 0 only looks. True if there was one. */
-  signal(number) {
-    const members = this.#members();
+  async signal(number) {
+    const work = this.#signal(number);
+    let step = work.next();
+    for (; !step.done; step = work.next()) await pause();
+    return step.value;
+  }
+
+  /** The same without a pause, for the end of the plugin. */
+  signalAtOnce(number) {
+    const work = this.#signal(number);
+    while (!work.next().done);
+  }
+
+  *#signal(number) {
+    const members = yield* this.#members();
     for (const pid of number === 0 ? [] : members) {
       try {
         process.kill(pid, number);
@@ -44,8 +60,8 @@ export class Tree {
     return members.length > 0;
   }
 
-  #members() {
-    const running = isLinux() ? processesOfSession() : processesByPs();
+  *#members() {
+    const running = isLinux() ? yield* processesOfSession() : processesByPs();
     const tree = new Set(
       running
         .filter(({ pid, started }) => this.#seen.get(pid) === started || this.#isMarked(pid))
@@ -74,13 +90,16 @@ export class Tree {
 const isLinux = () => process.platform === "linux";
 
 /** The plugin's session without the plugin: where the host finds them too. */
-function processesOfSession() {
+function* processesOfSession() {
   const { session } = statOf("self");
-  return fs
-    .readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-    .map(statOf)
-    .filter((one) => one?.session === session);
+  const found = [];
+  for (const [index, name] of fs.readdirSync("/proc").entries()) {
+    if (!/^\d+$/.test(name) || Number(name) === process.pid) continue;
+    const one = statOf(name);
+    if (one?.session === session) found.push(one);
+    if (index % SLICE === 0) yield;
+  }
+  return found;
 }
 
 /** One line of `/proc/PID/stat`; undefined if the process has ended. */
