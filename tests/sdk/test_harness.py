@@ -278,7 +278,7 @@ def test_tools_of_a_plugin_that_does_not_run_and_doubled_ones() -> None:
     Harness(idle)
     with pytest.raises(ValueError, match="two of the tools are called 'late'"):
         idle.set_tools([late, late])
-    none = Plugin("none")
+    none = Plugin("idle")
     Harness(none)
     with pytest.raises(HostRefused, match=r"uses=\['tools'\]"):
         none.set_tools([late])

@@ -7,7 +7,6 @@ whose requests are awaited.
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +22,7 @@ from .plugin_context import ConfigT, PluginContext
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
 
     from sliphook_sdk.command.result import CommandResult
     from sliphook_sdk.command.running import Command
@@ -229,7 +229,9 @@ class AsyncContext(BaseContext[ConfigT]):
         Raises:
             CommandError: it cannot be started.
         """
-        import asyncio  # imported here: most plugins have plain functions alone
+        # imported here: most plugins have plain functions alone, and no commands
+        import asyncio
+        from concurrent.futures import Future
 
         command = self._command(args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes)
         stop = threading.Event()
