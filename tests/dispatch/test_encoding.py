@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from sliphook.dispatch.encoding import Delivery, PayloadTooLarge
+from sliphook.wire.shared_params import SharedParams
 from sliphook_sdk.protocol import CATALOGUE, Message, Payload, ToolCallRequest
 from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.protocol.payloads import PostLlmCall, PreLlmCall, PreToolCall
@@ -30,7 +31,10 @@ def sample(kind: type[P], **fields: Any) -> P:
 def sent(
     delivery: Delivery, payload: Payload, include: frozenset[str], timeout_s: float | None
 ) -> dict[str, Any]:
-    fields: dict[str, Any] = json.loads(bytes(delivery.params(payload, include, timeout_s)))
+    params = delivery.params(payload, include, timeout_s)
+    whole = params.whole() if isinstance(params, SharedParams) else params
+    assert len(params) == len(whole)
+    fields: dict[str, Any] = json.loads(bytes(whole))
     return fields
 
 
@@ -141,7 +145,7 @@ def test_the_size_is_counted_in_bytes_with_room_for_the_envelope() -> None:
     room = (
         4 * 1024 * 1024
         - 256
-        - len(bytes(delivery.params(sample(PreLlmCall, messages=talk("")), ALL, None)))
+        - len(delivery.params(sample(PreLlmCall, messages=talk("")), ALL, None))
     )
     assert "truncated" not in sent(
         delivery, sample(PreLlmCall, messages=talk("x" * room)), ALL, None
@@ -168,3 +172,44 @@ def test_what_json_cannot_say_is_still_sent() -> None:
         "a": None,
         "b": "�",
     }
+
+
+def test_large_params_differ_by_their_timeout_and_share_the_rest() -> None:
+    """However many plugins are asked, and whatever timeouts they want."""
+    payload = sample(
+        PreToolCall, meta={"timeout_s": 1, "a": {"timeout_s": 5.0}}, arguments={"x": "y" * 5_000}
+    )
+    delivery = Delivery(CATALOGUE["pre_tool_call"])
+    first = delivery.params(payload, frozenset(), 5.0)
+    second = delivery.params(payload, frozenset(), 0.25)
+    assert isinstance(first, SharedParams)
+    assert isinstance(second, SharedParams)
+    assert second.rest is first.rest
+    alone = Delivery(CATALOGUE["pre_tool_call"]).params(payload, frozenset(), 0.25)
+    assert isinstance(alone, SharedParams)
+    assert bytes(second.whole()) == bytes(alone.whole())
+    assert sent(delivery, payload, frozenset(), 0.25)["timeout_s"] == 0.25
+    # as an event, for a plugin that can only be told any more
+    written = second.event("event/pre_tool_call", None) + second.rest + b"}\n"
+    header, _, body = written.partition(b"\r\n\r\n")
+    assert header == b"Content-Length: %d" % len(body)
+    assert json.loads(body)["params"] == sent(delivery, payload, frozenset(), None)
+
+
+def test_that_a_payload_is_too_large_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    payload = sample(PreToolCall, arguments={"command": "x" * (4 * 1024 * 1024)})
+    delivery = Delivery(CATALOGUE["pre_tool_call"])
+    with pytest.raises(PayloadTooLarge):
+        delivery.params(payload, frozenset(), 5.0)
+    monkeypatch.setattr("sliphook.dispatch.encoding.encode_params", None)
+    with pytest.raises(PayloadTooLarge, match=r"over 4,194,304$"):
+        delivery.params(payload, frozenset(), 1.0)
+
+
+def test_a_conversation_that_is_too_long_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    payload = sample(PreLlmCall, messages=talk("\n" * (3 * 1024 * 1024)), tools=[])
+    delivery = Delivery(CATALOGUE["pre_llm_call"])
+    first = sent(delivery, payload, ALL, 5.0)
+    assert first["truncated"] == ["tools", "messages"]
+    monkeypatch.setattr("sliphook.dispatch.encoding.encode_params", None)
+    assert sent(delivery, payload, ALL, 1.0) == first | {"timeout_s": 1.0}

@@ -26,15 +26,17 @@ async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> N
     probe = shop.program(hears=["agent_loop_stopped", "post_tool_call", "turn_end"])
     said: list[str] = []
 
-    async def own_tool(arguments: dict[str, Any]) -> str:
-        arguments["handle"] = object()
+    async def own_tool(_: dict[str, Any]) -> str:
+        meta["handle"] = object()
         try:
             session.interrupt()
         except TypeError as error:
             said.append(str(error))
+        del meta["handle"]
         await trio.sleep_forever()
 
-    async with conversation(probe) as (_, session):
+    meta: dict[str, Any] = {}
+    async with conversation(probe) as (host, _), host.session(meta=meta) as session:
         async with session.turn("one") as turn:
             await turn.call_tool("mine", {}, run=own_tool)
         assert turn.interrupted
@@ -42,7 +44,7 @@ async def test_what_the_agent_cannot_say_keeps_no_turn_open(shop: Workshop) -> N
             await turn.submit()
         assert turn.outcome == "completed"
     assert said == ["Encoding objects of type object is unsupported"]
-    assert probe.names()[0] == "agent_loop_stopped"
+    assert probe.names()[-1] == "turn_end"
 
 
 async def test_a_second_interrupt_says_nothing(shop: Workshop) -> None:

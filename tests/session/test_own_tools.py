@@ -119,3 +119,28 @@ async def test_only_true_is_a_yes_of_the_approver(autojump_clock: MockClock) -> 
     ):
         outcome = await turn.call_tool("shell", {}, run=run)
         assert outcome.status == "denied"
+
+
+async def test_a_value_of_very_many_parts_is_a_text_alone(autojump_clock: MockClock) -> None:
+    status, result, told = await called([[0]] * 15_000)
+    assert status == "ok"
+    assert (len(result.content), result.data) == (60_001, None)
+    assert told["data"] is None
+
+
+async def test_a_text_that_no_plugin_can_be_told_is_not_for_the_model(
+    autojump_clock: MockClock,
+) -> None:
+    """A plugin that hides secrets in results would not be asked."""
+    for returned in ("x" * 4_194_305, ToolResult(content="x" * 4_194_305)):
+        status, result, _ = await called(returned)
+        assert status == "error"
+        assert result.content == (
+            "the tool shell failed: it returned 4,194,305 characters, and 4,194,304 are the most;"
+            " write them to a file and return its path"
+        )
+
+
+async def test_what_a_tool_raises_is_cut(autojump_clock: MockClock) -> None:
+    _, result, _ = await called(ValueError("x" * 1_000_000))
+    assert result.content == f"the tool shell failed: {'x' * 10_000}…"

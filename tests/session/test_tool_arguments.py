@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 import trio.testing
 
-from sliphook import PluginHost
+from sliphook import ApprovalRequest, PluginHost
 from sliphook.testing import FakePlugin
+
+
+def deep(levels: int) -> object:
+    value: object = 0
+    for _ in range(levels):
+        value = [value]
+    return value
 
 
 class Payments:
@@ -77,3 +84,46 @@ async def test_a_call_that_fails_early_lets_other_tasks_run(
                 input_schema=schema if name == "pay" else None,
             )
     assert payments.ran == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"rows": [[0]] * 10_000}, "no JSON: $ has more than 20,000 values"),
+        ({"rows": deep(800)}, "no JSON: $ is nested deeper than 128 levels"),
+        ({"text": "x" * 4_194_304}, "no JSON: $ has 4,194,315 bytes, over 4,194,304"),
+        (["x"], "no object"),
+    ],
+)
+async def test_arguments_that_no_plugin_can_be_told_are_an_error_before_anyone_is_asked(
+    arguments: Any, why: str
+) -> None:
+    payments = Payments()
+    assert await payments.call(arguments) == f"the arguments of pay are {why}"
+    assert payments.ran == []
+    assert payments.guard.payloads("pre_tool_call") == []
+
+
+async def test_what_a_tool_or_an_approver_does_to_its_arguments_is_not_told_as_what_it_got() -> (
+    None
+):
+    ear = FakePlugin("ear", hooks={"pre_tool_call": {"decision": "ask"}}, hears=["post_tool_call"])
+    seen: list[object] = []
+
+    async def approve(request: ApprovalRequest) -> bool:
+        request.arguments["command"] = "rm"
+        return True
+
+    async def run(arguments: dict[str, Any]) -> None:
+        seen.append(arguments.pop("command"))
+        arguments["to"].append("more")
+
+    async with (
+        PluginHost([ear], approver=approve) as host,
+        host.session() as session,
+        session.turn("go") as turn,
+    ):
+        await turn.call_tool("shell", {"command": "ls", "to": []}, run=run)
+    assert seen == ["ls"]
+    (told,) = ear.payloads("post_tool_call")
+    assert told.arguments == {"command": "ls", "to": []}

@@ -7,6 +7,8 @@ from typing import Final
 from tests.torture.case import Case
 from tests.torture.kinds import (
     admin,
+    callbacks,
+    embedder,
     framing,
     generated,
     handshake,
@@ -41,6 +43,8 @@ CASES: Final[tuple[Case, ...]] = (
     *generated.CASES,
     *telling.CASES,
     *model.CASES,
+    *embedder.CASES,
+    *callbacks.CASES,
 )
 
 KINDS: Final = tuple(dict.fromkeys(case.kind for case in CASES))

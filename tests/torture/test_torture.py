@@ -73,6 +73,7 @@ def test_every_case_is_played_once() -> None:
         "generated",
         "telling",
         "model",
+        "embedder",
     )
 
 

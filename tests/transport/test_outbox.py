@@ -366,3 +366,16 @@ class ListModel(RuleBasedStateMachine):
 
 TestListModel = ListModel.TestCase
 TestListModel.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.parametrize("size", [10, 3 * WRITE_BYTES])
+@pytest.mark.parametrize("at_most", [1, 7, 1 << 30])
+def test_a_message_whose_bytes_are_shared_is_written_whole(size: int, at_most: int) -> None:
+    rest = memoryview(b"r" * size)
+    outbox = Outbox()
+    for name in (b"one", b"two"):
+        outbox.put(Item(name, "hook/stop", rest=rest))
+    outbox.put(event(b"after"))
+    assert outbox.size == 2 * (3 + size + 2) + 5
+    written = drain(outbox, lambda: at_most)
+    assert written == b"one" + rest + b"}\ntwo" + rest + b"}\nafter"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from sliphook.wire import envelope
 from sliphook.wire.json_value import NotPlainJson, plain
-from sliphook.wire.sendable import encode_value, excess_of
+from sliphook.wire.sendable import encode_value, excess_of, too_much_of
 
 TOO_DEEP = "is nested deeper than 128 levels"
 TOO_WIDE = "has a number of more than 308 digits"
@@ -51,3 +52,21 @@ def test_what_is_too_deep_or_beyond_a_double(value: Any, excess: str | None) -> 
         plain(value)
     with pytest.raises(TypeError, match=f"cannot be encoded: it {excess}"):
         encode_value(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ([0] * 19_999, None),
+        ([0] * 20_000, "has more than 20,000 values"),
+        ({str(number): 0 for number in range(9_999)}, None),
+        ({str(number): 0 for number in range(10_000)}, "has more than 20,000 values"),
+        (['a,b:[{"' * 5] * 19_999, None),
+        (["\\"] * 20_000, "has more than 20,000 values"),
+        (",[{:" * 100_000, None),
+        ("x" * 4_194_302, None),
+        ("x" * 4_194_303, "has 4,194,305 bytes, over 4,194,304"),
+    ],
+)
+def test_too_many_values_or_bytes(value: object, why: str | None) -> None:
+    assert too_much_of(envelope.encode(value)) == why

@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from sliphook.transport.call import Call
+from sliphook.transport.call import Call, Params
+from sliphook.wire.shared_params import SharedParams
 from sliphook_sdk.protocol.limits import QUEUE_BYTES, QUEUE_MESSAGES
 
 
@@ -24,9 +25,9 @@ class PendingRequests:
     """Requests in the order of their arrival, with the same bounds as a plugin's queue."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Call, msgspec.Raw] = {}
+        self._waiting: dict[Call, Params] = {}
 
-    def add(self, call: Call, params: msgspec.Raw) -> None:
+    def add(self, call: Call, params: Params) -> None:
         """Let a request wait; it is settled at once with `queue_full` if there is no room."""
         if self._is_full(params):
             # requests that have timed out meanwhile are still held: drop them first
@@ -38,7 +39,7 @@ class PendingRequests:
         else:
             self._waiting[call] = params
 
-    def _is_full(self, params: msgspec.Raw) -> bool:
+    def _is_full(self, params: Params) -> bool:
         return (
             len(self._waiting) >= QUEUE_MESSAGES
             or sum(map(len, self._waiting.values())) + len(params) > QUEUE_BYTES
@@ -58,7 +59,7 @@ class PendingRequests:
         self._waiting.pop(call, None)
         call.settle("cancelled", "cancelled before it was sent")
 
-    def leave(self) -> list[tuple[Call, msgspec.Raw]]:
+    def leave(self) -> list[tuple[Call, Params]]:
         """Remove all requests; returns those that have not ended, with their params."""
         waiting, self._waiting = self._waiting, {}
         return [(call, params) for call, params in waiting.items() if call.status is None]
@@ -72,5 +73,6 @@ class PendingRequests:
         """The method and the `seq` of the session's first waiting request, or None."""
         for call, params in self._waiting.items():
             if call.session_id == session_id and call.status is None:
-                return call.method, _NUMBERED.decode(params).seq
+                whole = params.whole() if isinstance(params, SharedParams) else params
+                return call.method, _NUMBERED.decode(whole).seq
         return None

@@ -18,7 +18,7 @@ from sliphook.process.child import Process
 from sliphook.process.spawn import CannotStart, Refused
 from sliphook.process.stderr import StderrTail
 from sliphook.quoting import quote
-from sliphook.transport.call import Call
+from sliphook.transport.call import Call, Params
 from sliphook.transport.connection import Connection
 from sliphook.transport.transport_recorder import TransportRecorder
 
@@ -123,7 +123,7 @@ class Plugin:
             manifest=self.manifest.wire if self.manifest is not None else None,
         )
 
-    def ask(self, call: Call, params: msgspec.Raw) -> None:
+    def ask(self, call: Call, params: Params) -> None:
         """Send a request; while the plugin starts, the request waits and its timeout runs."""
         call.start_clock(self._services.deadlines)
         if self.state.waits:
@@ -319,7 +319,7 @@ class Plugin:
         """Write a line of stderr, or what the host says of the plugin, to its log."""
         self._host.log_line(self, level, message, by_host=level != "stderr")
 
-    def _send(self, call: Call, params: msgspec.Raw) -> None:
+    def _send(self, call: Call, params: Params) -> None:
         if (connection := self.connection) is not None:
             connection.call(call, params)
         else:

@@ -47,6 +47,9 @@ _BACKTRACKS: Final = 1_000
 _ENGINE: Final = library.FancyRegexOptions(
     backtrack_limit=_BACKTRACKS, size_limit=_REGEX_BYTES, dfa_size_limit=_REGEX_BYTES
 )
+_MAX_BYTES: Final = 512 * 1024
+"""Of a schema of the agent's own, from an MCP server perhaps; a plugin's has a smaller limit. To
+decode so much takes 10 ms."""
 _KEPT: Final = 64
 _SMALL_BYTES: Final = 2_000
 """A smaller schema is compiled within 5 ms."""
@@ -206,6 +209,8 @@ def why_arguments_do_not_fit(
         return str(large)
     try:
         encoded = msgspec.json.encode(schema)
+        if len(encoded) > _MAX_BYTES:
+            raise SchemaError(f"has {len(encoded):,} bytes, over {_MAX_BYTES:,}")
         compiled = _compiled(encoded)
     except SchemaError as wrong:
         return quote(f"{what} is broken: {wrong}", 400)
@@ -256,7 +261,7 @@ def compile_in_steps(schema: Any) -> Iterator[None]:
     try:
         encoded = msgspec.json.encode(schema)
         key = (threading.get_ident(), encoded)
-        if len(encoded) < _SMALL_BYTES or key in _kept:
+        if not _SMALL_BYTES <= len(encoded) <= _MAX_BYTES or key in _kept:
             return
         read = read_schema(msgspec.json.decode(encoded))
         yield

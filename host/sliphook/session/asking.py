@@ -16,7 +16,7 @@ from sliphook.dispatch.outcome import Outcome, Reason
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.plugin.approval import why_not_granted
-from sliphook.wire.json_value import plain
+from sliphook.wire.json_value import copied, plain
 from sliphook_sdk.protocol.limits import MAX_TIMEOUT_S
 
 from .hooks import Hooks
@@ -65,7 +65,7 @@ async def approve(
         turn_id=turn.turn_id,
         call_id=tool.call_id,
         tool_name=tool.name,
-        arguments=tool.arguments,
+        arguments=copied(tool.arguments),
         reasons=before.reasons,
         prompt=f"Run {tool.name}?" + (f" {before.reason}" if before.reasons else ""),
     )

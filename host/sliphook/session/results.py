@@ -8,8 +8,10 @@ from typing import Any, Final, cast
 import msgspec
 
 from sliphook.dispatch.outcome import Context, Outcome, Reason
-from sliphook.wire.sendable import encode_value
+from sliphook.wire import envelope
+from sliphook.wire.sendable import encode_value, excess_of, too_much_of
 from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, ToolResult, Usage
+from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_MESSAGE_BYTES
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
 from .open_tool import ToolStatus
@@ -187,30 +189,48 @@ def result_of(returned: object) -> ToolResult:
     """The result of the agent's own tool, from what its function returned, as in the Python SDK.
 
     None is an empty text, a text is itself, any other value is JSON for the model and `data` for
-    programs.
+    programs; it is no `data` if a message may not have so many values.
 
     Raises:
-        TypeError: JSON cannot hold it; the message names its type. The function's fault.
+        TypeError: JSON cannot hold it, or no plugin could be told of it; the message says which.
+            The function's fault.
     """
     if isinstance(returned, ToolResult):
         if not isinstance(cast(object, returned.content), str):
             raise TypeError(f"its content is {type(returned.content).__name__}, and no text")
         if not isinstance(cast(object, returned.is_error), bool):
             raise TypeError(f"its is_error is {type(returned.is_error).__name__}, and no bool")
+        _told(returned.content)
         encode_value(returned.data)  # raises if the plugins could not be told of it
         return returned
     if returned is None or isinstance(returned, str):
-        return ToolResult(content=returned or "")
+        return ToolResult(content=_told(returned or ""))
     if isinstance(returned, (bytes, bytearray, memoryview)):
         # msgspec would write them in base64, which no model asked for
         raise TypeError(f"it returned {_type_of(cast(object, returned))}; return a text")
     try:
-        body = encode_value(returned)
+        body = envelope.encode(returned)
     except TypeError as error:
         raise TypeError(
             f"it returned {_type_of(returned)}, which JSON cannot hold: {error}"
         ) from None
-    return ToolResult(content=body.decode(), data=msgspec.json.decode(body))
+    content = _told(body.decode())
+    if too_much_of(body) is not None:
+        return ToolResult(content=content)
+    excess = excess_of(body, MAX_DEPTH)
+    if excess is not None:
+        raise TypeError(f"it returned {_type_of(returned)}, which JSON cannot hold: it {excess}")
+    return ToolResult(content=content, data=msgspec.json.decode(body))
+
+
+def _told(content: str) -> str:
+    """The text, which the plugins can be told of: one that hides secrets must see all of it."""
+    if len(content) > MAX_HOST_MESSAGE_BYTES:
+        raise TypeError(
+            f"it returned {len(content):,} characters, and {MAX_HOST_MESSAGE_BYTES:,} are the most;"
+            " write them to a file and return its path"
+        )
+    return content
 
 
 def _type_of(value: object) -> str:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import trio
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.errors import HostError
 from sliphook.ids import new_id
 from sliphook.schemas import compile_in_steps, why_arguments_do_not_fit
-from sliphook.wire.json_value import NotPlainJson, plain
+from sliphook.wire.json_value import NotPlainJson, copied, plain
 from sliphook_sdk.protocol import ToolResult
 from sliphook_sdk.protocol.payloads import PostToolCall, PreToolCall
 
@@ -25,6 +25,9 @@ from .hooks import Hooks
 from .open_tool import OpenTool, ToolStatus
 from .results import ToolOutcome, result_of
 from .state import TurnState
+
+MAX_ERROR_CHARS: Final = 10_000
+"""Of what the agent's own tool raises, as the model reads it."""
 
 _log = logging.getLogger(__name__)
 
@@ -75,8 +78,9 @@ class BegunTool:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the tool is to run with: plugins may have replaced it."""
-        return self._tool.arguments
+        """What the tool is to run with: plugins may have replaced it. Each time another copy."""
+        # the plugins are told afterwards what the tool got, not what it made of that
+        return cast("dict[str, Any]", copied(self._tool.arguments))
 
     @trio.lowlevel.enable_ki_protection
     async def begin(self, input_schema: dict[str, Any] | None) -> None:
@@ -172,6 +176,9 @@ class BegunTool:
             tool.arguments = plain(tool.arguments)
         except NotPlainJson as error:
             return f"the arguments of {tool.name} are no JSON: {error}"
+        # as a model may write them, and an agent may hand them on
+        if not isinstance(cast(object, tool.arguments), dict):
+            return f"the arguments of {tool.name} are no object"
         for _ in compile_in_steps(schema):
             await trio.lowlevel.checkpoint()
         unfit = why_arguments_do_not_fit(tool.arguments, schema) if schema is not None else None
@@ -298,7 +305,7 @@ async def _have_run(
 ) -> tuple[object, Exception | None]:
     # no method: the error's traceback holds this frame, and the call holds the error
     try:
-        return await run(tool.arguments), None
+        return await run(copied(tool.arguments)), None
     except Exception as error:
         _log.exception("the agent's own tool %s failed", tool.name)
         return None, error
@@ -322,7 +329,8 @@ def _read(returned: object, name: str) -> tuple[ToolResult | None, Exception | N
 def _text_of(error: Exception) -> str:
     """The error's text, or its type: the agent's own code may raise one that has no text."""
     try:
-        return str(error) or type(error).__name__
+        text = str(error) or type(error).__name__
+        return text if len(text) <= MAX_ERROR_CHARS else f"{text[:MAX_ERROR_CHARS]}…"
     except Exception:
         return type(error).__name__
 

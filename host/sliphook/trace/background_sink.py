@@ -14,13 +14,16 @@ from sliphook.files.background_writer import BackgroundWriter
 from .record import TraceRecord
 from .redact import BEHIND, Redactor
 
-__all__ = ["CLOSE_S", "BackgroundSink"]
+__all__ = ["CLOSE_S", "KEPT_BYTES", "BackgroundSink"]
 
 BODY_BYTES: Final = 256 * 1024
 """A longer body is cut before anything is done with it (`cut`).
 
 Reading JSON keeps the interpreter's lock: for so much of it, 4 ms at most.
 """
+
+KEPT_BYTES: Final = BODY_BYTES + BEHIND
+"""A little more than is written, so that a secret across the cut is found."""
 
 MAX_WAITING: Final = 10_000
 """Records that wait for the thread at most; further ones are lost and counted."""
@@ -107,8 +110,7 @@ def _bounded(record: TraceRecord) -> TraceRecord:
     """The record, with no more of its texts than is worked on: the rest is freed at once."""
     body, method, request_id = record.body, record.method, record.id
     if body is not None and len(body) > BODY_BYTES:
-        # a little more than is written, so that a secret across the cut is found
-        record = msgspec.structs.replace(record, body=body[: BODY_BYTES + BEHIND], cut=True)
+        record = msgspec.structs.replace(record, body=body[:KEPT_BYTES], cut=True)
     if method is not None and len(method) > TEXT_CHARS:
         record = msgspec.structs.replace(record, method=method[:TEXT_CHARS] + "…")
     if isinstance(request_id, str) and len(request_id) > TEXT_CHARS:

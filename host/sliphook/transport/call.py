@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import msgspec
 import trio
 
 from sliphook.wire.envelope import ErrorObject
+from sliphook.wire.shared_params import SharedParams
 
 from .deadlines import Deadlines
+
+Params: TypeAlias = msgspec.Raw | SharedParams
+"""The params of a request, in one piece, or with a part that other requests share."""
 
 CallStatus = Literal[
     "answered",
@@ -113,7 +117,7 @@ class Call:
         turn_id: str | None = None,
         call_id: str | None = None,
         name: str | None = None,
-        retell: msgspec.Raw | None = None,
+        retell: Params | None = None,
     ) -> None:
         self.method = method
         self.timeout_s = timeout_s

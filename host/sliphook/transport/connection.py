@@ -12,13 +12,13 @@ from sliphook.wire.rpc import Handlers, Rpc, Violation
 from sliphook_sdk.protocol import ErrorCode
 from sliphook_sdk.protocol.limits import MAX_PLUGIN_REQUESTS, UNWEIGHED_BYTES
 
-from .call import Call, CallStatus
+from .call import Call, CallStatus, Params
 from .deadlines import BLOCKED_LOOP_S, Deadlines
 from .interrupted import Interrupts, cancel_of, take_back
 from .outbox import Item, QueueFull
 from .owner import ConnectionOwner
 from .reader import PipeReader
-from .transport_recorder import TransportRecorder, body_of
+from .transport_recorder import TransportRecorder
 from .unfinished import Unfinished
 from .writer import PipeWriter
 
@@ -70,16 +70,14 @@ class Connection:
 
     # -- requests and notifications
 
-    def call(self, call: Call, params: msgspec.Raw) -> None:
+    def call(self, call: Call, params: Params) -> None:
         """Send a request. It is settled later, or at once if it cannot be queued."""
         if self.closed:
             call.settle("crashed", "the plugin has ended")
             return
         call.connection = self
-        # hooks take the cheap way here too: there may be fifty at once
-        request = self._rpc.ask if call.method.startswith("hook/") else self._rpc.request
-        call.id, frame = request(call.method, params, call, call.traceparent)
-        self._send(call, frame)
+        call.id, frame, rest = self._rpc.begin(call.method, params, call, call.traceparent)
+        self._send(call, frame, rest)
         self._reader.attend()
 
     def ask(self, call: Call, params: msgspec.Raw) -> bool:
@@ -108,10 +106,10 @@ class Connection:
             self._send(call, frame)
         return True
 
-    def _send(self, call: Call, frame: bytes) -> None:
+    def _send(self, call: Call, frame: bytes, rest: memoryview | None = None) -> None:
         self.under_way[call.id] = call
         others = len(self.under_way) > 1 and not self._reader.brought_one()
-        item = Item(frame, call.method, call=call, session_id=call.session_id)
+        item = Item(frame, call.method, call=call, session_id=call.session_id, rest=rest)
         try:
             self._writer.send(item, join=others)
         except QueueFull:
@@ -220,7 +218,7 @@ class Connection:
         """An event had to go, the queue is full."""
         self._owner.dropped(item)
         if self._recorder is not None:
-            self._recorder.dropped(body_of(item.frame), item.method, "the queue is full")
+            self._recorder.dropped(item, "the queue is full")
 
     def cannot_write(self, why: str) -> None:
         """The plugin does not read any more."""

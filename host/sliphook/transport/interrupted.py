@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 from sliphook.wire import envelope
 from sliphook.wire.rpc import Rpc
+from sliphook.wire.shared_params import SharedParams
 
-from .call import Call
+from .call import Call, Params
 from .deadlines import Deadlines, Timer
 from .outbox import Item, Outbox
 from .transport_recorder import TransportRecorder
@@ -28,13 +29,20 @@ def take_back(outbox: Outbox, calls: list[Call]) -> set[Call]:
         return set()
     taken = outbox.withdraw({call for call in unwritten if call.retell is None})
     for call in unwritten:
-        if call.retell is not None:
-            method = call.method.replace("hook/", "event/", 1)
-            told = Rpc.notify(method, envelope.told_instead(call.retell), call.traceparent)
-            # in its place, not at the end: what waits for the plugin keeps its order
-            if outbox.swap(call, Item(told, method, session_id=call.session_id)):
-                taken.add(call)
+        # in its place, not at the end: what waits for the plugin keeps its order
+        if call.retell is not None and outbox.swap(call, _event_of(call, call.retell)):
+            taken.add(call)
     return taken
+
+
+def _event_of(call: Call, params: Params) -> Item:
+    """The event that tells what the request says."""
+    method = call.method.replace("hook/", "event/", 1)
+    if isinstance(params, SharedParams):  # megabytes, perhaps for each of fifty plugins
+        told, rest = params.event(method, call.traceparent), params.rest
+    else:
+        told, rest = Rpc.notify(method, envelope.told_instead(params), call.traceparent), None
+    return Item(told, method, session_id=call.session_id, rest=rest)
 
 
 class Interrupts:

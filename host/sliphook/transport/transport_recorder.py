@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 import trio
 
+from sliphook.trace.background_sink import KEPT_BYTES
 from sliphook.trace.record import Direction, Kind, TraceRecord, TraceSink
 from sliphook.trace.redact import REDACTED
 from sliphook.wire import envelope
@@ -68,12 +69,13 @@ class TransportRecorder:
             self._sent(item, *self._put_off_at)
 
     def _sent(self, item: Item, now_s: float, wall_s: float | None) -> None:
-        body, call, request_id = body_of(item.frame), item.call, item.reply_to
+        (body, size), call, request_id = _body_of(item), item.call, item.reply_to
         if call is not None:
             # the host's request alone: a reply to a request of that name has other params, or none
             if self.conceals_config and item.method == "initialize":
                 body = _without_config(body)
-            self._record("message", now_s, "to_plugin", body, call, wall_s=wall_s)
+                size = len(body)
+            self._record("message", now_s, "to_plugin", body, call, wall_s=wall_s, size=size)
             return
         asked_s = self._asked_s.pop(request_id, None) if request_id is not None else None
         self._record(
@@ -86,6 +88,7 @@ class TransportRecorder:
             request_id,
             None if asked_s is None else (now_s - asked_s) * 1000,
             wall_s=wall_s,
+            size=size,
         )
 
     def received(self, body: bytes, message: envelope.Message, call: Call | None) -> None:
@@ -148,9 +151,12 @@ class TransportRecorder:
         """The process ended while a request that had ended already may still have run."""
         self._record("late", self._now(), call=call, verdict="killed", note=words)
 
-    def dropped(self, body: bytes, method: str, why: str) -> None:
+    def dropped(self, item: Item, why: str) -> None:
         """A message was given up before it was written."""
-        self._record("drop", self._now(), "to_plugin", body, method=method, note=why)
+        body, size = _body_of(item)
+        self._record(
+            "drop", self._now(), "to_plugin", body, method=item.method, note=why, size=size
+        )
 
     def oddity(self, kind: Kind, body: bytes, note: str) -> None:
         """The plugin wrote something stray, or something that was refused."""
@@ -180,6 +186,7 @@ class TransportRecorder:
         verdict: str | None = None,
         note: str | None = None,
         wall_s: float | None = None,
+        size: int | None = None,
     ) -> None:
         """Hand one record to the sink, after those that were put off.
 
@@ -198,6 +205,7 @@ class TransportRecorder:
             verdict: what came of it.
             note: a sentence for people.
             wall_s: the time of day, if it is not now.
+            size: of the whole body, if `body` may be its beginning.
         """
         if self._put_off is not None:
             self.catch_up()
@@ -205,6 +213,8 @@ class TransportRecorder:
         if call is not None:
             method, request_id = call.method, call.id
             session_id, turn_id = call.session_id, call.turn_id
+        if size is None and direction is not None and body is not None:
+            size = len(body)
         self._take(
             TraceRecord(
                 kind=kind,
@@ -214,7 +224,8 @@ class TransportRecorder:
                 direction=direction,
                 method=method,
                 id=request_id,
-                size=None if direction is None or body is None else len(body),
+                size=size,
+                cut=size is not None and body is not None and size > len(body),
                 elapsed_ms=elapsed_ms,
                 verdict=verdict,
                 body=body,
@@ -225,9 +236,18 @@ class TransportRecorder:
         )
 
 
-def body_of(frame: bytes) -> bytes:
-    """The body of a frame, without its header and the line end after it."""
-    return frame[frame.index(b"\r\n\r\n") + 4 : -1]
+def _body_of(item: Item) -> tuple[bytes, int]:
+    """The body of a message, without its header and the line end after it, and its length.
+
+    Of a long one only so much as a sink keeps: a copy of it all for each plugin takes long.
+    """
+    begin = item.frame.index(b"\r\n\r\n") + 4
+    size = item.size - begin - 1
+    end = begin + min(size, KEPT_BYTES)
+    if item.rest is None or end <= len(item.frame):
+        return item.frame[begin:end], size
+    more = bytes(item.rest[: end - len(item.frame)])
+    return b"%b%b%b" % (item.frame[begin:], more, b"" if size > KEPT_BYTES else b"}"), size
 
 
 def _without_config(initialize: bytes) -> bytes:

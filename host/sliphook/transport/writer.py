@@ -12,7 +12,7 @@ from sliphook_sdk.protocol.limits import WRITE_STALL_S
 
 from . import descriptors
 from .deadlines import Deadlines, Timer
-from .outbox import Item, Outbox
+from .outbox import WRITE_BYTES, Item, Outbox
 
 DYING_S = 0.2
 """How long a process that has closed a pipe may take to end before that counts as a fault."""
@@ -109,7 +109,7 @@ class PipeWriter:
 
     def wrote(self, item: Item, count: int) -> None:
         """So many bytes of `item` have been written by `write`; the rest is the task's."""
-        if count < len(item.frame):
+        if count < item.size:
             # nothing waited before it, so it is now the head, of which `count` bytes have left
             self.outbox.put(item)
             self.outbox.wrote(count)
@@ -117,11 +117,17 @@ class PipeWriter:
         self._owner.left(item)
 
     def flush(self) -> None:
-        """Write as much as the pipe takes now; the rest is the task's."""
+        """Write what the pipe takes now, `WRITE_BYTES` at most; the rest is the task's."""
+        left = WRITE_BYTES
         while self.outbox.size and not self._blocked and self._descriptor >= 0:
-            data = self.outbox.next_write()
+            # fifty plugins may be sent megabytes each, and read as fast as this writes
+            if left <= 0:
+                self._wake()
+                return
+            data = memoryview(self.outbox.next_write())[:left]
             try:
                 count = os.write(self._descriptor, data)
+                left -= count
             except BlockingIOError:
                 self._blocked = True
                 self._deadlines.add(self._stall, WRITE_STALL_S)
@@ -157,7 +163,9 @@ class PipeWriter:
                 self._deadlines.remove(self._stall, WRITE_STALL_S)
                 self._blocked = False
             self.flush()
-            if not self.outbox:
+            if self.outbox and not self._blocked:
+                await trio.lowlevel.checkpoint()
+            elif not self.outbox:
                 self._task = trio.lowlevel.current_task()
                 await trio.lowlevel.wait_task_rescheduled(self._give_up)
 

@@ -215,13 +215,19 @@ def request(id: int, method: str, params: msgspec.Raw, traceparent: str | None =
         params: an object that `encode` has written.
         traceparent: the span that it is the work of, or None.
     """
+    return b"%b%b}" % (request_head(id, method, traceparent), params)
+
+
+def request_head(id: int, method: str, traceparent: str | None) -> bytes:
+    """What stands before the params of a request; arguments as in `request`."""
     span = b"" if traceparent is None else b'"traceparent":"%b",' % traceparent.encode()
-    return b'{"jsonrpc":"2.0","id":%d,"method":"%b",%b"params":%b}' % (
-        id,
-        method.encode(),
-        span,
-        params,
-    )
+    return b'{"jsonrpc":"2.0","id":%d,"method":"%b",%b"params":' % (id, method.encode(), span)
+
+
+def notification_head(method: str, traceparent: str | None) -> bytes:
+    """What stands before the params of a notification."""
+    span = b"" if traceparent is None else b'"traceparent":"%b",' % traceparent.encode()
+    return b'{"jsonrpc":"2.0","method":"%b",%b"params":' % (method.encode(), span)
 
 
 def _usable_id(envelope: _Envelope) -> int | str | None:

@@ -13,7 +13,7 @@ from sliphook.quoting import quote
 from sliphook_sdk.protocol.limits import MAX_DEPTH
 
 from . import envelope
-from .sendable import excess_of
+from .sendable import excess_of, too_much_of
 
 _PLAIN = (str, bool, int, type(None))
 
@@ -29,12 +29,12 @@ def plain(value: Any) -> Any:
     NaN and no infinity, no bytes, dates and Decimals, no keys but strings.
 
     Raises:
-        NotPlainJson: It has something else in it, is nested deeper than a message may be, or has a
-            number that no double can hold.
+        NotPlainJson: It has something else in it, is larger or nested deeper than a message may be,
+            or has a number that no double can hold.
     """
     try:
         body = envelope.encode(value)
-        excess = excess_of(body, MAX_DEPTH)
+        excess = too_much_of(body) or excess_of(body, MAX_DEPTH)
         if excess is not None:
             raise NotPlainJson(f"$ {excess}")
         copy = msgspec.json.decode(body)
@@ -51,6 +51,11 @@ def plain(value: Any) -> Any:
     if copy is None and value is not None:
         raise NotPlainJson(quote(why, 200))
     return copy
+
+
+def copied(value: Any) -> Any:
+    """A copy of what `plain` has made: what is done to it is not done to the original."""
+    return msgspec.json.decode(envelope.encode(value))
 
 
 def _odd_parts(value: object, path: str, depth: int) -> Iterator[str]:

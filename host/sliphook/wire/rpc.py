@@ -26,6 +26,7 @@ from sliphook_sdk.protocol import CancelParams, ErrorCode, nearest
 from . import envelope
 from .decoding import DECODE_ERRORS
 from .deferred import DeferredReply
+from .shared_params import SharedParams
 
 # Endpoint logs payloads and tracebacks; the user's words must not get into a log.
 logging.getLogger("pylsp_jsonrpc").disabled = True
@@ -125,6 +126,24 @@ class Rpc:
         # Endpoint has called `_new_id` and `_consume_outgoing` by now, so both are known
         self._waiting[self._next_id] = pending
         return self._next_id, self._sent
+
+    def begin(
+        self,
+        method: str,
+        params: msgspec.Raw | SharedParams,
+        pending: Pending,
+        traceparent: str | None = None,
+    ) -> tuple[int, bytes, memoryview | None]:
+        """The same; also returns the part of the params that is shared, if one is (see `Item`).
+
+        Hooks take the cheap way of `ask`: there may be fifty at once.
+        """
+        if isinstance(params, SharedParams):
+            request_id = self._new_id()
+            self._asked[request_id] = pending
+            return request_id, params.request(request_id, method, traceparent), params.rest
+        request = self.ask if method.startswith("hook/") else self.request
+        return *request(method, params, pending, traceparent), None
 
     def ask(
         self, method: str, params: msgspec.Raw, pending: Pending, traceparent: str | None = None

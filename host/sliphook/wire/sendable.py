@@ -10,7 +10,12 @@ from array import array
 from itertools import accumulate
 from typing import Any, Final
 
-from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_DIGITS
+from sliphook_sdk.protocol.limits import (
+    MAX_DEPTH,
+    MAX_HOST_DIGITS,
+    MAX_HOST_MESSAGE_BYTES,
+    MAX_MESSAGE_VALUES,
+)
 from sliphook_sdk.protocol.names import split_at_quotes
 
 from . import envelope
@@ -25,13 +30,37 @@ def encode_value(value: Any) -> bytes:
     """What `envelope.encode` makes of a value that stands somewhere in a message.
 
     Raises:
-        TypeError: as there, or the value is too deep or has too long a number. The caller's fault.
+        TypeError: as there, or the value is too large or too deep, or has too long a number. The
+            caller's fault.
     """
     body = envelope.encode(value)
-    excess = excess_of(body, MAX_DEPTH)
+    excess = too_much_of(body) or excess_of(body, MAX_DEPTH)
     if excess is not None:
         raise TypeError(f"{type(value).__name__} cannot be encoded: it {excess}")
     return body
+
+
+def too_much_of(body: bytes) -> str | None:
+    """What a JSON text that `envelope.encode` has written has too much of, as a verb, or None.
+
+    It is looked through as in `excess_of`.
+    """
+    if len(body) > MAX_HOST_MESSAGE_BYTES:
+        return f"has {len(body):,} bytes, over {MAX_HOST_MESSAGE_BYTES:,}"
+    if _values_in(body) < MAX_MESSAGE_VALUES:
+        return None
+    bare = body.replace(rb"\\", b"").replace(rb"\"", b"") if b"\\" in body else body
+    # each string is one of the values: more of them are not cut apart
+    too_many = bare.count(b'"') > 2 * MAX_MESSAGE_VALUES
+    if too_many or _values_in(b'""'.join(bare.split(b'"')[::2])) >= MAX_MESSAGE_VALUES:
+        return f"has more than {MAX_MESSAGE_VALUES:,} values"
+    return None
+
+
+def _values_in(text: bytes) -> int:
+    """As `weight.Weight` counts them, less one; more if there are strings in the text."""
+    empty = text.count(b"[]") + text.count(b"{}")
+    return sum(map(text.count, (b",", b":", b"[", b"{"))) - empty
 
 
 def excess_of(body: bytes, levels: int) -> str | None:

@@ -41,6 +41,16 @@ def frame(body: bytes) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b\n" % (len(body) + 1, body)
 
 
+def frame_head(head: bytes, more: int) -> bytes:
+    """The beginning of a frame that is written in parts.
+
+    Args:
+        head: the beginning of the body.
+        more: bytes of the rest of the body, and of the newline after it.
+    """
+    return b"Content-Length: %d\r\n\r\n%b" % (len(head) + more, head)
+
+
 class FrameSplitter:
     """Splits the host's bytes into bodies.
 
