@@ -17,33 +17,33 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     llm_call_failed 1 1 stream null "broke off" true
     notification warning agent "broke off; asking again in 0.5 s"
-    post_llm_call 1 tool_calls null 5/2/null
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call ship probe call_2_1 {}
     user_input_required approval "Run ship? probe: Friday"
     user_input_received approval allow user
     post_tool_call ship true ok shipped
-    pre_llm_call 2 scripted
-    post_llm_call 2 tool_calls null 5/2/null
+    pre_llm_call 2 1 scripted
+    post_llm_call 2 tool_calls null null 5/2/null
     pre_tool_call delegate agent call_3_1 {"goal": "look around"}
     subagent_start "look around"
       turn_start 1 null
-      pre_llm_call 1 scripted
-      post_llm_call 1 tool_calls null 5/2/null
+      pre_llm_call 1 1 scripted
+      post_llm_call 1 tool_calls null null 5/2/null
       pre_tool_call look agent call_4_1 {}
       post_tool_call look true ok "nothing new"
-      pre_llm_call 2 scripted
-      post_llm_call 2 stop null 7/null/null
+      pre_llm_call 2 1 scripted
+      post_llm_call 2 stop null null 7/null/null
       turn_end completed 0 2 12/2/null "all quiet"
     subagent_stop completed "all quiet"
     post_tool_call delegate true ok "all quiet"
-    pre_llm_call 3 scripted
-    post_llm_call 3 stop null 10/1/null
+    pre_llm_call 3 1 scripted
+    post_llm_call 3 stop null null 10/1/null
     stop 1 0 done
-    pre_llm_call 4 scripted
-    post_llm_call 4 stop null 10/1/null
+    pre_llm_call 4 1 scripted
+    post_llm_call 4 stop null null 10/1/null
     stop 1 1 done
     turn_end completed 0 6 42/8/null done
     session_end exit 1 6 3 42/8/null
@@ -52,7 +52,7 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     agent_loop_stopped user_stop stop_command llm=true,tools=0,requests=0
     turn_end interrupted 1 0 null/null/null null
     session_end exit 1 0 0 null/null/null
@@ -61,7 +61,7 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     agent_loop_stopped user_stop stop_command llm=true,tools=0,requests=0
     turn_end interrupted 1 0 null/null/null null
     session_end exit 1 0 0 null/null/null
@@ -70,7 +70,7 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     llm_call_failed 1 1 rate_limited 429 busy true
     notification warning agent "busy; asking again in 30 s"
     agent_loop_stopped user_stop stop_command llm=true,tools=0,requests=0
@@ -81,8 +81,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null null/null/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null null/null/null
     pre_tool_call look agent call_1_1 {}
     pre_tool_call sleep agent call_1_2 {}
     pre_tool_call sleep agent call_1_3 {}
@@ -97,8 +97,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call ship probe call_1_1 {}
     agent_loop_stopped user_stop stop_command llm=false,tools=1,requests=1
     post_tool_call ship true cancelled null
@@ -109,18 +109,18 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call delegate agent call_1_1 {"goal": "look"}
     subagent_start look
       turn_start 1 null
-      pre_llm_call 1 scripted
-      post_llm_call 1 tool_calls null 5/2/null
+      pre_llm_call 1 1 scripted
+      post_llm_call 1 tool_calls null null 5/2/null
       pre_tool_call delegate agent call_2_1 {"goal": "look closer"}
       subagent_start "look closer"
         turn_start 1 null
-        pre_llm_call 1 scripted
-        post_llm_call 1 tool_calls null 5/2/null
+        pre_llm_call 1 1 scripted
+        post_llm_call 1 tool_calls null null 5/2/null
         pre_tool_call sleep agent call_3_1 {}
     agent_loop_stopped user_stop stop_command llm=false,tools=3,requests=0
         post_tool_call sleep true cancelled null
@@ -137,8 +137,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call ship probe call_1_1 {}
     user_input_required approval "Run ship? probe: Friday"
     agent_loop_stopped user_stop stop_command llm=false,tools=1,requests=0
@@ -150,8 +150,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call look agent call_1_1 {}
     post_tool_call look true ok "nothing new"
     notification warning agent "model calls in this turn: 1"
@@ -164,7 +164,7 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     llm_call_failed 1 1 refused 401 "no such key" false
     notification error agent "no such key"
     turn_end failed 0 0 null/null/null null
@@ -174,9 +174,37 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     turn_end failed 0 0 null/null/null null
     session_end error 1 0 0 null/null/null
+    """,
+    "tried_again": """
+    session_start startup m-1
+    turn_start 1 null
+    user_prompt_submit user work
+    pre_llm_call 1 1 scripted
+    llm_call_failed 1 1 connection null "nobody is there" true
+    notification warning agent "nobody is there; asking again in 0.5 s"
+    pre_llm_call 1 2 scripted
+    llm_call_failed 1 2 connection null "nobody is there" true
+    notification warning agent "nobody is there; asking again in 1 s"
+    pre_llm_call 1 3 scripted
+    post_llm_call 1 stop null probe 10/1/null
+    stop 1 0 done
+    turn_end completed 0 1 10/1/null done
+    session_end exit 1 1 0 10/1/null
+    """,
+    "given_up": """
+    session_start startup m-1
+    turn_start 1 null
+    user_prompt_submit user work
+    pre_llm_call 1 1 scripted
+    llm_call_failed 1 1 connection null "nobody is there" true
+    notification warning agent "nobody is there; asking again in 0.5 s"
+    pre_llm_call 1 2 scripted
+    llm_call_failed 1 2 denied null "probe: enough" false
+    turn_end denied 0 0 null/null/null null
+    session_end exit 1 0 0 null/null/null
     """,
     "prompt_denied": """
     session_start startup m-1
@@ -189,7 +217,7 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     llm_call_failed 1 1 denied null "probe: spent" false
     turn_end denied 0 0 null/null/null null
     session_end exit 1 0 0 null/null/null
@@ -198,18 +226,18 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null null/null/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null null/null/null
     pre_tool_call ship probe call_1_1 {}
     user_input_required approval "Run ship?"
     user_input_received approval deny user
     post_tool_call ship false denied "the call of ship was denied: user: declined"
-    pre_llm_call 2 scripted
-    post_llm_call 2 tool_calls null null/null/null
+    pre_llm_call 2 1 scripted
+    post_llm_call 2 tool_calls null null null/null/null
     pre_tool_call look agent call_2_1 {}
     post_tool_call look false denied "the call of look was denied: probe: do not look"
-    pre_llm_call 3 scripted
-    post_llm_call 3 stop null 10/1/null
+    pre_llm_call 3 1 scripted
+    post_llm_call 3 stop null null 10/1/null
     stop 1 0 done
     turn_end completed 0 3 10/1/null done
     session_end exit 1 3 2 10/1/null
@@ -218,14 +246,14 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call ship probe call_1_1 {}
     user_input_required approval "Run ship? probe: Friday"
     user_input_received approval deny none
     post_tool_call ship false denied "the call of ship was denied: probe: Friday; <unapproved>"
-    pre_llm_call 2 scripted
-    post_llm_call 2 stop null 10/1/null
+    pre_llm_call 2 1 scripted
+    post_llm_call 2 stop null null 10/1/null
     stop 1 0 done
     turn_end completed 0 2 15/3/null done
     session_end exit 1 2 1 15/3/null
@@ -234,18 +262,18 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call delegate agent call_1_1 {"goal": "look"}
     subagent_start look
       turn_start 1 null
-      pre_llm_call 1 scripted
+      pre_llm_call 1 1 scripted
       llm_call_failed 1 1 denied null "probe: no children" false
       turn_end denied 0 0 null/null/null null
     subagent_stop denied null
     post_tool_call delegate true error "<unfinished>: the model call was denied: probe: no children"
-    pre_llm_call 2 scripted
-    post_llm_call 2 stop null 10/1/null
+    pre_llm_call 2 1 scripted
+    post_llm_call 2 stop null null 10/1/null
     stop 1 0 done
     turn_end completed 0 2 15/3/null done
     session_end exit 1 2 1 15/3/null
@@ -254,39 +282,39 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call look agent call_1_1 {}
     post_tool_call look true ok "nothing new"
-    pre_llm_call 2 scripted
-    post_llm_call 2 tool_calls null 5/2/null
+    pre_llm_call 2 1 scripted
+    post_llm_call 2 tool_calls null null 5/2/null
     pre_tool_call look agent call_2_1 {}
     post_tool_call look true ok "nothing new"
-    pre_llm_call 3 scripted
-    post_llm_call 3 tool_calls null 5/2/null
+    pre_llm_call 3 1 scripted
+    post_llm_call 3 tool_calls null null 5/2/null
     pre_tool_call look agent call_3_1 {}
     post_tool_call look true ok "nothing new"
-    pre_llm_call 4 scripted
-    post_llm_call 4 tool_calls null 5/2/null
+    pre_llm_call 4 1 scripted
+    post_llm_call 4 tool_calls null null 5/2/null
     pre_tool_call look agent call_4_1 {}
     post_tool_call look true ok "nothing new"
     notification warning agent "<circles>"
     user_input_required question "<circles>. Go on?"
     user_input_received question allow user
-    pre_llm_call 5 scripted
-    post_llm_call 5 tool_calls null 5/2/null
+    pre_llm_call 5 1 scripted
+    post_llm_call 5 tool_calls null null 5/2/null
     pre_tool_call look agent call_5_1 {}
     post_tool_call look true ok "nothing new"
-    pre_llm_call 6 scripted
-    post_llm_call 6 tool_calls null 5/2/null
+    pre_llm_call 6 1 scripted
+    post_llm_call 6 tool_calls null null 5/2/null
     pre_tool_call look agent call_6_1 {}
     post_tool_call look true ok "nothing new"
-    pre_llm_call 7 scripted
-    post_llm_call 7 tool_calls null 5/2/null
+    pre_llm_call 7 1 scripted
+    post_llm_call 7 tool_calls null null 5/2/null
     pre_tool_call look agent call_7_1 {}
     post_tool_call look true ok "nothing new"
-    pre_llm_call 8 scripted
-    post_llm_call 8 tool_calls null 5/2/null
+    pre_llm_call 8 1 scripted
+    post_llm_call 8 tool_calls null null 5/2/null
     pre_tool_call look agent call_8_1 {}
     post_tool_call look true ok "nothing new"
     notification warning agent "<circles>"
@@ -299,15 +327,15 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call look agent call_1_1 {}
     post_tool_call look true ok "nothing new"
     notification warning agent "model calls in this turn: 1"
     user_input_required max_iterations "model calls in this turn: 1. Go on?"
     user_input_received max_iterations allow user
-    pre_llm_call 2 scripted
-    post_llm_call 2 tool_calls null 5/2/null
+    pre_llm_call 2 1 scripted
+    post_llm_call 2 tool_calls null null 5/2/null
     pre_tool_call look agent call_2_1 {}
     post_tool_call look true ok "nothing new"
     notification warning agent "model calls in this turn: 2"
@@ -320,8 +348,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call look agent call_1_1 {}
     post_tool_call look true ok "nothing new"
     user_input_required max_iterations "model calls in this turn: 1. Go on?"
@@ -334,8 +362,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call sleep agent call_1_1 {}
     agent_loop_stopped reset new_command llm=false,tools=1,requests=0
     post_tool_call sleep true cancelled null
@@ -345,8 +373,8 @@ STORIES: Final = {
     session_start reset m-1
     turn_start 1 null
     user_prompt_submit user again
-    pre_llm_call 1 scripted
-    post_llm_call 1 stop null 10/1/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 stop null null 10/1/null
     stop 1 0 done
     turn_end completed 0 1 10/1/null done
     session_end exit 1 1 0 10/1/null
@@ -355,8 +383,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 probe
     user_prompt_submit plugin "look at the log"
-    pre_llm_call 1 scripted
-    post_llm_call 1 stop null 10/1/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 stop null null 10/1/null
     stop 1 0 done
     submission_end probe completed done
     turn_end completed 0 1 10/1/null done
@@ -382,7 +410,7 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
+    pre_llm_call 1 1 scripted
     agent_loop_stopped user_stop stop_command llm=false,tools=0,requests=1
     turn_end interrupted 1 0 null/null/null null
     session_end exit 1 0 0 null/null/null
@@ -391,8 +419,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call look agent call_1_1 {}
     agent_loop_stopped user_stop stop_command llm=false,tools=1,requests=1
     post_tool_call look false cancelled null
@@ -403,8 +431,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call look agent call_1_1 {}
     post_tool_call look true ok "nothing new"
     agent_loop_stopped user_stop stop_command llm=false,tools=0,requests=1
@@ -415,8 +443,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 stop null 10/1/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 stop null null 10/1/null
     stop 1 0 done
     agent_loop_stopped user_stop stop_command llm=false,tools=0,requests=1
     turn_end interrupted 1 1 10/1/null done
@@ -426,8 +454,8 @@ STORIES: Final = {
     session_start startup m-1
     turn_start 1 null
     user_prompt_submit user work
-    pre_llm_call 1 scripted
-    post_llm_call 1 tool_calls null 5/2/null
+    pre_llm_call 1 1 scripted
+    post_llm_call 1 tool_calls null null 5/2/null
     pre_tool_call delegate agent call_1_1 {"goal": "look"}
     subagent_start look
     agent_loop_stopped user_stop stop_command llm=false,tools=1,requests=1

@@ -14,7 +14,7 @@ from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, Scripted
 from sliphook.agent.ui.questions import Person
 from sliphook.testing import HANGS, FakePlugin, Received, run
 from sliphook_sdk.protocol import CATALOGUE, Answer, Usage
-from sliphook_sdk.protocol.payloads import PreToolCall, Stop
+from sliphook_sdk.protocol.payloads import PreLlmCall, PreToolCall, Stop
 from tests.agent.fakes import RecordingDisplay, RecordingModel
 
 DONE = ScriptedReply(text="done", usage=Usage(input_tokens=10, output_tokens=1))
@@ -73,10 +73,12 @@ class Stage:
         hooks: Mapping[str, Any] | None = None,
         person: Person | None = None,
         shipping: Any = "shipped",
+        attempts: bool = False,
         **more: Any,
     ) -> None:
         subscriptions = [
             {"event": name, "subagents": True, "include": list(entry.heavy)}
+            | ({"attempts": True, "replaces": True} if attempts and entry.attempts else {})
             for name, entry in CATALOGUE.items()
         ]
         self.probe = FakePlugin(
@@ -84,7 +86,7 @@ class Stage:
             hooks=hooks,
             subscriptions=subscriptions,
             tools={"ship": shipping},
-            uses=["submit"],
+            uses=["submit", "route"],
         )
         self.submitted: list[Submission] = []
         self.model = RecordingModel(*replies)
@@ -154,6 +156,32 @@ async def completed() -> FakePlugin:
         person=Patient(True),
     )
     assert await one_turn(stage) == "completed"
+    return stage.probe
+
+
+async def tried_again() -> FakePlugin:
+    """A server that is dead until the plugin is asked for the third time."""
+    dead = ScriptedReply(fail=ScriptedFailure(kind="connection", message="nobody is there"))
+
+    def warm(payload: PreLlmCall) -> Answer | None:
+        if payload.attempt != 2:
+            return None
+        return Answer(replace={"route": {"parameters": {"temperature": 0}}})
+
+    stage = Stage(dead, dead, DONE, hooks={"pre_llm_call": warm}, attempts=True)
+    assert await one_turn(stage) == "completed"
+    return stage.probe
+
+
+async def given_up() -> FakePlugin:
+    """A plugin that ends the attempts."""
+    dead = ScriptedReply(fail=ScriptedFailure(kind="connection", message="nobody is there"))
+
+    def give_up(payload: PreLlmCall) -> Answer | None:
+        return Answer(decision="deny", reason="enough") if payload.attempt == 2 else None
+
+    stage = Stage(dead, hooks={"pre_llm_call": give_up}, attempts=True)
+    assert await one_turn(stage) == "denied"
     return stage.probe
 
 
@@ -359,6 +387,8 @@ WALKS: dict[str, Callable[[], Awaitable[FakePlugin]]] = {
         interrupted_at_the_limit,
         failed,
         broken,
+        tried_again,
+        given_up,
         prompt_denied,
         model_call_denied,
         tools_denied,
