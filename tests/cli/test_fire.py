@@ -375,3 +375,34 @@ def test_a_signal_ends_it_and_leaves_no_plugin_behind(
             assert time.monotonic() - began < 5  # a plugin that is not killed takes five and a half
         assert not is_alive(pid)
         assert b"Traceback" not in process.stderr.read()
+
+
+def test_where_a_model_call_would_go(
+    sliphook: Sliphook, shop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tmp_path / "config" / "sliphook"
+    config.mkdir(parents=True)
+    (config / "config.toml").write_text(
+        '[providers.router]\nbase_url = "https://router.example/v1"\n'
+    )
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config.parent))
+
+    def fired(route: dict[str, Any], **more: Any) -> Any:
+        answer = {"replace": {"route": route}}
+        on = case_of("hook/pre_llm_call", f"return {answer!r}")
+        subscription = {"event": "pre_llm_call", "replaces": True}
+        path = shop.program("switch", subscriptions=[subscription], on=on, **more).path
+        return sliphook("fire", "pre_llm_call", "--plugin", path, "--json").json()
+
+    uses = {"uses": ["route"], "servers": ["gpu.lan"]}
+    outcome = fired({"provider": "router"}, **uses)["outcome"]
+    assert (outcome["routed_by"], outcome["payload"]["route"]) == (
+        "switch",
+        {"provider": "router", "base_url": "https://router.example/v1"},
+    )
+    assert fired({"base_url": "http://gpu.lan:1/v1"}, **uses)["outcome"]["routed_by"] == "switch"
+    refused = the_plugin(fired({"base_url": "http://evil.example"}, **uses))
+    assert refused["status"] == "refused_answer"
+    assert "send model calls to evil.example:80" in refused["error"]
+    refused = the_plugin(fired({"provider": "router"}))
+    assert refused["error"] == "replace.route needs 'route' in the manifest's uses"

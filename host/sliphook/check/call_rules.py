@@ -65,7 +65,9 @@ class HookRule:
         assert reply.result is not None
         try:
             answer = read_answer(reply.result)
-            check_answer(entry, answer, replacing=route.replaces)
+            replaced, _ = check_answer(entry, answer, replacing=route.replaces)
+            if "route" in replaced and "route" not in bench.declared.uses:
+                raise AnswerError("replace.route needs 'route' in the manifest's uses")
         except AnswerError as error:
             raise CheckFailed(method, quote(bytes(reply.result)), str(error)) from None
         how = answer.decision or ("abstains" if answer.abstains else "answers")

@@ -96,6 +96,11 @@ CASES = (
     _sends(
         "a log message of control characters", _log("b'\"k\":\"' + fill(b'\\x7f', 60_000) + b'\"'")
     ),
+    _sends(
+        "texts of a $/progress that nobody has asked for",
+        'b\'{"jsonrpc":"2.0","method":"$/progress","params":{"id":1,"text":"\''
+        " + fill(b'\\\\u0001', 60_000) + b'\"}}'",
+    ),
     _refuses("log fields of empty lists", _log("b'\"k\":[' + fill(b'[],') + b'0]'")),
     _refuses("log fields of long integers", _log("b'\"k\":[' + fill(b'9' * 4_300 + b',') + b'0]'")),
     _refuses(

@@ -67,13 +67,28 @@ async def named_plugins(
 
     with tracing.open() as sink:
         running.host = host = PluginHost(
-            plugins, on_log=_show, on_problem=_in_the_report, trace=sink
+            plugins,
+            on_log=_show,
+            on_problem=_in_the_report,
+            trace=sink,
+            providers=_providers(),
         )
         async with host:
             for plugin, spec in zip(host.plugins, plugins, strict=True):
                 if (lacks := lacks_in_environment(plugin.manifest, spec, plugin.name)) is not None:
                     comment(f"plugin {says(plugin.name)} {lacks}")
             yield host
+
+
+def _providers() -> dict[str, str | None]:
+    """The user's providers of models, to which a plugin may send calls."""
+    from sliphook.files.toml import TomlError
+    from sliphook.settings import read_settings
+
+    try:
+        return {name: one.base_url for name, one in read_settings().providers.items()}
+    except TomlError:  # what a plugin does here does not hang on the settings
+        return {}
 
 
 def _show(plugin: str, level: str, message: str) -> None:

@@ -128,7 +128,9 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
         "payload": msgspec.to_builtins(outcome.payload),
         "context": [context.labelled() for context in outcome.context],
         "substitute": outcome.substitute,
+        "beside": outcome.beside,
         "substituted_by": outcome.substituted_by,
+        "routed_by": outcome.routed_by,
         "continue_with": outcome.continue_with,
     }
 
@@ -145,6 +147,7 @@ def _for_people(event: str, reports: Sequence[PluginReport], outcome: Outcome) -
         lines.append(
             f"  {says(outcome.substituted_by)} answers instead: {says_json(outcome.substitute)}"
         )
+        lines += [f"    with {name}: {says_json(value)}" for name, value in outcome.beside.items()]
     if outcome.continue_with is not None:
         lines.append(f"  goes on with: {says(outcome.continue_with)}")
     replaced = sorted(
