@@ -42,7 +42,8 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "sliphook_sdk": (
         ("protocol",),
         ("errors", "framing", "forked"),
-        ("wire", "command"),
+        ("wire",),
+        ("command",),
         ("registration",),
         ("runtime",),
         ("plugin",),

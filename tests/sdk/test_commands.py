@@ -229,20 +229,35 @@ def test_nobody_out_of_reach_holds_it_up(tmp_path: Path) -> None:
     os.kill(pids(tmp_path)[0], signal.SIGKILL)
 
 
-def test_the_end_of_the_process_ends_its_commands(tmp_path: Path) -> None:
+POLITE = """\
+#!/bin/sh
+trap 'echo bye > bye; exit' TERM
+echo $$ > own
+echo $$ > other
+while :; do :; done
+"""
+
+
+@needs_proc
+@pytest.mark.parametrize("is_polite", [True, False])
+def test_the_end_of_the_process_ends_its_commands(tmp_path: Path, is_polite: bool) -> None:
     """With a host that looks after nothing."""
     stubborn(tmp_path)
+    if is_polite:
+        executable(tmp_path / "stubborn", POLITE)
     program = tmp_path / "ends.py"
     program.write_text(
         "import threading, os, time\n"
-        "from sliphook_sdk.command.running import Command\n"
-        "from sliphook_sdk.process.exit import end_process\n"
-        "one = Command(['./stubborn'], cwd='.', env=None, timeout_s=None, max_bytes=9)\n"
+        "from sliphook_sdk.command import running\n"
+        "from sliphook_sdk.process import exit\n"
+        f"if {is_polite}: running.TERM_GRACE_S = exit._CLEANUP_S = {PATIENCE_S}\n"
+        "one = running.Command(['./stubborn'], cwd='.', env=None, timeout_s=None, max_bytes=9)\n"
         "work = lambda: one.run(lambda: False, print)\n"
         "threading.Thread(target=work, daemon=True).start()\n"
         "while not os.path.exists('other'): time.sleep(0.01)\n"
-        "time.sleep(0.1)\n"
-        "end_process(0)\n"
+        "exit.end_process(0)\n"
     )
     subprocess.run(python(program), cwd=tmp_path, timeout=PATIENCE_S, check=True)
     wait_for(lambda: not any(map(lives, pids(tmp_path))))
+    if is_polite:
+        assert (tmp_path / "bye").exists()

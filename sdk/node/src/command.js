@@ -142,5 +142,11 @@ function headOf(file) {
 
 // the plugin ends, and its commands with it
 process.on("exit", () => {
-  for (const tree of running) tree.signalAtOnce("SIGKILL");
+  const killAt = performance.now() + TERM_GRACE_MS;
+  let left = [...running].filter((tree) => tree.signalAtOnce("SIGTERM"));
+  while (left.length && performance.now() < killAt) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TICK_MS);
+    left = left.filter((tree) => tree.signalAtOnce(0));
+  }
+  for (const tree of left) tree.signalAtOnce("SIGKILL");
 });

@@ -45,7 +45,9 @@ export class Tree {
   /** The same without a pause, for the end of the plugin. */
   signalAtOnce(number) {
     const work = this.#signal(number);
-    while (!work.next().done);
+    let step = work.next();
+    while (!step.done) step = work.next();
+    return step.value;
   }
 
   *#signal(number) {

@@ -224,7 +224,12 @@ def _end(process: subprocess.Popen[bytes], tree: ProcessTree, output: _Output) -
 
 
 @atexit.register
-def _kill_all() -> None:
+def _end_all() -> None:
     """The plugin ends, and its commands with it."""
-    for tree in tuple(_running):
+    kill_at = time.monotonic() + TERM_GRACE_S
+    left = [tree for tree in tuple(_running) if tree.signal(signal.SIGTERM)]
+    while left and time.monotonic() < kill_at:
+        time.sleep(_TICK_S)
+        left = [tree for tree in left if tree.signal(0)]
+    for tree in left:
         tree.signal(signal.SIGKILL)

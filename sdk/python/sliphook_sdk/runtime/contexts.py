@@ -6,14 +6,10 @@ whose requests are awaited.
 
 from __future__ import annotations
 
-import threading
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sliphook_sdk.errors import Cancelled
 from sliphook_sdk.protocol import AlertLevel, ProgressParams, limits
-from sliphook_sdk.wire.waiting import settled
 
 from .call_fields import CallFields
 from .host import AsyncHost, Host
@@ -21,8 +17,7 @@ from .plugin_context import ConfigT, PluginContext
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Iterable, Mapping, Sequence
 
     from sliphook_sdk.command.result import CommandResult
     from sliphook_sdk.command.running import Command
@@ -229,23 +224,10 @@ class AsyncContext(BaseContext[ConfigT]):
         Raises:
             CommandError: it cannot be started.
         """
-        # imported here: most plugins have plain functions alone, and no commands
-        import asyncio
-        from concurrent.futures import Future
+        from sliphook_sdk.command.awaited import run_in_thread
 
         command = self._command(args, cwd, env=env, timeout_s=timeout_s, max_bytes=max_bytes)
-        stop = threading.Event()
-        ended: Future[CommandResult | None] = Future()
-        work = partial(command.run, stop.is_set, self.progress)
-        threading.Thread(target=_fulfil, args=(ended, work), daemon=True).start()
-        try:
-            await settled(ended)
-        finally:
-            stop.set()
-            while not ended.done():  # a cancelled task comes back when the command is gone
-                with suppress(asyncio.CancelledError):
-                    await settled(ended)
-        return cast("CommandResult", ended.result())
+        return await run_in_thread(command, self.progress)
 
     async def notify(self, level: AlertLevel, message: str) -> None:
         """Show the user an alert. Needs `uses=["notify"]`.
@@ -289,10 +271,3 @@ class AsyncContext(BaseContext[ConfigT]):
             HostRefused: it is not granted, or a name is taken; the old tools stay.
         """
         await self._runtime.set_tools_async(tools, session_id)
-
-
-def _fulfil(ended: Future[Any], work: Callable[[], Any]) -> None:
-    try:
-        ended.set_result(work())
-    except BaseException as exc:
-        ended.set_exception(exc)
