@@ -33,6 +33,7 @@ ORDER: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("sliphook",),
         ("registry",),
         ("settings",),
+        ("installed",),
         ("doctor",),
         ("check",),
         ("agent",),

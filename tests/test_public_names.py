@@ -62,6 +62,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
     "sliphook.aio": frozenset(["BegunTool", "PluginHost", "Session", "Turn"]),
     "sliphook.blocking": frozenset(["BegunTool", "Interrupted", "PluginHost", "Session", "Turn"]),
     "sliphook.dumpable": frozenset(["forbid_dumps"]),
+    "sliphook.installed": frozenset(["Installed", "read_installed"]),
     "sliphook.otel": frozenset(["OtelSpans"]),
     "sliphook.quoting": frozenset(["quote", "visible", "visible_json"]),
     "sliphook.registry": frozenset(["Broken", "Registered", "Registry", "RegistryError"]),

@@ -45,6 +45,7 @@ def test_the_page_has_all_its_programs() -> None:
         "agent.py",
         "threads.py",
         "aio.py",
+        "installed.py",
         "halves.py",
         "submitted.py",
         "told.py",
@@ -82,6 +83,11 @@ def test_a_call_in_two_halves(folder: Path) -> None:
 def test_an_agent_is_told_of_an_interrupt(folder: Path) -> None:
     done = python(folder, "told.py")
     assert (done.stdout, done.stderr) == ("stop: new_message\ninterrupted\n", "")
+
+
+def test_an_agent_reads_what_is_installed(folder: Path) -> None:
+    done = python(folder, "installed.py")
+    assert (done.stdout, done.stderr) == ("[]\n[]\n", "")
 
 
 def test_the_tests_pass(folder: Path) -> None:

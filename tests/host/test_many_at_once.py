@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 
 import pytest
@@ -23,9 +23,11 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """An entry for each time that the manifests of all plugins are gone through."""
     made: list[int] = []
 
-    def counted(plugins: Iterable[Plugin]) -> dict[str, Audience]:
+    def counted(
+        plugins: Iterable[Plugin], providers: Mapping[str, str | None]
+    ) -> dict[str, Audience]:
         made.append(1)
-        return admission.subscribers_by_name(plugins, {})
+        return admission.subscribers_by_name(plugins, providers)
 
     monkeypatch.setattr("sliphook.host.state.subscribers_by_name", counted)
     return made

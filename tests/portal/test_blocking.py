@@ -212,7 +212,7 @@ def test_a_second_turn_is_refused_while_one_is_open() -> None:
 def test_nothing_can_be_called_before_and_after() -> None:
     host = PluginHost([])
     with pytest.raises(HostClosed, match="the host is not open"):
-        host.tools()
+        host.commands()
     with host, host.session() as session:
         with session.turn("x") as turn:
             pass

@@ -12,10 +12,11 @@ import trio
 from sliphook.errors import HostError
 from sliphook.files.toml import TomlError
 from sliphook.host.admission import lacks_in_environment
+from sliphook.installed import read_installed
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.spec import PluginSpec
-from sliphook.registry import Registry, RegistryError
-from sliphook.settings import Settings, for_nobody, read_settings, with_settings
+from sliphook.registry import RegistryError
+from sliphook.settings import Settings, read_settings, with_settings
 
 from .common import Failed
 from .report import says, why_not_started
@@ -94,19 +95,14 @@ def choose(tried: Sequence[PluginSpec], settings: Settings) -> Chosen:
     try:
         return _what_is_installed(tried, settings)
     except RegistryError as error:
-        return _with_tried(tried, settings, [], (str(error),))
+        return _with_tried(tried, settings, (), (str(error),))
 
 
 def _what_is_installed(tried: Sequence[PluginSpec], settings: Settings) -> Chosen:
-    registry = Registry()
-    installed, broken = registry.specs(os.environ)
-    problems = [f"plugin {says(one.name)} is left out: {one.why}" for one in broken]
-    problems += [
-        _does_nothing(name, close) for name, close in for_nobody(settings, registry.names()).items()
-    ]
+    there = read_installed(settings)
     return replace(
-        _with_tried(tried, settings, installed, tuple(problems)),
-        broken=frozenset(one.name for one in broken),
+        _with_tried(tried, settings, there.specs, there.problems),
+        broken=frozenset(one.name for one in there.missing),
     )
 
 
@@ -117,19 +113,9 @@ def _with_tried(
     problems: tuple[str, ...],
 ) -> Chosen:
     there = {os.path.realpath(spec.path) for spec in installed}
-    specs = [with_settings(spec, settings) for spec in installed]
-    specs += [
-        with_settings(spec, settings) for spec in tried if os.path.realpath(spec.path) not in there
-    ]
-    return Chosen(tuple(tried), tuple(specs), len(installed), problems)
-
-
-def _does_nothing(name: str, close: str | None) -> str:
-    hint = f"did you mean {close}?" if close else "`sliphook list` shows what is installed"
-    return (
-        f"config.toml: plugins.{says(name)} does nothing,"
-        f" as no plugin of that name is installed; {hint}"
-    )
+    others = [spec for spec in tried if os.path.realpath(spec.path) not in there]
+    specs = (*installed, *(with_settings(spec, settings) for spec in others))
+    return Chosen(tuple(tried), specs, len(installed), problems)
 
 
 async def take_up(host: PluginHost, before: Chosen, tell: Callable[[str], None]) -> None:

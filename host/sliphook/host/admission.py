@@ -13,9 +13,10 @@ from sliphook.dispatch.audience import Audience, Subscriber
 from sliphook.plugin.lifecycle import State
 from sliphook.plugin.manifest import ReadManifest
 from sliphook.plugin.model_servers import ModelServers
+from sliphook.plugin.overrides import recorded_manifest
 from sliphook.plugin.spec import PluginSpec
 from sliphook.plugin.supervision import Plugin
-from sliphook.plugin.tools import CommandOffer, ToolOffer
+from sliphook.plugin.tools import CommandOffer, ToolOffer, ToolTable
 from sliphook.process.environment import is_given_to_all
 from sliphook.process.log_files import safe_name
 from sliphook.quoting import quote
@@ -181,22 +182,47 @@ def with_timeout(subscriber: Subscriber, timeout_s: float) -> Subscriber:
     return msgspec.structs.replace(subscriber, routes=routes)
 
 
-def check_heavy(name: str, field: str | None) -> None:
-    """Check the name of a hook or event, and of a heavy field of it, or None.
+def is_heard(name: str, subscribers: Iterable[Subscriber], heavy: str | None) -> bool:
+    """Whether there is a subscription to a hook or event, with that heavy field if one is named.
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is no such hook or event, or it has no such heavy field.
     """
     if name not in CATALOGUE:
         raise ValueError(f"{name!r} is no hook or event; there are {', '.join(CATALOGUE)}")
-    if field is not None and field not in CATALOGUE[name].heavy:
-        raise ValueError(f"{field!r} is no heavy field of {name}")
-
-
-def is_heard(subscribers: Iterable[Subscriber], heavy: str | None) -> bool:
-    """Whether there is a subscription, with that heavy field if one is named."""
+    if heavy is not None and heavy not in CATALOGUE[name].heavy:
+        raise ValueError(f"{heavy!r} is no heavy field of {name}")
     return any(
         heavy is None or heavy in route.include
         for subscriber in subscribers
         for route in subscriber.routes
     )
+
+
+def offers_on_record(specs: Iterable[PluginSpec], taken: ToolTable) -> list[ToolOffer]:
+    """The tools that recorded manifests declare; of two plugins with one name, the first one's.
+
+    Args:
+        specs: the plugins, in the order of installation.
+        taken: has the names that the agent reserves.
+    """
+    table = ToolTable()
+    for spec in specs:
+        manifest, _ = recorded_manifest(spec)
+        if manifest is not None:
+            enter_record(table, spec.name or manifest.name, manifest, taken)
+    return table.offers(None)
+
+
+def enter_record(table: ToolTable, name: str, manifest: ReadManifest, taken: ToolTable) -> None:
+    """Enter a plugin's recorded tools, unless one of their names is taken.
+
+    Args:
+        table: gets the tools.
+        name: the plugin's name.
+        manifest: as it is recorded.
+        taken: has the names that the agent reserves.
+    """
+    names = [tool.name for tool in manifest.tools]
+    if not table.holders(names, besides=name) and not any(map(taken.is_reserved, names)):
+        table.replace(name, None, manifest.tools)

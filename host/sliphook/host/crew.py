@@ -16,7 +16,6 @@ from sliphook.plugin.spec import PluginSpec
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
 from sliphook_sdk.protocol import RESERVED_PLUGINS, why_no_plugin_name
-from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S
 
 from .state import HostState
 
@@ -40,14 +39,16 @@ class Crew:
     Args:
         state: the host's.
         specs: the plugins to start with.
+        wait_s: how long `open` waits for plugins that start.
 
     Attributes:
         plugins: those that the user wants, in the order of installation.
     """
 
-    def __init__(self, state: HostState, specs: list[PluginSpec]) -> None:
+    def __init__(self, state: HostState, specs: list[PluginSpec], wait_s: float) -> None:
         self.plugins: list[Plugin] = []
-        self._specs = specs
+        self.specs = specs
+        self._wait_s = wait_s
         self._state = state
         self._leaving: list[Plugin] = []  # not wanted any more, and not gone yet
         self._has_reaper = False
@@ -66,13 +67,12 @@ class Crew:
         self._outer = outer
         try:
             self.plugins = [
-                Plugin(spec, order, self._state) for order, spec in enumerate(self._specs)
+                Plugin(spec, order, self._state) for order, spec in enumerate(self.specs)
             ]
             self._state.expect(self.plugins)
             outer.start_soon(self._supervise)
             await self._supervised.wait()
-            # a second more than a plugin's own bound, so that the plugin reports it, and says why
-            with trio.move_on_after(INITIALIZE_TIMEOUT_S + 1):
+            with trio.move_on_after(self._wait_s):
                 for plugin in self.plugins:
                     await plugin.settled.wait()
         except BaseException:

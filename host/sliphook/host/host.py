@@ -27,9 +27,9 @@ from sliphook.session.session import Session, StartSource
 from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
 from sliphook_sdk.protocol import Payload, ToolCallParams
-from sliphook_sdk.protocol.limits import MIN_TIMEOUT_S
+from sliphook_sdk.protocol.limits import INITIALIZE_TIMEOUT_S, MIN_TIMEOUT_S
 
-from .admission import check_heavy, is_heard, place_among
+from .admission import is_heard, offers_on_record, place_among
 from .crew import Crew, specs_of
 from .outside import call_outside, fire_outside
 from .state import HostState
@@ -39,9 +39,8 @@ from .submissions import PluginMessages
 class PluginHost:
     """Runs plugins beside the agent.
 
-    Entering starts all of them side by side and waits until each is ready or has failed, 10 s at
-    most. A plugin that fails is reported (`on_problem`, `plugins`) and left out: no fault of a
-    plugin is raised here.
+    Entering starts all of them side by side and waits until each is ready or has failed. One that
+    fails is reported (`on_problem`, `plugins`) and left out: no fault of a plugin is raised here.
 
     Args:
         plugins: executables, or specs of installed ones, in the order of installation.
@@ -74,6 +73,9 @@ class PluginHost:
             `$XDG_DATA_HOME/sliphook/data`.
         log_dir: the folder of the log files, one for each plugin; by default
             `$XDG_STATE_HOME/sliphook/logs`.
+        open_wait_s: how long entering waits at most; by default a second more than a plugin may
+            take. Afterwards a hook or a tool of a plugin that still starts waits for it, if its
+            manifest is recorded; else nothing is known of it yet.
     """
 
     def __init__(
@@ -97,9 +99,11 @@ class PluginHost:
         spans: Spans | None = None,
         data_home: Path | None = None,
         log_dir: Path | None = None,
+        open_wait_s: float = INITIALIZE_TIMEOUT_S + 1,
     ) -> None:
         check_text("name", name)
         check_word("plugin_messages", plugin_messages, PluginMessages)
+        check_number("open_wait_s", open_wait_s)
         check_number("timeout_cap_s", timeout_cap_s, low=MIN_TIMEOUT_S, none=True)
         for what, names in (("tools", reserved_tools), ("commands", reserved_commands)):
             if isinstance(names, str):  # a row of letters, for Python
@@ -120,7 +124,7 @@ class PluginHost:
             data_home=data_home,
             log_dir=log_dir,
         )
-        self._crew = Crew(self._state, specs_of(plugins))
+        self._crew = Crew(self._state, specs_of(plugins), open_wait_s)
         self._token: trio.lowlevel.TrioToken | None = None
 
     # -- the scope
@@ -276,10 +280,14 @@ class PluginHost:
         )
 
     def tools(self, session_id: str | None = None) -> list[ToolOffer]:
-        """The plugins' tools that a session may offer its model, in the order of installation."""
-        return sorted(
-            self._state.plugin_calls.table.offers(session_id), key=place_among(self._crew.plugins)
-        )
+        """The plugins' tools that a session may offer its model, in the order of installation.
+
+        Before the host is open, and while a plugin starts, those of its recorded manifest.
+        """
+        table = self._state.plugin_calls.table
+        if self._token is None:
+            return offers_on_record(self._crew.specs, table)
+        return sorted(table.offers(session_id), key=place_among(self._crew.plugins))
 
     def commands(self) -> list[CommandOffer]:
         """The plugins' slash commands, in the order of installation."""
@@ -295,8 +303,7 @@ class PluginHost:
         Raises:
             ValueError: there is no such hook or event, or it has no such heavy field.
         """
-        check_heavy(name, include)
-        return is_heard(self._state.subscribers(name), include)
+        return is_heard(name, self._state.subscribers(name), include)
 
     def interrupt_from_thread(
         self,
@@ -312,14 +319,8 @@ class PluginHost:
         check_word("reason", reason, InterruptReason)
         check_texts(session_id=session_id, invalidation_reason=invalidation_reason)
         assert self._token is not None, "the host is not open"
-        self._token.run_sync_soon(self._interrupt, session_id, reason, invalidation_reason)
-
-    def _interrupt(
-        self, session_id: str, reason: InterruptReason, invalidation_reason: str
-    ) -> None:
-        # looked up in the loop: the dict is the loop's, and the session may be over by now
-        if (session := self._state.sessions.get(session_id)) is not None:
-            session.interrupt(reason, invalidation_reason)
+        interrupt = self._state.interrupt
+        self._token.run_sync_soon(interrupt, session_id, reason, invalidation_reason)
 
     @trio.lowlevel.enable_ki_protection
     async def fire(self, name: str, payload: Payload, *, timeout_s: float | None = None) -> Outcome:

@@ -26,6 +26,7 @@ from sliphook.process.pace import Pace
 from sliphook.process.reaper import OrphanReaper
 from sliphook.session.asking import forget_plugin
 from sliphook.session.host import Approver, Asker
+from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import PluginCalls
 from sliphook.session.reports import Callbacks, Reports
 from sliphook.session.requests.plugin_requests import PluginRequests
@@ -39,6 +40,7 @@ from sliphook_sdk.protocol import CATALOGUE, PluginInfo
 
 from .admission import (
     clash,
+    enter_record,
     holders_by_manifest,
     keeps_its_names,
     lacks_in_environment,
@@ -172,9 +174,14 @@ class HostState:
             taken = {name: one.spec.path for one, name in self._file_names.items()}
             self._file_names[plugin] = name_of_files(plugin.spec, taken)
             # a guard that is absent still guards: its closed hooks count before it runs
-            if plugin.recorded is not None:
+            if (
+                plugin.recorded is not None
                 # a plugin that has the name keeps it until `admit` decides
-                self._by_name.setdefault(plugin.name, plugin)
+                and self._by_name.setdefault(plugin.name, plugin) is plugin
+            ):
+                # a tool of it may be called now: the call waits for the plugin
+                table = self.plugin_calls.table
+                enter_record(table, plugin.name, plugin.recorded, table)
         self._forget_subscribers()
 
     def part_with(self, plugins: Iterable[Plugin]) -> None:
@@ -304,6 +311,11 @@ class HostState:
         """Run an async function in a task of the open host."""
         assert self.tasks is not None, "plugins run in an open host alone"
         self.tasks.start_soon(function, *args)
+
+    def interrupt(self, session_id: str, reason: InterruptReason, invalidation_reason: str) -> None:
+        """Interrupt the open turn of a session; does nothing if the session is over."""
+        if (session := self.sessions.get(session_id)) is not None:
+            session.interrupt(reason, invalidation_reason)
 
     def hide(self, secrets: Sequence[str]) -> None:
         """Hide these values in traces and logs from now on."""

@@ -57,11 +57,11 @@ class BegunToolFace(Face[BegunTool]):
 class HostFace(Face[PluginHost]):
     """The members of a host that return at once."""
 
-    tools = AtOnce(PluginHost.tools)
+    tools = AtOnce(PluginHost.tools, early=True)
     commands = AtOnce(PluginHost.commands)
     hears = AtOnce(PluginHost.hears)
     kill = AtOnce(PluginHost.kill)
-    hide = AtOnce(PluginHost.hide)
+    hide = AtOnce(PluginHost.hide, early=True)
 
     @property
     def plugins(self) -> list[PluginStatus]:

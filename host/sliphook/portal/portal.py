@@ -133,6 +133,11 @@ class Portal:
                 call.refuse(HostClosed("the host was closed"))
 
     @property
+    def started(self) -> bool:
+        """Whether `start` was called."""
+        return self._thread is not None
+
+    @property
     def here(self) -> bool:
         """Whether this is the loop's own thread, which must never wait for itself."""
         # in a child that this thread has forked, it is the main thread and has no loop

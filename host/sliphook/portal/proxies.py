@@ -45,6 +45,7 @@ class HostSettings(TypedDict, total=False):
     spans: Spans | None
     data_home: Path | None
     log_dir: Path | None
+    open_wait_s: float
 
 
 def delivered(
@@ -83,17 +84,25 @@ class Face(Generic[T]):
 
 
 class AtOnce(Generic[T, P, R]):
-    """A plain method of the trio face: returns when the loop has run it; waits for no plugin."""
+    """A plain method of the trio face: returns when the loop has run it; waits for no plugin.
 
-    def __init__(self, method: Callable[Concatenate[T, P], R]) -> None:
+    Args:
+        method: the method.
+        early: it may be called before there is a loop.
+    """
+
+    def __init__(self, method: Callable[Concatenate[T, P], R], *, early: bool = False) -> None:
         self._method = method
+        self._early = early
         self.__doc__ = method.__doc__
 
     def __get__(self, face: Face[Any], owner: type[Face[Any]]) -> Callable[P, R]:
-        method = self._method
+        method, early = self._method, self._early
 
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if early and not face.portal.started:
+                return method(face.inner, *args, **kwargs)
             return face.portal.at_once(partial(method, face.inner, *args, **kwargs))
 
         return call
