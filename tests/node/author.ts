@@ -33,6 +33,22 @@ plugin.hook(
 );
 plugin.hook("stop", (stop) => (stop.stop_count === 0 ? continueWith("go on") : null));
 plugin.on("turn_end", (turn) => turn.outcome === "interrupted");
+plugin.hook("pre_llm_call", { replaces: true, attempts: true }, (call, ctx) => {
+  if (call.failure?.kind === "connection") return;
+  if (call.route?.base_url === "https://api.openai.com/v1")
+    return replace({
+      route: { base_url: "http://127.0.0.1:8080/v1", api: "openai" },
+      messages: [{ role: "user", content: "hi" }, ...(call.messages ?? [])],
+    });
+  ctx.say("fo");
+  return substitute({
+    response: { role: "assistant", content: "four" },
+    usage: { output_tokens: 1 },
+    finish_reason: "stop",
+  });
+});
+// @ts-expect-error: it speaks one of two
+plugin.hook("pre_llm_call", { replaces: true }, () => replace({ route: { api: "gemini" } }));
 plugin.on("pre_llm_call", { include: ["messages"] }, (call) => call.messages?.length);
 plugin.tool("weather", { schema: { type: "object" } }, async (args) => `${args.city}`);
 plugin.tool("build", async (args, ctx) => {

@@ -5,8 +5,8 @@ It is checked, not run.
 
 from __future__ import annotations
 
-from sliphook_sdk import Answer, AsyncContext, Plugin, deny, replace
-from sliphook_sdk.protocol.payloads import PreToolCall, TurnEnd, UserPromptSubmit
+from sliphook_sdk import Answer, AsyncContext, Context, ModelRoute, Plugin, deny, replace
+from sliphook_sdk.protocol.payloads import PreLlmCall, PreToolCall, TurnEnd, UserPromptSubmit
 
 plugin = Plugin("guard", version="1.0.0", uses=["notify"])
 
@@ -20,6 +20,15 @@ def no_rm(call: PreToolCall) -> Answer | None:
 @plugin.hook("user_prompt_submit", replaces=True)
 async def polite(prompt: UserPromptSubmit) -> Answer:
     return replace(text=f"{prompt.text}, please")
+
+
+@plugin.hook("pre_llm_call", replaces=True, attempts=True)
+def elsewhere(call: PreLlmCall, *, ctx: Context) -> Answer | None:
+    if call.failure is not None and call.failure.kind == "connection":
+        return None
+    if call.route is not None and call.route.provider == "scripted":
+        ctx.say("one moment")
+    return replace(route=ModelRoute(base_url="http://127.0.0.1:8080/v1"))
 
 
 @plugin.on("turn_end")

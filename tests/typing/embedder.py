@@ -10,7 +10,7 @@ from pathlib import Path
 import trio
 
 from sliphook import PluginHost, PluginSpec, Session, Turn
-from sliphook_sdk.protocol import Message, ModelTool, ToolResult, Usage
+from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, ToolResult, Usage
 
 
 async def shell(arguments: dict[str, object]) -> ToolResult:
@@ -31,9 +31,13 @@ async def one_turn(host: PluginHost, turn: Turn) -> str:
         model="small",
         messages=[Message(role="user", content=prompt.text)],
         tools=tools,
+        route=ModelRoute(provider="openai"),
+        on_text=print,
     )
     if gate.denied:
         return gate.reason
+    key: str | None = gate.api_key
+    print(gate.route, gate.routed_by, key is not None, gate.shown)
     response = gate.substitute or Message(role="assistant", content="done")
     turn.post_llm_call(
         provider=None,

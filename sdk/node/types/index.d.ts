@@ -9,6 +9,7 @@ import type {
   HookName,
   Level,
   Manifest,
+  ModelRoute,
   OnFailure,
   Payloads,
   SubmitResult,
@@ -325,8 +326,11 @@ export function allow(reason?: string): Joined<{ decision: "allow"; reason?: str
 export function deny(reason: string): Joined<{ decision: "deny"; reason: string }>;
 /** A person shall decide, and reads the reason. */
 export function ask(reason: string): Joined<{ decision: "ask"; reason: string }>;
+/** The fields of a payload; the words of a route are not any strings. */
+type Replaced = { route?: ModelRoute | null; [field: string]: unknown };
+
 /** New values for fields of the payload, each in place of the old. Needs `replaces: true`. */
-export function replace<Fields extends object>(fields: Fields): Joined<{ replace: Fields }>;
+export function replace<Fields extends Replaced>(fields: Fields): Joined<{ replace: Fields }>;
 /** A result in place of the call, which then does not happen. Needs `replaces: true`. */
 export function substitute<Fields extends object>(fields: Fields): Joined<{ substitute: Fields }>;
 /** Texts for the model; the host labels them with the plugin's name. */
