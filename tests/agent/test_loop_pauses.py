@@ -8,7 +8,7 @@ from __future__ import annotations
 import trio
 from trio.testing import MockClock
 
-from sliphook import ApprovalRequest
+from sliphook import ApprovalRequest, AskRequest
 from sliphook.agent.conversation import Conversation
 from sliphook.agent.models.script import ScriptedCall, ScriptedReply
 from tests.agent.walks import DONE, Patient, Stage, ask_about_ships, calling, one_turn
@@ -32,6 +32,9 @@ class Slow:
 
     async def go_on(self, prompt: str) -> bool:
         raise AssertionError(prompt)
+
+    async def ask(self, request: AskRequest) -> object:
+        raise AssertionError(request)
 
 
 class Broken(Patient):

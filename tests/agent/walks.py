@@ -8,7 +8,7 @@ from typing import Any
 
 import trio
 
-from sliphook import ApprovalRequest, PluginHost, Session, Submission
+from sliphook import ApprovalRequest, AskRequest, PluginHost, Session, Submission
 from sliphook.agent.loop import RESERVED_TOOLS, Agent, AgentTool
 from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
 from sliphook.agent.ui.questions import Person
@@ -58,6 +58,9 @@ class Patient:
         if answer is None:
             await trio.sleep_forever()
         return bool(answer)
+
+    async def ask(self, request: AskRequest) -> object:
+        return await self.go_on(request.prompt)
 
 
 class Stage:

@@ -16,7 +16,7 @@ from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.base import Model
 from sliphook.agent.models.scripted import ScriptedModel
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 from sliphook.testing import HANGS, After, FakePlugin
 from tests.programs import EVERYTHING
 
@@ -79,6 +79,7 @@ async def at_work(
             [plugin],
             reserved_commands=COMMANDS,
             approver=None if asks is None else gateway.approve,
+            asker=None if asks is None else gateway.ask,
             on_submit=gateway.submit_from_plugin if submits else None,
         )
         async with host, gateway.open(host):

@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from sliphook import HostError
 from sliphook.agent.models.script import ScriptedFailure, ScriptedReply
 from sliphook.agent.models.scripted import ScriptedModel
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 from sliphook.testing import FakePlugin
 from tests.agent.fakes import RecordingModel
 from tests.pairs import check_pairs

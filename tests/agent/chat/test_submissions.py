@@ -11,7 +11,7 @@ from trio.testing import MockClock
 from sliphook import HostError, PluginHost, Submission
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.script import ScriptedReply
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 from sliphook.testing import FakePlugin, HostRefused
 from sliphook_sdk.protocol import Answer
 from sliphook_sdk.protocol.payloads import UserPromptSubmit

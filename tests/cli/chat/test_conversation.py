@@ -15,7 +15,7 @@ import trio
 from trio.testing import MockClock
 
 from sliphook.agent.ui.display import LineDisplay
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 from sliphook.cli.chat import conversation
 from sliphook.cli.chat.frontend import Listener
 from sliphook.cli.chosen_plugins import Chosen

@@ -286,3 +286,103 @@ def test_run_asks_at_a_terminal(terminals: list[Terminal], tmp_path: Path, plugi
         "turn_end completed",
         "session_end exit",
     ]
+
+
+ASKS = """
+if method == "tool/call":
+    request("q", "host/ask", session_id=params["session_id"], call_id=params["call_id"],
+            prompt="Where\\x1b[2J to?", schema={
+                "type": "object",
+                "properties": {
+                    "server": {"type": "string", "enum": ["test", "live"]},
+                    "times": {"type": "integer", "default": 2},
+                },
+                "required": ["server"],
+            })
+    while True:
+        message = receive()
+        if message.get("id") == "q":
+            return json.dumps(message["result"])
+        if message.get("method") == "$/cancelRequest":
+            return NOTHING
+"""
+
+
+@pytest.fixture
+def asker(shop: Workshop) -> Program:
+    """Its tool asks the user."""
+    events = [{"event": event} for event in _EVENTS if event != "session_start"]
+    return shop.program(
+        subscriptions=events, tools=["deploy"], before="import json", on=ASKS, uses=["ask"]
+    )
+
+
+ANSWERED = '{"outcome": "answered", "answer": {"server": "live", "times": 2}}'
+
+
+def test_run_lets_a_plugin_ask(terminals: list[Terminal], tmp_path: Path, asker: Program) -> None:
+    terminal = talk(terminals, tmp_path, "run", "TOOL deploy", "--plugin", asker.path)
+    terminal.wait_for("asks: Where\\x1b[2J to?")
+    terminal.wait_for("1  test")
+    terminal.wait_for("server: [1 to 2]")
+    terminal.type("3\r")
+    terminal.wait_for('"3" is not one of')
+    terminal.type("2\r")
+    terminal.wait_for("times: [a whole number, empty: 2]")
+    terminal.type("\r")
+    terminal.wait_for(ANSWERED)
+    assert terminal.ends() == 0
+    assert heard(asker) == [
+        "turn_start",
+        'user_input_received {"server":"live","times":2} user',
+        "turn_end completed",
+        "session_end exit",
+    ]
+
+
+def test_ctrl_c_in_the_middle_of_a_plugins_question(
+    terminals: list[Terminal], tmp_path: Path, asker: Program
+) -> None:
+    terminal = talk(terminals, tmp_path, "run", "TOOL deploy", "--plugin", asker.path)
+    terminal.wait_for("server: [1 to 2]")
+    terminal.process.send_signal(signal.SIGINT)
+    terminal.wait_for("interrupted; once more to leave at once")
+    assert terminal.ends() == 130
+    assert heard(asker)[-2:] == ["turn_end interrupted", "session_end signal"]
+
+
+def test_a_closed_terminal_declines(
+    terminals: list[Terminal], tmp_path: Path, asker: Program
+) -> None:
+    terminal = talk(terminals, tmp_path, "run", "TOOL deploy", "--plugin", asker.path)
+    terminal.wait_for("server: [1 to 2]")
+    terminal.type("\x04")
+    terminal.wait_for('{"outcome": "declined", "answer": null}')
+    assert terminal.ends() == 0
+
+
+def test_a_chat_lets_a_plugin_ask(
+    terminals: list[Terminal], tmp_path: Path, asker: Program
+) -> None:
+    terminal = talk(terminals, tmp_path, "chat", "--plugin", asker.path)
+    terminal.wait_for("›")
+    terminal.type("TOOL deploy\r")
+    terminal.wait_for("asks: Where\\x1b[2J to?")
+    terminal.wait_for("server: [1 to 2]")
+    terminal.type("live\r")
+    terminal.wait_for("times: [a whole number, empty: 2]")
+    terminal.type("many\r")
+    terminal.wait_for("please answer a whole number")
+    terminal.type("\r")
+    terminal.wait_for(ANSWERED)
+    terminal.type("TOOL deploy\r")
+    terminal.wait_for("server: [1 to 2]")
+    terminal.type("/stop\r")
+    terminal.wait_for("stopped")
+    terminal.type("\x04")
+    assert terminal.ends() == 0
+    assert heard(asker)[-3:] == [
+        "agent_loop_stopped user_stop stop_command",
+        "turn_end interrupted",
+        "session_end exit",
+    ]

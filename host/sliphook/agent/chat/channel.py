@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 import trio
 
 from sliphook.agent.models.choice import full_name
-from sliphook.agent.ui.questions import HOW_TO_ANSWER, Asked, Question
+from sliphook.agent.ui.filling import Question
+from sliphook.agent.ui.questions import Asked
 from sliphook.errors import HostError
 from sliphook.quoting import quote
 
@@ -48,7 +49,7 @@ class Channel:
         host: the plugins.
         session: the host's session; after `/new` the same object with another id.
         model: the model that its users have chosen by `/model`; None: its agent's own.
-        person: asks the users if a plugin or the loop wants a decision; None if they cannot be
+        person: asks the users if a plugin or the loop wants an answer; None if they cannot be
             asked.
     """
 
@@ -236,12 +237,9 @@ class Channel:
             self._command(slash, message)
         # without an open turn, its question is void
         elif self.person is not None and self.person.waits and self.session.open_turn is not None:
-            taken = self.person.answer(message.text)
-            message.settle(
-                ChatReply(
-                    text="" if taken else HOW_TO_ANSWER, outcome="answer" if taken else "refused"
-                )
-            )
+            why = self.person.answer(message.text)
+            outcome: Literal["answer", "refused"] = "answer" if why is None else "refused"
+            message.settle(ChatReply(text=why or "", outcome=outcome))
         elif not message.text.strip():
             message.settle(ChatReply(text="the message is empty", outcome="refused"))
         else:

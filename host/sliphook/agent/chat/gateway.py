@@ -17,11 +17,11 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 from sliphook.errors import HostError
 from sliphook.session.arguments import check_word
 from sliphook.session.interrupt import exit_kind
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sliphook.agent.loop import Agent
     from sliphook.agent.models.choice import Models
     from sliphook.host.host import PluginHost
-    from sliphook.session.host import ApprovalRequest
+    from sliphook.session.host import ApprovalRequest, AskRequest
     from sliphook.session.session import EndReason, StartSource
     from sliphook.session.submission import Submission
 
@@ -57,8 +57,8 @@ class Gateway:
             `/new`. Replies hold what the agent shows on `channel.display`. With
             `person=channel.person`, the agent's questions are asked in the channel.
         ask: shows a question to the users of a channel, or removes it (None); their next message is
-            the answer. The host then needs `approver=gateway.approve`. If `ask` is None, nothing is
-            asked, and every call that needs approval is denied.
+            the answer. The host then needs `approver=gateway.approve` and `asker=gateway.ask`. If
+            `ask` is None, nothing is asked, and every call that needs approval is denied.
         new_message: what a message does while a turn is open: `queue` waits, `interrupt` interrupts
             the turn.
         max_waiting: the messages of a channel that may wait; more are refused.
@@ -219,6 +219,17 @@ class Gateway:
                 return await channel.person.approve(request)
         # no users to ask: the session is not a channel's, or `/new` has ended it
         return False
+
+    async def ask(self, request: AskRequest) -> Any:
+        """Ask the users of the session's channel; for `PluginHost(..., asker=...)`.
+
+        Raises:
+            HostError: it has no users who can be asked.
+        """
+        for channel in self.channels:
+            if channel.session.session_id == request.session_id and channel.person is not None:
+                return await channel.person.ask(request)
+        raise HostError("the session has no users who can be asked")
 
     def close(self, reason: EndReason = "shutdown", invalidation_reason: str | None = None) -> None:
         """End every conversation now, without waiting (see `Channel.close`)."""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Final
+from typing import Any, Final
 
 import trio
 from rich.console import Console
 from rich.text import Text
 
-from sliphook.session.host import ApprovalRequest
+from sliphook.session.host import ApprovalRequest, AskRequest
 
 from .display import PlainDisplay
-from .questions import HOW_TO_ANSWER, Question, approval, going_on, yes_or_no
+from .filling import FilledForm, Filling, approval, going_on
 
 _READ_BYTES: Final = 4_096
 _STYLES: Final = {
@@ -55,25 +55,31 @@ class TerminalPerson:
 
     async def approve(self, request: ApprovalRequest) -> bool:
         """See `Person`."""
-        return await self._ask(approval(request))
+        return bool(await self._ask(approval(request)))
 
     async def go_on(self, prompt: str) -> bool:
         """See `Person`."""
-        return await self._ask(going_on(prompt))
+        return bool(await self._ask(going_on(prompt)))
 
-    async def _ask(self, question: Question) -> bool:
-        answer: bool | None = None
+    async def ask(self, request: AskRequest) -> Any:
+        """See `Person`."""
+        return await self._ask(FilledForm(request))
+
+    async def _ask(self, filling: Filling) -> Any:
         self.is_asking = True
         try:
-            _say("\n".join((*question.about(), f"{question.prompt} [y/N]")))
-            while (answer := yes_or_no(await _line())) is None:
-                _say(HOW_TO_ANSWER)
+            while not filling.over:
+                _say(filling.question.text())
+                while (line := await _line()) and (why := filling.take(line)) is not None:
+                    _say(why)
+                if not line:
+                    filling.decline()
         except trio.Cancelled:
             _say("\n")
             raise
         finally:
             self.is_asking = False
-        return answer
+        return filling.answer
 
 
 def _say(text: str) -> None:
@@ -82,7 +88,7 @@ def _say(text: str) -> None:
 
 
 async def _line() -> str:
-    """One line, empty at the end of input. A terminal hands out whole lines only."""
+    """One line with its end; empty at the end of input. A terminal hands out whole lines only."""
     descriptor = sys.stdin.fileno()
     # no thread: an interrupt ends this wait at once, and leaves no reader that takes the next line
     await trio.lowlevel.wait_readable(descriptor)

@@ -15,7 +15,7 @@ from sliphook.agent.chat.gateway import Gateway
 from sliphook.agent.chat.replies import PendingMessage, stopped
 from sliphook.agent.loop import Agent
 from sliphook.agent.models.choice import Models, full_name
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 from sliphook.cli.chosen_plugins import look_who_is_there, take_up
 from sliphook.cli.common import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK
 from sliphook.cli.run.memory import Memory
@@ -91,10 +91,10 @@ class _Chat(Interruptible):
             more_commands=LEAVING,
             models=self._models,
         )
-        approver = gateway.approve if self._frontend.asks else None
+        person = gateway if self._frontend.asks else None
         self.host = self._setup.host(
             told,
-            approver=approver,
+            person=person,
             commands=[*COMMANDS, *LEAVING],
             trace=trace,
             providers=self._models.addresses(self._model),

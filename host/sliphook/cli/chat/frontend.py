@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from sliphook.agent.chat.replies import PendingMessage
     from sliphook.agent.ui.display import LineDisplay
-    from sliphook.agent.ui.questions import Question
+    from sliphook.agent.ui.filling import Question
 
 __all__ = ["ChatFrontend", "Listener"]
 

@@ -13,7 +13,7 @@ import trio
 
 from sliphook.agent.chat.replies import PendingMessage
 from sliphook.agent.ui.display import PlainDisplay
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 
 from .frontend import Listener
 

@@ -22,7 +22,7 @@ from prompt_toolkit.renderer import print_formatted_text
 from prompt_toolkit.styles import Style
 
 from sliphook.agent.ui.display import MAX_SHOWN_CHARS
-from sliphook.agent.ui.questions import Question
+from sliphook.agent.ui.filling import Question
 from sliphook.quoting import quote
 
 from .frontend import Listener
@@ -265,7 +265,7 @@ class Screen:
         if begun := self._pending.begun:
             text.append(("", "\n".join(wrapped(begun, columns)) + "\n"))
         if self._question is not None:
-            return [*text, ("class:question", f"{self._question.prompt} [y/N] ")]
+            return [*text, ("class:question", f"{self._question.line()} ")]
         if self._busy:
             status = f"{self._progress + ' · ' if self._progress else '… '}{_WORKING}"
             text.append(("class:status", status[: columns - 1] + "\n"))
@@ -278,7 +278,7 @@ class Screen:
             self._tell(
                 self._take,
                 # the prompt as it is now: the question may be over when trio runs `_take`
-                _PROMPT if self._question is None else f"{self._question.prompt} [y/N] ",
+                _PROMPT if self._question is None else f"{self._question.line()} ",
                 typed,
             )
         return False

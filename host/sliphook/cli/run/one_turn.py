@@ -106,10 +106,9 @@ class _Run(Interruptible):
             self._progress,
             progress_every_s=PROGRESS_S if sys.stderr.isatty() else PIPED_PROGRESS_S,
         )
-        approver = self._person.approve if self._person is not None else None
         self.host = setup.host(
             told,
-            approver=approver,
+            person=self._person,
             commands=COMMANDS,
             trace=trace,
             providers=self._models.addresses(self._model),

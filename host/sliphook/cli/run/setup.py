@@ -19,9 +19,10 @@ from sliphook.dumpable import forbid_dumps
 
 if TYPE_CHECKING:
     from sliphook import Progress
+    from sliphook.agent.chat.gateway import Gateway
     from sliphook.agent.ui.display import LineDisplay
+    from sliphook.agent.ui.questions import Person
     from sliphook.plugin.spec import PluginSpec
-    from sliphook.session.host import Approver
     from sliphook.session.submission import Submission
     from sliphook.settings import Settings
     from sliphook.trace.record import TraceSink
@@ -115,7 +116,7 @@ class Setup:
         self,
         told: Told,
         *,
-        approver: Approver | None,
+        person: Person | Gateway | None,
         commands: Iterable[str],
         trace: TraceSink | None,
         providers: Mapping[str, str | None],
@@ -125,7 +126,7 @@ class Setup:
 
         Args:
             told: shows plugins' messages.
-            approver: asks the user; None if the user cannot be asked.
+            person: asks the user; None if the user cannot be asked.
             commands: the agent's own commands.
             trace: records the messages, or None.
             providers: where plugins may send model calls, if the user lets them.
@@ -133,7 +134,8 @@ class Setup:
         """
         return PluginHost(
             self.chosen.specs,
-            approver=approver,
+            approver=person.approve if person is not None else None,
+            asker=person.ask if person is not None else None,
             on_submit=on_submit,
             plugin_messages=self.settings.plugin_messages,
             on_notify=told.notify,

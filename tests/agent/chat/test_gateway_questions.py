@@ -1,0 +1,88 @@
+"""What plugins ask the users of a channel, and how they answer in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trio.testing import MockClock
+
+from sliphook.agent.ui.filling import Question
+from sliphook.testing import FakePlugin
+from tests.programs import EVERYTHING
+
+from .at_work import at_work, said, say, story
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"server": {"type": "string"}, "times": {"type": "integer"}},
+    "required": ["server", "times"],
+}
+
+
+class Deploys(FakePlugin):
+    """Its tool asks the user, and returns the answer; it may answer approvals too."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "probe",
+            hears=EVERYTHING,
+            tools={"deploy": self._deploy},
+            uses=["ask", "approve"],
+            hooks={
+                "pre_tool_call": lambda call: (
+                    {"decision": "ask"} if call.origin == "agent" else None
+                )
+            },
+        )
+        self.results: list[Any] = []
+
+    async def _deploy(self, _: dict[str, Any]) -> str:
+        call = self.received[-1].params
+        result = await self.ask(
+            "host/ask",
+            session_id=call["session_id"],
+            call_id=call["call_id"],
+            prompt="Where to?",
+            schema=SCHEMA,
+        )
+        self.results.append(result)
+        return "done"
+
+
+async def test_the_next_messages_are_the_fields(autojump_clock: MockClock) -> None:
+    asks: list[Question | None] = []
+    plugin = Deploys()
+    async with at_work(plugin, asks=asks) as gateway:
+        turn = say(gateway, "TOOL deploy")
+        await plugin.hears("user_input_required")
+        assert await said(gateway, "bonn") == ("answer", "")
+        assert await said(gateway, "many") == ("refused", "please answer a whole number")
+        assert await said(gateway, "3") == ("answer", "")
+        assert (await turn.wait()).outcome == "completed"
+    assert plugin.results == [{"outcome": "answered", "answer": {"server": "bonn", "times": 3}}]
+    assert [question and question.text() for question in asks] == [
+        "probe asks: Where to?\nserver:",
+        "times: [a whole number]",
+        None,
+    ]
+    assert 'user_input_received {"server":"bonn","times":3} user' in story(plugin)
+
+
+async def test_stop_in_the_middle_of_the_fields(autojump_clock: MockClock) -> None:
+    asks: list[Question | None] = []
+    plugin = Deploys()
+    async with at_work(plugin, asks=asks) as gateway:
+        turn = say(gateway, "TOOL deploy")
+        await plugin.hears("user_input_required")
+        assert await said(gateway, "bonn") == ("answer", "")
+        assert await said(gateway, "/stop") == ("command", "stopped")
+        assert (await turn.wait()).outcome == "interrupted"
+        assert (await said(gateway, "3"))[0] == "completed"
+    assert asks[-1] is None
+
+
+async def test_where_no_user_can_be_asked(autojump_clock: MockClock) -> None:
+    plugin = Deploys()
+    async with at_work(plugin) as gateway:
+        assert (await said(gateway, "TOOL deploy"))[0] == "completed"
+    assert plugin.results == [{"outcome": "nobody", "answer": None}]
