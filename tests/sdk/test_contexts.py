@@ -32,7 +32,7 @@ class Link:
     def check(self, method: str, *, blocks: bool) -> None:
         """Everything can be asked."""
 
-    def ask(self, method: str, params: msgspec.Struct) -> Any:
+    def ask(self, method: str, params: msgspec.Struct, call: Call | None = None) -> Any:
         self.sent.append((method, params))
         return {"interrupted": True}
 

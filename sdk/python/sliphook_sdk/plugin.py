@@ -52,7 +52,8 @@ class Plugin(Registered, Generic[StateT]):
             name: `[a-z0-9][a-z0-9_-]{0,63}`.
             version: the plugin's own version.
             description: one line for people.
-            uses: the requests that it makes to the host: `notify`, `tools`, `inject`, `interrupt`.
+            uses: what it asks of the host: `notify`, `tools`, `inject`, `interrupt`, `submit`,
+                `route`, `approve`, `ask`.
                 The user must grant them.
             env: environment variables that it wants; one given as a bare name is not required.
             servers: `HOST` or `HOST:PORT` of the servers that it sends model calls to; needs the

@@ -356,7 +356,7 @@ def test_stop_in_a_pipe_does_not_wait(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["--plugin", "none"], "plugin none did not start: "),
+        (["--plugin", "none"], "plugin none-plugin did not start: "),
         (["--model", "none.json"], "none.json: cannot read the script"),
         (
             ["--resume", "zz"],

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sliphook_sdk.protocol import ToolCallParams
+from sliphook_sdk.protocol.payloads import PreToolCall
+
+from .host import ask_params
+
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from sliphook_sdk.protocol import Payload
+    from sliphook_sdk.protocol import AskParams, Payload
 
 
 class CallFields:
@@ -84,3 +89,12 @@ class CallFields:
     def meta(self) -> dict[str, Any] | None:
         """An object of the agent's own, opaque to Sliphook."""
         return self._payload.meta
+
+    def _question(
+        self, prompt: str, schema: dict[str, Any] | None, timeout_s: float | None
+    ) -> AskParams:
+        """The params of `host/ask` for a question of this call."""
+        # behind the call of that id its end would end the question too
+        is_open = isinstance(self._payload, (ToolCallParams, PreToolCall))
+        call_id = self.call_id if is_open else None
+        return ask_params(prompt, schema, self.session_id, self.turn_id, call_id, timeout_s)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sliphook_sdk.errors import Cancelled
-from sliphook_sdk.protocol import AlertLevel, ProgressParams, limits
+from sliphook_sdk.protocol import AlertLevel, AskResult, ProgressParams, limits
 
 from .call_fields import CallFields
-from .host import AsyncHost, Host
+from .host import AsyncHost, Host, read
 from .plugin_context import ConfigT, PluginContext
 
 if TYPE_CHECKING:
@@ -195,6 +195,31 @@ class Context(BaseContext[ConfigT]):
         host = Host(self._runtime)
         return host.interrupt(reason, session_id=self.session_id, turn_id=self.turn_id)
 
+    def ask(
+        self,
+        prompt: str,
+        schema: dict[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> AskResult:
+        """Ask the person in front of the agent, in the turn that this call belongs to.
+
+        The handler's own timeout goes on meanwhile. Needs `uses=["ask"]`. For the arguments see
+        `Host.ask`.
+
+        Raises:
+            Cancelled: the call was cancelled, so the question is withdrawn. Do not catch it.
+            HostRefused: it is not granted, or it cannot be asked so.
+        """
+        params = self._question(prompt, schema, timeout_s)
+        result = self._runtime.ask("host/ask", params, self._call)
+        return read("host/ask", result, AskResult)
+
+    def answer(self, question_id: str, choice: object) -> bool:
+        """Answer a question in the person's place: see `Host.answer`. Needs `uses=["approve"]`."""
+        host = Host(self._runtime)
+        return host.answer(choice, session_id=self.session_id, question_id=question_id)
+
     def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
     ) -> None:
@@ -259,6 +284,29 @@ class AsyncContext(BaseContext[ConfigT]):
         """
         host = AsyncHost(self._runtime)
         return await host.interrupt(reason, session_id=self.session_id, turn_id=self.turn_id)
+
+    async def ask(
+        self,
+        prompt: str,
+        schema: dict[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+    ) -> AskResult:
+        """Ask the person in front of the agent, in the turn that this call belongs to.
+
+        The handler's own timeout goes on meanwhile; a cancel withdraws the question. Needs
+        `uses=["ask"]`. For the arguments see `Host.ask`.
+
+        Raises:
+            HostRefused: it is not granted, or it cannot be asked so.
+        """
+        params = self._question(prompt, schema, timeout_s)
+        return read("host/ask", await self._runtime.ask_async("host/ask", params), AskResult)
+
+    async def answer(self, question_id: str, choice: object) -> bool:
+        """Answer a question in the person's place: see `Host.answer`. Needs `uses=["approve"]`."""
+        host = AsyncHost(self._runtime)
+        return await host.answer(choice, session_id=self.session_id, question_id=question_id)
 
     async def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None

@@ -10,6 +10,10 @@ from sliphook_sdk.errors import HostRefused, NotConnected
 from sliphook_sdk.forked import say
 from sliphook_sdk.protocol import (
     AlertLevel,
+    AnswerParams,
+    AnswerResult,
+    AskParams,
+    AskResult,
     ErrorCode,
     InjectParams,
     InterruptParams,
@@ -32,9 +36,11 @@ if TYPE_CHECKING:
     from .state import Runtime
 
 
-T = TypeVar("T", InterruptResult, SubmitResult)
+T = TypeVar("T", AnswerResult, AskResult, InterruptResult, SubmitResult)
 
 # read here: msgspec reads a type at its first use, and not safely in two threads
+msgspec.json.Decoder(AnswerResult)
+msgspec.json.Decoder(AskResult)
 msgspec.json.Decoder(InterruptResult)
 msgspec.json.Decoder(SubmitResult)
 
@@ -136,6 +142,49 @@ class Host(BaseHost):
         result = self._running().ask("host/interrupt", params)
         return read("host/interrupt", result, InterruptResult).interrupted
 
+    def ask(
+        self,
+        prompt: str,
+        schema: dict[str, Any] | None = None,
+        *,
+        session_id: str,
+        turn_id: str | None = None,
+        call_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AskResult:
+        """Ask the person in front of the agent, and block until the question is over.
+
+        Needs `uses=["ask"]`.
+
+        Args:
+            prompt: the question.
+            schema: JSON Schema of the answer: a text, number, boolean or choice, or an object of
+                these. None: a text.
+            session_id: the session; a turn of it must be open.
+            turn_id: ask only while this turn is open.
+            call_id: the tool call that it is about.
+            timeout_s: seconds to answer, 0.05 to 600; None is 60.
+
+        Returns:
+            What came of it: `answer` is there if the `outcome` is `answered`.
+        """
+        params = ask_params(prompt, schema, session_id, turn_id, call_id, timeout_s)
+        return read("host/ask", self._running().ask("host/ask", params), AskResult)
+
+    def answer(self, choice: object, *, session_id: str, question_id: str) -> bool:
+        """Answer a question in the person's place. Needs `uses=["approve"]`.
+
+        Args:
+            choice: `allow` or `deny`, or what the `schema` of `user_input_required` asks for.
+            session_id: the session.
+            question_id: from `user_input_required`.
+
+        Returns:
+            False if it was answered before, or is over.
+        """
+        result = self._running().ask("host/answer", answer_params(choice, session_id, question_id))
+        return read("host/answer", result, AnswerResult).taken
+
     def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
     ) -> None:
@@ -205,6 +254,26 @@ class AsyncHost(BaseHost):
         result = await self._running().ask_async("host/interrupt", params)
         return read("host/interrupt", result, InterruptResult).interrupted
 
+    async def ask(
+        self,
+        prompt: str,
+        schema: dict[str, Any] | None = None,
+        *,
+        session_id: str,
+        turn_id: str | None = None,
+        call_id: str | None = None,
+        timeout_s: float | None = None,
+    ) -> AskResult:
+        """Ask the person in front of the agent: see `Host.ask`. A cancel withdraws the question."""
+        params = ask_params(prompt, schema, session_id, turn_id, call_id, timeout_s)
+        return read("host/ask", await self._running().ask_async("host/ask", params), AskResult)
+
+    async def answer(self, choice: object, *, session_id: str, question_id: str) -> bool:
+        """Answer a question in the person's place: see `Host.answer`."""
+        params = answer_params(choice, session_id, question_id)
+        result = await self._running().ask_async("host/answer", params)
+        return read("host/answer", result, AnswerResult).taken
+
     async def set_tools(
         self, tools: Iterable[Tool | ToolFunction], *, session_id: str | None = None
     ) -> None:
@@ -218,6 +287,31 @@ class AsyncHost(BaseHost):
     async def remove_tool(self, name: str, *, session_id: str | None = None) -> None:
         """Remove one of the tools of one session, or of all: see `Plugin.remove_tool`."""
         await self._running().change_tools_async(removed(name), session_id)
+
+
+def ask_params(
+    prompt: str,
+    schema: dict[str, Any] | None,
+    session_id: str,
+    turn_id: str | None,
+    call_id: str | None,
+    timeout_s: float | None,
+) -> AskParams:
+    """The params of `host/ask`."""
+    return AskParams(
+        session_id=session_id,
+        turn_id=turn_id,
+        call_id=call_id,
+        prompt=prompt,
+        schema=schema,
+        timeout_s=timeout_s,
+    )
+
+
+def answer_params(choice: object, session_id: str, question_id: str) -> AnswerParams:
+    """The params of `host/answer`; what is no text is written as JSON."""
+    text = choice if isinstance(choice, str) else msgspec.json.encode(choice).decode()
+    return AnswerParams(session_id=session_id, question_id=question_id, choice=text)
 
 
 def as_tool(tool: Tool | ToolFunction) -> Tool:

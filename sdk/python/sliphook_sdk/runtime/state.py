@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from sliphook_sdk.protocol import ToolSpec
     from sliphook_sdk.registration.tools import ToolFunction
+    from sliphook_sdk.wire.call import Call
 
     from .toolbox import Change
 
@@ -36,8 +37,8 @@ class HostLink(Protocol):
         """Raise RuntimeError if the request cannot be made here: see `Peer.check`."""
         ...
 
-    def ask(self, method: str, params: msgspec.Struct) -> Any:
-        """Send a request and block until its result has arrived. Raises HostRefused."""
+    def ask(self, method: str, params: msgspec.Struct, call: Call | None = None) -> Any:
+        """Send a request and block until its result has arrived: see `Peer.ask`."""
         ...
 
     async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
@@ -77,16 +78,17 @@ class Runtime:
         """The thread or the task that calls this runs the author's `on_start`."""
         self._starter = current()
 
-    def ask(self, method: str, params: msgspec.Struct) -> Any:
+    def ask(self, method: str, params: msgspec.Struct, call: Call | None = None) -> Any:
         """Send a request to the host and block until its result has arrived.
 
         Raises:
+            Cancelled: the call was cancelled, so the request is withdrawn.
             HostRefused: it is not granted, or the host's answer is an error.
             NotConnected: `on_start` asks, or the host has gone.
         """
         self._check(method, blocks=True)
         self._introduced.result()
-        return self.link.ask(method, params)
+        return self.link.ask(method, params, call)
 
     async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
         """The same, awaited."""

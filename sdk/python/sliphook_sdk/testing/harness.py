@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
-from sliphook_sdk.errors import HostRefused, RpcError
+from sliphook_sdk.errors import RpcError
 from sliphook_sdk.protocol import (
     CATALOGUE,
-    METHOD_BY_NAME,
     Answer,
+    AskParams,
     CommandRunParams,
-    ErrorCode,
     InitializeParams,
     LogParams,
     Manifest,
@@ -28,6 +27,7 @@ from sliphook_sdk.protocol.describe import example_of
 from sliphook_sdk.service import Invocation, Service
 from sliphook_sdk.wire.call import Call
 
+from .link import HarnessLink
 from .loop import LoopThread
 
 if TYPE_CHECKING:
@@ -36,13 +36,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from sliphook_sdk.plugin import Plugin
-
-
-_RESULTS: Final[dict[str, dict[str, Any]]] = {
-    "host/inject": {"queued": True},
-    "host/interrupt": {"interrupted": True},
-    "host/submit": {"message_id": "m-1", "status": "started"},
-}
 
 
 class PluginError(AssertionError):
@@ -77,6 +70,7 @@ class Harness:
         data_dir: Path | str = ".",
         granted: Collection[Uses] = get_args(Uses),
         cwd: Path | str | None = None,
+        person: Callable[[AskParams], object] | None = None,
     ) -> None:
         """Initialize the plugin, as the host does at its start: `on_start` is called.
 
@@ -86,6 +80,8 @@ class Harness:
             data_dir: the plugin's own folder.
             granted: the uses that the user grants; requests that need another one are refused.
             cwd: the project's folder; if None, payloads have one that does not exist.
+            person: answers what the plugin asks (`host/ask`): gets the question, returns the
+                answer, or None to decline. If it is None, nobody can be asked.
 
         Raises:
             PluginError: `on_start` raised.
@@ -93,7 +89,7 @@ class Harness:
         self.plugin = plugin
         self.sent: list[tuple[str, msgspec.Struct]] = []
         self.logs: list[LogParams] = []
-        self._link = _Link(self, granted)
+        self._link = HarnessLink(self.sent, self.logs, granted, person)
         self._service = Service(plugin, self._link)
         self._loop = LoopThread()
         self._seq = 0
@@ -286,33 +282,6 @@ class Harness:
         if call.cancelled:
             raise CallCancelled(f"{ready.handler.name} was cancelled, and answered all the same")
         return answer
-
-
-class _Link:
-    """The host for a handler's `ctx`: keeps each message, and grants what `granted` holds."""
-
-    def __init__(self, harness: Harness, granted: Collection[Uses]) -> None:
-        self._harness = harness
-        self._granted = granted
-
-    def notify(self, method: str, params: msgspec.Struct) -> None:
-        if isinstance(params, LogParams):
-            self._harness.logs.append(params)
-        else:
-            self._harness.sent.append((method, params))
-
-    def check(self, method: str, *, blocks: bool) -> None:
-        """Every request can be made, in an event loop too."""
-
-    def ask(self, method: str, params: msgspec.Struct) -> Any:
-        self._harness.sent.append((method, params))
-        grant = METHOD_BY_NAME[method].grant
-        if grant is not None and grant not in self._granted:
-            raise HostRefused(ErrorCode.NOT_GRANTED, f"{method} is not granted")
-        return _RESULTS.get(method, {})
-
-    async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
-        return self.ask(method, params)
 
 
 def _call(method: str, params: dict[str, Any], request_id: int | None) -> Call:

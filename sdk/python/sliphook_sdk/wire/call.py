@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Future
+    from typing import Any
 
     import msgspec
 
@@ -29,6 +31,7 @@ class Call:
     """
 
     __slots__ = (
+        "_wakes",
         "_woken",
         "arrived",
         "begun",
@@ -56,6 +59,7 @@ class Call:
         self.stop: Callable[[], object] | None = None
         self.written: Callable[[], object] | None = None
         self._woken: threading.Event | None = None
+        self._wakes: list[threading.Event] = []
 
     def cancel(self) -> None:
         """Tell the handler that its answer is no longer wanted. A second call changes nothing."""
@@ -64,6 +68,8 @@ class Call:
         self.cancelled = True
         if self._woken is not None:
             self._woken.set()
+        for wake in tuple(self._wakes):
+            wake.set()
         if self.stop is not None:
             self.stop()
 
@@ -75,3 +81,16 @@ class Call:
         if self.cancelled:
             return True
         return self._woken.wait(seconds)
+
+    def wait_for(self, future: Future[Any]) -> bool:
+        """Wait until the future is done; False as soon as the call is cancelled before."""
+        wake = threading.Event()
+        self._wakes.append(wake)
+        try:
+            future.add_done_callback(lambda _: wake.set())
+            # checked after the event is there, so that a cancel in between is not missed
+            if not self.cancelled:
+                wake.wait()
+            return future.done()
+        finally:
+            self._wakes.remove(wake)

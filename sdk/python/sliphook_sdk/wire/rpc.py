@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import threading
 from concurrent import futures
 from contextlib import suppress
 from functools import partial
@@ -20,7 +21,7 @@ import msgspec
 from pylsp_jsonrpc.endpoint import Endpoint  # type: ignore[import-untyped, unused-ignore]
 from pylsp_jsonrpc.exceptions import JsonRpcException  # type: ignore[import-untyped, unused-ignore]
 
-from sliphook_sdk.errors import HostRefused, NotConnected, RpcError, describe
+from sliphook_sdk.errors import Cancelled, HostRefused, NotConnected, RpcError, describe
 from sliphook_sdk.forked import say
 from sliphook_sdk.framing import frame
 from sliphook_sdk.protocol import CancelParams, ErrorCode, LogParams
@@ -54,6 +55,12 @@ class EndpointReply(futures.Future[Any]):
         self.set_exception(_for_endpoint(error))
 
 
+class _Latest(threading.local):
+    """The id of the thread's latest request: Endpoint does not tell it."""
+
+    id = 0
+
+
 class Peer:
     """The host, as the other end of a stream of messages.
 
@@ -67,7 +74,9 @@ class Peer:
         self._replies = Replies(write, self.log_error)
         self._handlers: dict[str, Callable[[Call], Any]] = {}
         self._direct: dict[str, Callable[[Call], Any]] = {}
-        self._endpoint = Endpoint(self._handlers, self._send, itertools.count(1).__next__)
+        self._ids = itertools.count(1)
+        self._latest = _Latest()
+        self._endpoint = Endpoint(self._handlers, self._send, self._new_id)
         self._asked: set[futures.Future[Any]] = set()
         self._closed = False
 
@@ -143,19 +152,29 @@ class Peer:
             fields = "" if params.fields is None else f" {params.fields}"
             say(f"{params.level}: {params.message}{fields}")
 
-    def ask(self, method: str, params: msgspec.Struct) -> Any:
+    def ask(self, method: str, params: msgspec.Struct, call: Call | None = None) -> Any:
         """Send a request and block until its result has arrived.
 
+        Args:
+            method: the method.
+            params: its params.
+            call: withdraw the request if this is cancelled.
+
         Raises:
+            Cancelled: the call was.
             HostRefused: the host answered with an error.
             NotConnected: the host has gone, before the request or before its answer.
             RuntimeError: see `check`.
         """
         self.check(method, blocks=True)
-        return _result(self._request(method, params))
+        request_id, reply = self._request(method, params)
+        if call is not None and not call.wait_for(reply):
+            self._withdraw(request_id)
+            raise Cancelled
+        return _result(reply)
 
     async def ask_async(self, method: str, params: msgspec.Struct) -> Any:
-        """Send a request and await its result.
+        """Send a request and await its result; a cancel of the task withdraws the request.
 
         Raises:
             HostRefused: the host answered with an error.
@@ -163,9 +182,13 @@ class Peer:
             RuntimeError: see `check`.
         """
         self.check(method, blocks=False)
-        reply = self._request(method, params)
-        # a cancel must not reach Endpoint's future: then Endpoint raises in `consume`
-        await settled(reply)
+        request_id, reply = self._request(method, params)
+        try:
+            # a cancel must not reach Endpoint's future: then Endpoint raises in `consume`
+            await settled(reply)
+        except BaseException:
+            self._withdraw(request_id)
+            raise
         return _result(reply)
 
     def check(self, method: str, *, blocks: bool) -> None:
@@ -192,13 +215,23 @@ class Peer:
         for reply in tuple(self._asked):
             self._abandon(reply)
 
-    def _request(self, method: str, params: msgspec.Struct) -> futures.Future[Any]:
+    def _request(self, method: str, params: msgspec.Struct) -> tuple[int, futures.Future[Any]]:
         reply: futures.Future[Any] = self._endpoint.request(method, params)
+        request_id: int = self._latest.id
         self._asked.add(reply)
         reply.add_done_callback(self._asked.discard)
         if self._closed:  # meanwhile
             self._abandon(reply)
-        return reply
+        return request_id, reply
+
+    def _new_id(self) -> int:
+        self._latest.id = next(self._ids)
+        return self._latest.id
+
+    def _withdraw(self, request_id: int) -> None:
+        """Tell the host that nobody waits for the reply any more."""
+        if not self._closed:
+            self._endpoint.notify("$/cancelRequest", CancelParams(id=request_id))
 
     def _abandon(self, reply: futures.Future[Any]) -> None:
         with suppress(futures.InvalidStateError):  # answered meanwhile
