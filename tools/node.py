@@ -44,6 +44,8 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     protocol.ToolCallParams,
     protocol.CommandRunParams,
     protocol.SubmitResult,
+    protocol.AskParams,
+    protocol.AskResult,
 )
 """Every struct that an author of plugins uses; a struct follows those that it is made of."""
 

@@ -312,7 +312,7 @@ def test_a_server_that_will_not_do_is_one_line(run: Runner, answer: Answer, says
             1,
             "--base-url looks like http://127.0.0.1:8080/v1",
         ),
-        (["--plugin", "none"], 1, "plugin none did not start: "),
+        (["--plugin", "none"], 1, "plugin none-plugin did not start: "),
         (
             ["--plugin", EXAMPLES / "guard.py", "--plugin", "broken.json"],
             1,

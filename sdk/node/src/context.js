@@ -208,6 +208,24 @@ export class Context extends PluginContext {
     return await this.#service.plugin.host.interrupt(reason, { sessionId, turnId });
   }
 
+  /**
+   * Ask the person in front of the agent, in the turn of this call; see `Host.ask`. The handler's
+   * own timeout goes on meanwhile, and a cancel withdraws the question. Needs `uses: ["ask"]`.
+   */
+  async ask(prompt, { schema, timeoutS } = {}) {
+    const { sessionId, turnId, signal } = this;
+    // behind the call of that id its end would end the question too
+    const isOpen = ["tool/call", "hook/pre_tool_call"].includes(this.#call.method);
+    const about = { sessionId, turnId, callId: isOpen ? this.callId : null, signal };
+    return await this.#service.plugin.host.ask(prompt, { ...about, schema, timeoutS });
+  }
+
+  /** Answer a question in the person's place; see `Host.answer`. Needs `uses: ["approve"]`. */
+  async answer(questionId, choice) {
+    const { sessionId } = this;
+    return await this.#service.plugin.host.answer(choice, { sessionId, questionId });
+  }
+
   /** Replace the plugin's tools, as `Plugin.setTools` does. */
   async setTools(tools, options) {
     await this.#service.plugin.setTools(tools, options);

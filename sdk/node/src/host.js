@@ -62,6 +62,31 @@ export class Host {
     return (await this.#ask("host/interrupt", params)).interrupted === true;
   }
 
+  /**
+   * Ask the person in front of the agent; the result has the `outcome`, and if that is `answered`
+   * the `answer`. `schema` is one value, or an object of such values; without it the answer is a
+   * text. Asked only while a turn of the session is open, or `turnId`. If `signal` aborts, the
+   * question is withdrawn, and its reason thrown. Needs `uses: ["ask"]`.
+   */
+  async ask(
+    prompt,
+    { sessionId, turnId = null, callId = null, schema = null, timeoutS = null, signal } = {},
+  ) {
+    const about = { session_id: sessionId, turn_id: turnId, call_id: callId };
+    return await this.#ask("host/ask", { ...about, prompt, schema, timeout_s: timeoutS }, signal);
+  }
+
+  /**
+   * Answer a question in the person's place: `allow` or `deny`, or what the `schema` of
+   * `user_input_required` asks for. False if it was answered before, or is over. Needs
+   * `uses: ["approve"]`.
+   */
+  async answer(choice, { sessionId, questionId } = {}) {
+    const text = typeof choice === "string" ? choice : JSON.stringify(choice);
+    const params = { session_id: sessionId, question_id: questionId, choice: text };
+    return (await this.#ask("host/answer", params)).taken === true;
+  }
+
   /** Replace the tools of one session, or of all: see `Plugin.setTools`. */
   async setTools(tools, { sessionId = null } = {}) {
     await this.#change(replaced(tools), sessionId, (gone) =>
@@ -91,7 +116,7 @@ export class Host {
     });
   }
 
-  async #ask(method, params) {
+  async #ask(method, params, signal) {
     const grant = GRANTS[method];
     // the host would refuse too, but could not say how to correct it
     if (grant !== undefined && !this.#plugin.uses.includes(grant))
@@ -99,7 +124,7 @@ export class Host {
         ErrorCode.NOT_GRANTED,
         `the plugin does not ask for it: new Plugin(${JSON.stringify(this.#plugin.name)}, { uses: ["${grant}"] })`,
       );
-    return await this.#running(method).ask(method, params);
+    return await this.#running(method).ask(method, params, signal);
   }
 
   #running(method) {

@@ -106,13 +106,27 @@ export class Peer {
     this.#send({ method, params });
   }
 
-  /** Send a request; the promise resolves to its result. Throws HostRefused and NotConnected. */
-  ask(method, params) {
+  /**
+   * Send a request; the promise resolves to its result. Throws HostRefused and NotConnected. When
+   * `signal` aborts, the request is withdrawn, and the promise is rejected with the signal's reason.
+   */
+  ask(method, params, signal) {
     if (this.#closed) return Promise.reject(gone(method));
+    if (signal?.aborted) return Promise.reject(signal.reason);
     const id = ++this.#lastId;
     return new Promise((resolve, reject) => {
       this.#send({ id, method, params });
-      this.#asked.set(id, { method, resolve, reject });
+      const withdraw = () => {
+        this.#asked.delete(id);
+        this.notify("$/cancelRequest", { id });
+        reject(signal.reason);
+      };
+      const first = (settle) => (value) => {
+        signal?.removeEventListener("abort", withdraw);
+        settle(value);
+      };
+      this.#asked.set(id, { method, resolve: first(resolve), reject: first(reject) });
+      signal?.addEventListener("abort", withdraw, { once: true });
     });
   }
 

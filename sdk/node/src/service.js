@@ -48,9 +48,9 @@ export class Service {
   }
 
   /** Ask the host, once it knows that the plugin has started. Throws as `Peer.ask` does. */
-  async ask(method, params) {
+  async ask(method, params, signal) {
     await this.life.begun(method);
-    return await this.peer.ask(method, params);
+    return await this.peer.ask(method, params, signal);
   }
 
   /** The host has gone: nothing can be asked any more. */

@@ -26,6 +26,7 @@ const RESULTS = {
   "host/inject": { queued: true },
   "host/interrupt": { interrupted: true },
   "host/submit": { message_id: "m-1", status: "started" },
+  "host/answer": { taken: true },
 };
 
 let loaded = 0;
@@ -47,8 +48,14 @@ export class CallCancelled extends Error {
  * Play the host to a plugin: the object, or the URL of its file. The file is loaded anew, and its
  * `plugin.run()` does nothing.
  */
-export async function harness(plugin, { config = {}, dataDir = ".", granted = USES, cwd } = {}) {
-  const played = new Harness(plugin instanceof Plugin ? plugin : await load(plugin), granted, cwd);
+export async function harness(plugin, options = {}) {
+  const { config = {}, dataDir = ".", granted = USES, cwd, person } = options;
+  const played = new Harness(
+    plugin instanceof Plugin ? plugin : await load(plugin),
+    granted,
+    cwd,
+    person,
+  );
   played.manifest = await played.start(config, dataDir);
   return played;
 }
@@ -66,6 +73,7 @@ async function load(url) {
 class Harness {
   #service;
   #granted;
+  #person;
   #seq = 0;
   #closed = false;
   #common;
@@ -73,7 +81,8 @@ class Harness {
   sent = [];
   logs = [];
 
-  constructor(plugin, granted, cwd) {
+  constructor(plugin, granted, cwd, person) {
+    this.#person = person;
     this.plugin = plugin;
     this.#common = cwd === undefined ? {} : { cwd };
     this.#granted = granted;
@@ -182,6 +191,13 @@ class Harness {
     if (failed !== undefined) throw new PluginError(failed.message);
   }
 
+  /** What comes of a question of the plugin's: what the test's `person` says. */
+  async #answer(question) {
+    if (this.#person === undefined) return { outcome: "nobody", answer: null };
+    const answer = (await this.#person(question)) ?? null;
+    return { outcome: answer === null ? "declined" : "answered", answer };
+  }
+
   /** The host for a handler's `ctx`: keeps each message, and grants what `granted` holds. */
   #peer() {
     return {
@@ -200,6 +216,7 @@ class Harness {
         this.sent.push({ method, params });
         if (!this.#granted.includes(GRANTS[method]))
           throw new HostRefused(ErrorCode.NOT_GRANTED, `${method} is not granted`);
+        if (method === "host/ask") return await this.#answer(params);
         return RESULTS[method] ?? {};
       },
     };

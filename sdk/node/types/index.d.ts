@@ -3,6 +3,7 @@
 import type {
   AlertLevel,
   Answers,
+  AskResult,
   EnvWant,
   EventName,
   Heavy,
@@ -131,6 +132,26 @@ export interface Host<State = unknown, Config = Record<string, any>> {
     reason: string,
     options: { sessionId: string; turnId?: string | null },
   ): Promise<boolean>;
+  /**
+   * Ask the person in front of the agent. If `signal` aborts, the question is withdrawn, and its
+   * reason thrown. Needs `uses: ["ask"]`.
+   */
+  ask(
+    prompt: string,
+    options: QuestionOptions & {
+      sessionId: string;
+      /** only while this turn is open */
+      turnId?: string | null;
+      /** the tool call that it is about */
+      callId?: string | null;
+      signal?: AbortSignal;
+    },
+  ): Promise<AskResult>;
+  /**
+   * Answer a question in the person's place: `allow` or `deny`, or what its `schema` asks for. False
+   * if it is over. Needs `uses: ["approve"]`.
+   */
+  answer(choice: unknown, options: { sessionId: string; questionId: string }): Promise<boolean>;
   /** As those of the plugin, for a plugin that runs. */
   setTools(
     tools: Iterable<Tool<State, Config>>,
@@ -138,6 +159,13 @@ export interface Host<State = unknown, Config = Record<string, any>> {
   ): Promise<void>;
   addTool(tool: Tool<State, Config>, options?: { sessionId?: string | null }): Promise<void>;
   removeTool(name: string, options?: { sessionId?: string | null }): Promise<void>;
+}
+
+export interface QuestionOptions {
+  /** JSON Schema of the answer: one value, or an object of such values; a text if left out */
+  schema?: Record<string, unknown> | null;
+  /** seconds to answer, 0.05 to 600; 60 if left out */
+  timeoutS?: number | null;
 }
 
 export interface RunOptions {
@@ -226,6 +254,13 @@ export interface Context<State = unknown, Config = Record<string, any>> {
    * Throws HostRefused.
    */
   interrupt(reason: string): Promise<boolean>;
+  /**
+   * Ask the person in front of the agent, in the turn of this call. The handler's own timeout goes
+   * on meanwhile, and a cancel withdraws the question. Needs `uses: ["ask"]`. Throws HostRefused.
+   */
+  ask(prompt: string, options?: QuestionOptions): Promise<AskResult>;
+  /** Answer a question in the person's place. Needs `uses: ["approve"]`. Throws HostRefused. */
+  answer(questionId: string, choice: unknown): Promise<boolean>;
   /** Replace the tools of one session, or of all. Needs `uses: ["tools"]`. Throws HostRefused. */
   setTools(
     tools: Iterable<Tool<State, Config>>,

@@ -568,6 +568,30 @@ export interface SubmitResult {
   status: "started" | "queued" | "interrupting";
 }
 
+/** A plugin asks the person in front of the agent; answered when they have. */
+export interface AskParams {
+  /** the session */
+  session_id: string;
+  /** only while this turn is open */
+  turn_id?: string | null;
+  /** the tool call that it is about */
+  call_id?: string | null;
+  /** the question */
+  prompt: string;
+  /** JSON Schema of the answer; null is a text */
+  schema?: Record<string, any> | null;
+  /** seconds to answer, 0.05 to 600; null is 60 */
+  timeout_s?: number | null;
+}
+
+/** What came of the question. */
+export interface AskResult {
+  /** `nobody`: no one can be asked; `interrupted`: the turn has ended, or none was open */
+  outcome: "answered" | "declined" | "timed_out" | "nobody" | "interrupted";
+  /** what they answered, which fits `schema` */
+  answer?: unknown;
+}
+
 /** The payload of every hook and event. */
 export interface Payloads {
   session_start: SessionStart;

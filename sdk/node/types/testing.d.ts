@@ -3,6 +3,7 @@
 import type { Plugin } from "./index.js";
 import type {
   Answer,
+  AskParams,
   EventName,
   HookName,
   Manifest,
@@ -20,6 +21,8 @@ export interface HarnessOptions {
   granted?: readonly Uses[];
   /** the project's folder; if left out, payloads have one that does not exist */
   cwd?: string;
+  /** answers what the plugin asks; null declines. Nobody can be asked if left out */
+  person?: (question: AskParams) => unknown;
 }
 
 /**

@@ -1,0 +1,97 @@
+// `ctx.ask` and `plugin.host.ask`: answered later, withdrawn with the call.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Plugin } from "../src/index.js";
+import { harness } from "../src/testing.js";
+import { toolCall, withChild } from "./child.js";
+
+const ASKS = `
+plugin.tool("deploy", async (args, ctx) => JSON.stringify(await ctx.ask("Where to?", {
+  schema: { type: "boolean" }, timeoutS: 5 })));
+plugin.tool("quick", () => "quick");
+`;
+const OPTIONS = { options: `{ uses: ["ask", "approve"] }` };
+
+function call(name) {
+  return toolCall({ name, arguments: {}, timeout_s: 30 });
+}
+
+test("a tool asks, and other calls go on", () =>
+  withChild(ASKS, OPTIONS, async (child) => {
+    await child.initialize();
+    const deploy = child.request("tool/call", call("deploy"));
+    const asked = await child.said("host/ask");
+    assert.deepEqual(asked.params, {
+      session_id: "s-1",
+      turn_id: "t-1",
+      call_id: "c-1",
+      prompt: "Where to?",
+      schema: { type: "boolean" },
+      timeout_s: 5,
+    });
+    assert.equal((await child.ask("tool/call", call("quick"))).content, "quick");
+    child.process.stdin.write(child.frame({ id: asked.id, result: { outcome: "answered", answer: true } }));
+    const { result } = await child.reply(deploy);
+    assert.equal(result.content, '{"outcome":"answered","answer":true}');
+  }));
+
+test("a cancel of the call withdraws the question", () =>
+  withChild(ASKS, OPTIONS, async (child) => {
+    await child.initialize();
+    const deploy = child.request("tool/call", call("deploy"));
+    const asked = await child.said("host/ask");
+    child.notify("$/cancelRequest", { id: deploy });
+    assert.deepEqual((await child.said("$/cancelRequest")).params, { id: asked.id });
+    assert.equal((await child.reply(deploy)).error.code, -32800);
+    child.process.stdin.write(child.frame({ id: asked.id, error: { code: -32800, message: "request cancelled" } }));
+    assert.equal((await child.ask("tool/call", call("quick"))).content, "quick");
+  }));
+
+function made() {
+  return new Plugin("deploy", { uses: ["ask", "approve"] })
+    .tool("deploy", async (args, ctx) => JSON.stringify(await ctx.ask("Where to?")))
+    .hook("post_tool_call", async (after, ctx) => {
+      await ctx.ask("And now?");
+    })
+    .on("user_input_required", async (question, ctx) => {
+      await ctx.answer(question.question_id, { server: "a" });
+    });
+}
+
+test("a test answers for the person", async () => {
+  const questions = [];
+  const person = (question) => {
+    questions.push(question.prompt);
+    return questions.length === 1 ? "Bonn" : null;
+  };
+  const played = await harness(made(), { person });
+  const results = [await played.callTool("deploy"), await played.callTool("deploy")];
+  assert.deepEqual(
+    results.map(({ content }) => JSON.parse(content)),
+    [
+      { outcome: "answered", answer: "Bonn" },
+      { outcome: "declined", answer: null },
+    ],
+  );
+  await played.close();
+});
+
+test("without a person nobody can be asked", async () => {
+  const played = await harness(made());
+  const { content } = await played.callTool("deploy");
+  assert.deepEqual(JSON.parse(content), { outcome: "nobody", answer: null });
+  await played.fire("post_tool_call");
+  const asked = played.sent.filter(({ method }) => method === "host/ask");
+  assert.deepEqual(
+    asked.map(({ params }) => params.call_id),
+    ["c-1", null],
+  );
+  await played.tell("user_input_required");
+  assert.deepEqual(played.sent.at(-1), {
+    method: "host/answer",
+    params: { session_id: "s-1", question_id: "q-1", choice: '{"server":"a"}' },
+  });
+  await played.close();
+});
