@@ -5,7 +5,18 @@ It is checked, not run.
 
 from __future__ import annotations
 
-from sliphook_sdk import Answer, AsyncContext, Context, ModelRoute, Plugin, deny, replace
+from sliphook_sdk import (
+    Answer,
+    AsyncContext,
+    Context,
+    Disabled,
+    LifeContext,
+    ModelRoute,
+    Plugin,
+    deny,
+    disabled,
+    replace,
+)
 from sliphook_sdk.protocol.payloads import PreLlmCall, PreToolCall, TurnEnd, UserPromptSubmit
 
 plugin = Plugin("guard", version="1.0.0", uses=["notify"])
@@ -42,7 +53,18 @@ async def weather(city: str, *, ctx: AsyncContext) -> str:
     """The weather in a city."""
     ctx.progress("asking", 0.5)
     await ctx.notify("info", f"looking at {city}")
-    return "cold"
+    curl = await ctx.run(["curl", f"https://wttr.in/{city}"], timeout_s=10)
+    return curl.stdout if curl.ok else f"{curl.status}: {curl.stderr}"
+
+
+@plugin.on_start
+def begin(*, ctx: LifeContext) -> Disabled | None:
+    return disabled("no curl") if ctx.data_dir.name == "" else None
+
+
+@plugin.on_shutdown
+def end() -> None:
+    plugin.host.log("info", "good bye")
 
 
 if __name__ == "__main__":
