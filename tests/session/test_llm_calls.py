@@ -184,6 +184,19 @@ async def test_what_the_user_has_not_granted_does_not_happen_and_is_said(
     assert problem.endswith("; it counts as no opinion")
 
 
+@says("So is one for an agent whose `route` is null: it knows no other server than its own.")
+async def test_an_agent_that_does_not_say_where_its_calls_go_takes_no_route() -> None:
+    seen = Seen()
+    plugin = switch({"replace": {"route": LOCAL, "model": "small"}})
+    async with a_turn(plugin, on_problem=seen.problem) as turn:
+        gate = await call(turn, route=None)
+    assert (gate.route, gate.model, gate.routed_by, gate.api_key) == (None, "large", None, None)
+    assert seen.problems == [
+        "switch did not answer pre_llm_call: this agent does not say where its model calls go, so"
+        " it takes no route; it counts as no opinion"
+    ]
+
+
 async def test_a_guard_sees_the_server_and_may_deny_it() -> None:
     def judge(asked: Any) -> Any:
         return {"decision": "deny", "reason": f"not to {asked.route.base_url}"}

@@ -239,6 +239,11 @@ class _Merge:
         """Take a plugin's route as far as the user has let it; raises RouteRefused."""
         rights = subscriber.servers or ModelServers(plugin=subscriber.plugin)
         now: ModelRoute | None = getattr(self.payload, "route", None)
+        if now is None:
+            # it would call its own server all the same, and the plugin would not know
+            raise RouteRefused(
+                "this agent does not say where its model calls go, so it takes no route"
+            )
         route = allowed_route(replaced["route"], rights, now)
         self.routed_by, self.key_env = subscriber.plugin, route.key_env
         # the others are not told which key it is
