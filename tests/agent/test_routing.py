@@ -286,6 +286,24 @@ async def test_a_server_that_is_not_there_is_asked_again_if_a_plugin_can_start_i
     assert ("text", "at last") in display.shown
 
 
+async def test_a_later_attempt_is_told_as_the_one_before_has_left_it() -> None:
+    router = Provider(base_url=nobody_listens(), parameters={"temperature": 1})
+    first = {"replace": {"model": "big", "route": {"provider": "router", "parameters": {"n": 1}}}}
+    with LoopbackServer(one_text("own")) as own:
+        back = {"replace": {"model": "m-1", "route": {"provider": "openai"}}}
+        plugin = switch(one_after_the_other([first, back]), subscriptions=ATTEMPTS)
+        async with an_agent(plugin, base_url=own.base_url, providers={"router": router}) as (
+            agent,
+            display,
+        ):
+            assert await agent.run("hello") == "completed"
+    second = plugin.payloads("pre_llm_call")[1]
+    assert (second.provider, second.model, second.route.provider) == ("router", "big", "router")
+    assert (second.route.base_url, second.route.parameters) == (router.base_url, {"n": 1})
+    assert [keys_in(request) for request in own.requests] == [["sk-of-the-agent-itself"]]
+    assert notices(display)[-1] == f"info: model calls go to {own.base_url} again"
+
+
 async def test_a_refused_connection_is_for_good_without_such_a_plugin() -> None:
     dead = nobody_listens()
     plugin, hears = switch({"replace": {"route": {"base_url": dead}}}), told()

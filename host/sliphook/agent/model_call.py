@@ -98,9 +98,10 @@ class _Call:
     ) -> LlmGate:
         """Ask them before an attempt; `last` is what they made of the one before."""
         now, own = self._now, self._own
+        routed_to = last.route.provider if last is not None and last.route is not None else None
         try:
             return await now.turn.pre_llm_call(
-                provider=own.provider,
+                provider=routed_to or own.provider,
                 model=last.model if last else own.name or None,
                 messages=last.messages if last else now.conversation.for_model(now.system),
                 tools=last.tools if last else now.on_offer(),

@@ -14,6 +14,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from sliphook.agent.transcripts.store import Transcripts
 from sliphook.agent.ui.display import LineDisplay
 from sliphook.agent.ui.filling import Question
 from sliphook.cli.chat import conversation
@@ -25,6 +26,7 @@ from sliphook.cli.run.setup import Setup
 from sliphook.settings import Settings
 from sliphook.testing import FakePlugin, HostRefused
 from tests.agent.chat.at_work import everything, story
+from tests.agent.loopback import Answer, LoopbackServer, text
 
 WAIT_S = 120.0
 
@@ -322,6 +324,38 @@ def chat(*args: str, lines: str, cwd: Path) -> tuple[int, str, str]:
         text=True,
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def test_another_model_is_taken_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "sliphook").mkdir()
+    with LoopbackServer(Answer([text("from the server")])) as server:
+        (tmp_path / "sliphook" / "config.toml").write_text(
+            f'[providers.local]\nbase_url = "{server.base_url}"\nmodel = "m-1"'
+        )
+        lines = "hello\n/model local\nhello again\n/model\n"
+        status, out, err = chat(lines=lines, cwd=tmp_path)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[-6:] == [
+        "You said: hello",
+        "local/m-1 answers from the next model call on",
+        "from the server",
+        "local/m-1 answers",
+        f"local  m-1 at {server.base_url}",
+        "/model NAME takes one of these, /model NAME/MODEL another model there",
+    ]
+    (request,) = server.requests
+    # the new model reads what was said before
+    assert [message["role"] for message in request.body["messages"]] == [
+        "user",
+        "assistant",
+        "user",
+    ]
+    with Transcripts.open(tmp_path / "sliphook" / "transcripts.db") as transcripts:
+        (row,) = transcripts.sessions()
+    assert row.model == "local/m-1"
 
 
 def test_lines_of_a_pipe_are_messages_one_after_the_other(tmp_path: Path) -> None:
