@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sliphook_sdk import Answer, Context, ModelRoute, Plugin, RegistrationError, replace, substitute
-from sliphook_sdk.protocol import LlmFailure, Message, ProgressParams, Usage
+from sliphook_sdk.protocol import LlmFailure, Message, ProgressParams, Usage, Uses
 from sliphook_sdk.protocol.payloads import PreLlmCall, PreToolCall
 from sliphook_sdk.testing import Harness, PluginError
 
@@ -36,6 +36,22 @@ def test_a_plugin_routes_and_is_asked_again() -> None:
         failure = {"kind": "connection", "status": None, "message": "refused"}
         harness.fire("pre_llm_call", attempt=2, failure=failure)
     assert seen == [(1, None), (2, LlmFailure(kind="connection", message="refused"))]
+
+
+def test_a_route_needs_its_grant() -> None:
+    grants: list[tuple[list[Uses], list[Uses]]] = [([], ["route"]), (["route"], [])]
+    for uses, granted in grants:
+        plugin = Plugin("switch", uses=uses)
+        plugin.hook("pre_llm_call", replaces=True)(elsewhere)
+        with (
+            Harness(plugin, granted=granted) as harness,
+            pytest.raises(PluginError, match="needs uses="),
+        ):
+            harness.fire("pre_llm_call")
+
+
+def elsewhere(call: PreLlmCall) -> Answer:
+    return replace(route=ModelRoute(provider="router"))
 
 
 def test_the_text_of_a_substitute_goes_ahead_in_pieces() -> None:

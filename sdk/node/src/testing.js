@@ -105,9 +105,12 @@ class Harness {
     const handlers = this.plugin.hooks.filter((handler) => handler.name === name && handler.asked);
     if (!handlers.length)
       throw new Error(`${this.plugin.name} has no handler for the hook ${name}`);
-    return handlers.some((handler) => handler.fits(params))
-      ? await this.#ask(`hook/${name}`, params, cancelAfterMs)
-      : null;
+    if (!handlers.some((handler) => handler.fits(params))) return null;
+    const answer = await this.#ask(`hook/${name}`, params, cancelAfterMs);
+    const grants = this.plugin.uses.includes("route") && this.#granted.includes("route");
+    if (answer?.replace?.route !== undefined && !grants)
+      throw new PluginError(`replace({ route }) needs uses: ["route"], and the user's grant`);
+    return answer;
   }
 
   /** Tell the plugin of an event, or of a hook as the host does after an interrupt. */

@@ -235,3 +235,18 @@ test("the text of a substitute goes ahead in pieces", async () => {
   );
   await assert.rejects(played.fire("stop"), /ctx.say\(\) is for handlers of pre_llm_call/);
 });
+
+test("a route needs its grant", async () => {
+  const route = { provider: "router" };
+  for (const [uses, granted] of [
+    [["route"], ["route"]],
+    [["route"], []],
+    [[], ["route"]],
+  ]) {
+    const plugin = new Plugin("switch", { uses });
+    plugin.hook("pre_llm_call", { replaces: true }, () => replace({ route }));
+    const fired = (await harness(plugin, { granted })).fire("pre_llm_call");
+    if (uses.length && granted.length) assert.deepEqual(await fired, replace({ route }));
+    else await assert.rejects(fired, /needs uses: \["route"\]/);
+  }
+});

@@ -155,6 +155,9 @@ class Harness:
         if not handlers.would_be_asked(handlers.decoder.decode(call.params)):
             return None
         answer: Answer | None = self._run(self._service.hook(handlers, call), cancel_after)
+        routes = answer is not None and "route" in (answer.replace or {})
+        if routes and not self._link.grants("route", self._manifest):
+            raise PluginError("replace(route=...) needs uses=['route'], and the user's grant")
         return answer
 
     def tell(self, name: str, **fields: Any) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from sliphook_sdk.protocol import Uses
+    from sliphook_sdk.protocol import Manifest, Uses
     from sliphook_sdk.wire.call import Call
 
 _RESULTS: Final[dict[str, dict[str, Any]]] = {
@@ -44,6 +44,10 @@ class HarnessLink:
         self._logs = logs
         self._granted = granted
         self._person = person
+
+    def grants(self, use: Uses, manifest: Manifest) -> bool:
+        """The plugin asks for it, and the user grants it."""
+        return use in (manifest.uses or ()) and use in self._granted
 
     def notify(self, method: str, params: msgspec.Struct) -> None:
         """See `HostLink`."""
