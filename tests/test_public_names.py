@@ -33,6 +33,7 @@ PUBLIC: Final[dict[str, frozenset[str]]] = {
             "Form",
             "FormField",
             "HostError",
+            "Interruption",
             "Limits",
             "LlmGate",
             "Outcome",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .session.host import ApprovalRequest, Approver, Asker, AskRequest
     from .session.questions.form import Form, FormField
     from .session.reports import Progress
-    from .session.results import LlmGate, Prompt, ToolOutcome, Verdict
+    from .session.results import Interruption, LlmGate, Prompt, ToolOutcome, Verdict
     from .session.session import Session
     from .session.submission import Submission
     from .session.tool_call import BegunTool
@@ -33,6 +33,7 @@ __all__ = [
     "Form",
     "FormField",
     "HostError",
+    "Interruption",
     "Limits",
     "LlmGate",
     "Outcome",
@@ -68,6 +69,7 @@ __getattr__ = lazy_names(
         "Form": "session.questions.form",
         "FormField": "session.questions.form",
         "HostError": "errors",
+        "Interruption": "session.results",
         "Limits": "process.limits",
         "LlmGate": "session.results",
         "Outcome": "dispatch.outcome",

@@ -14,8 +14,9 @@ rules:
   cancelled as well.
 - An agent's own tool (`run=`), the approver and the asker are async functions, and run as tasks of
   the asyncio loop.
-- `on_notify`, `on_progress`, `on_log`, `on_problem` and `on_text` are plain functions, and are
-  called in the asyncio loop.
+- `on_notify`, `on_progress`, `on_log`, `on_problem`, `on_interrupt` and `on_text` are plain
+  functions, and are called in the asyncio loop.
+- `enter` and `leave` of a host, a session and a turn do what their blocks do, in any task.
 """
 
 from __future__ import annotations

@@ -7,19 +7,22 @@
 The plugins' loop runs in another thread, so they are answered while the agent's threads are busy.
 The rules:
 
-- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `decide`, `stop`) blocks
-  only the calling thread. Ctrl+C ends the wait: the call is withdrawn, then KeyboardInterrupt is
-  raised, and the blocks that it leaves end as `signal`.
+- A method that waits (`ready`, `submit`, `pre_llm_call`, `call_tool`, `begin_tool`, `decide`,
+  `stop`) blocks only the calling thread. Ctrl+C ends the wait: the call is withdrawn, then
+  KeyboardInterrupt is raised, and the blocks that it leaves end as `signal`.
 - `session.interrupt()` may be called from any thread and returns when all of it is done. Calls of
   the turn that wait then raise `Interrupted`, which stops at the end of the turn's block. A thread
   that does something else (reads a model's answer, runs a tool) is not stopped: look at
   `turn.interrupted` there. Its next call on the turn raises.
-- An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool`, so
-  `input()` works and Ctrl+C reaches it. If a plugin approves first, the thread goes on when the
-  approver has returned. `on_text` runs in the thread that waits in `pre_llm_call`.
+- An agent's own tool (`run=`) and the approver run in the thread that waits in `call_tool` or
+  `begin_tool`, so `input()` works and Ctrl+C reaches it. If a plugin approves first, the thread
+  goes on when the approver has returned. `on_text` runs in the thread that waits in
+  `pre_llm_call`.
 - `asker` runs in a thread of its own: a plugin may ask while no thread of the agent's waits.
 - `on_notify`, `on_progress`, `on_log` and `on_problem` are called one after the other in a thread
-  that does nothing else. They may block and may call the host.
+  that does nothing else. They may block and may call the host. `on_interrupt` has a thread of its
+  own.
+- `enter` and `leave` of a host, a session and a turn do what their blocks do, from any thread.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from sliphook import ApprovalRequest, HostError, PluginHost, Turn
-from sliphook.testing import HANGS, FakePlugin
+from sliphook.testing import HANGS, After, FakePlugin
 from sliphook_sdk.protocol import Answer, ToolResult
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S
@@ -211,6 +211,28 @@ def test_how_a_call_may_end(face: Face, given: dict[str, Any], told: object) -> 
 
 
 @faces
+def test_two_that_end_one_call_at_the_same_time_tell_it_once(face: Face) -> None:
+    """Both get the outcome of the first, also if plugins are still asked about it."""
+    plugin = ear(hooks={"post_tool_call": After(0.02, {"context": ["look"]})})
+    outcomes: list[Any] = []
+
+    async def story(_: Any, turn: Any) -> None:
+        call = await face.got(turn.begin_tool("shell", {}))
+
+        async def end() -> None:
+            outcomes.append(await face.got(call.end("ran")))
+
+        async with face.group() as start:
+            start(end)
+            start(end)
+
+    in_a_turn(face, story, plugin)
+    assert outcomes[0] == outcomes[1]
+    assert outcomes[0].text() == "ran\n\n[ear] look"
+    assert ends(plugin) == [("ok", True, "ran")]
+
+
+@faces
 def test_a_forgotten_call_ends_with_its_turn(face: Face) -> None:
     plugin = ear()
     kept: list[Any] = []
@@ -245,9 +267,10 @@ def test_an_exception_of_the_agents_ends_the_call_with_the_turn(face: Face) -> N
 def test_an_interrupt_between_the_halves(face: Face) -> None:
     plugin = FakePlugin("ear", hears=EVERYTHING)
     statuses: list[str] = []
+    begun: list[Any] = []
 
-    async def beside(call: Any) -> None:
-        statuses.append((await face.got(call.end("too late"))).status)
+    async def beside() -> None:
+        statuses.append((await face.got(begun[0].end("too late"))).status)
 
     async def all_of_it() -> None:
         async with (
@@ -256,11 +279,11 @@ def test_an_interrupt_between_the_halves(face: Face) -> None:
             face.group() as start,
         ):
             async with face.block(session.turn("x")) as turn:
-                call = await face.got(turn.begin_tool("shell", {}))
+                begun.append(await face.got(turn.begin_tool("shell", {})))
                 session.interrupt()
             # another task or thread, which nothing has cancelled
-            start(lambda: beside(call))
-        assert call.outcome.status == "cancelled"
+            start(beside)
+        assert begun[0].outcome.status == "cancelled"
 
     face.run(all_of_it)
     assert statuses == ["cancelled"]
@@ -324,6 +347,47 @@ def test_every_call_in_an_interrupted_turn_raises(face: Face, where: str, begun:
     begun_calls = len(plugin.payloads("pre_tool_call"))
     assert begun_calls == (0 if where == "before" else 1)
     assert len(plugin.payloads("post_tool_call")) == begun_calls
+
+
+@faces
+@pytest.mark.parametrize("name", ["submit", "pre_llm_call", "stop", "decide"])
+@pytest.mark.parametrize("before", [False, True], ids=["meanwhile", "before"])
+def test_so_does_every_other_call_that_waits(face: Face, name: str, before: bool) -> None:
+    said: dict[str, Any] = {}
+
+    def interrupt(_: object) -> None:
+        said["session"].interrupt()
+
+    def yes(_: str) -> bool:
+        said["session"].interrupt()
+        return True
+
+    hook = "user_prompt_submit" if name == "submit" else name
+    plugin = FakePlugin(
+        "ear",
+        hooks={hook: interrupt} if hook in ("stop", "pre_llm_call", "user_prompt_submit") else {},
+    )
+
+    def call(turn: Any) -> Any:
+        match name:
+            case "pre_llm_call":
+                return turn.pre_llm_call(provider=None, model=None, messages=[], tools=[])
+            case "decide":
+                return turn.decide("question", "go on?", face.own(yes))
+            case _:
+                return getattr(turn, name)()
+
+    async def all_of_it() -> None:
+        async with face.block(face.host([plugin])) as host, face.block(host.session()) as session:
+            said["session"] = session
+            async with face.block(session.turn("x")) as turn:
+                if before:
+                    session.interrupt()
+                with left_interrupted(face, turn):
+                    await face.got(call(turn))
+            assert turn.interrupted
+
+    face.run(all_of_it)
 
 
 @faces

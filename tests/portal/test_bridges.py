@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sliphook import HostError, Interruption
 from sliphook.blocking import PluginHost
-from sliphook.session.results import Interruption
 from sliphook.testing import FakePlugin
 from tests.docs.protocol_sentences.says import says
 from tests.pairs import check_pairs
@@ -104,6 +104,31 @@ def test_what_the_callback_raises_is_logged(face: Face, caplog: pytest.LogCaptur
 
     with caplog.at_level(logging.ERROR):
         face.run(story)
+
+
+@faces
+def test_the_callback_may_interrupt_again(face: Face) -> None:
+    """As an agent does that stops its own loop, which stops the turn."""
+    again: list[bool] = []
+    sessions: list[Any] = []
+    plugin = ear()
+
+    def interrupt_again(_: Interruption) -> None:
+        again.append(sessions[0].interrupt())
+
+    async def story() -> None:
+        async with (
+            face.block(face.host([plugin])) as host,
+            face.block(host.session(on_interrupt=interrupt_again)) as session,
+        ):
+            sessions.append(session)
+            async with face.block(session.turn("x")):
+                session.interrupt()
+            await face.until(lambda: again != [])
+
+    face.run(story)
+    assert again == [False]
+    assert told(plugin).count("agent_loop_stopped") == 1
 
 
 def test_a_callback_of_threads_does_not_wait_for_the_others() -> None:
@@ -251,6 +276,51 @@ def test_a_child_in_the_background_outlives_the_turn_that_began_it(face: Face, h
     assert (stop.status, stop.summary, stop.turn_id) == ("completed", "found it", None)
     [_, child_began, _] = plugin.payloads("turn_start")
     assert child_began.parent_turn_id == plugin.payloads("subagent_start")[0].turn_id
+
+
+@faces
+def test_a_child_whose_parent_is_interrupted_before_it_begins(face: Face) -> None:
+    """Its `subagent_start` has its `subagent_stop`, and no turn of it begins."""
+    sessions: list[Any] = []
+
+    def interrupt(_: object) -> None:
+        sessions[0].interrupt()
+
+    plugin = ear(hooks={"subagent_start": interrupt})
+    refused: list[str] = []
+
+    async def story() -> None:
+        async with (
+            face.block(face.host([plugin])) as host,
+            face.block(host.session()) as session,
+            face.group() as start,
+        ):
+            sessions.append(session)
+            turns: list[Any] = []
+
+            async def begin() -> None:
+                try:
+                    async with face.block(turns[0].subagent("look", background=True)):
+                        raise AssertionError("it does not begin")
+                except HostError as error:
+                    refused.append(str(error))
+
+            async with face.block(session.turn("x")) as turn:
+                turns.append(turn)
+                start(begin)
+                await face.until(lambda: turn.interrupted)
+
+    face.run(story)
+    assert refused == ["the turn has ended, so no child agent can begin in it"]
+    assert told(plugin, nested=False) == [
+        "session_start",
+        "turn_start",
+        "subagent_start",
+        "agent_loop_stopped",
+        "turn_end",
+        "subagent_stop",
+        "session_end",
+    ]
 
 
 @faces

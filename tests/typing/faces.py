@@ -11,6 +11,7 @@ from pathlib import Path
 from sliphook import (
     ApprovalRequest,
     Context,
+    Interruption,
     Override,
     PluginSpec,
     ToolOffer,
@@ -59,6 +60,26 @@ def in_threads(plugins: list[PluginSpec]) -> None:
         print(interrupted)
 
 
+def without_blocks(plugins: list[PluginSpec]) -> None:
+    host: blocking.PluginHost = blocking.PluginHost(plugins, open_wait_s=0).enter()
+    session: blocking.Session = host.session(on_interrupt=stop).enter()
+    turn: blocking.Turn = session.turn("tidy up").enter()
+    call: blocking.BegunTool = turn.begin_tool("shell", {"command": "ls"})
+    if call.outcome is None:
+        outcome: ToolOutcome = call.end(shell(call.arguments))
+        print(outcome.error)
+    open_turn: blocking.Turn | None = session.open_turn
+    heard: bool = host.hears("pre_llm_call", include="messages")
+    print(open_turn, heard)
+    turn.leave()
+    session.leave()
+    host.leave()
+
+
+def stop(interruption: Interruption) -> None:
+    print(interruption.reason)
+
+
 async def in_asyncio(plugins: list[PluginSpec]) -> None:
     async with (
         aio.PluginHost(plugins, approver=approve_later) as host,
@@ -69,9 +90,12 @@ async def in_asyncio(plugins: list[PluginSpec]) -> None:
             denied: bool = (await turn.submit()).denied
             outcome: ToolOutcome = await turn.call_tool("shell", {"command": "ls"}, run=slow_shell)
             print(contexts, denied, outcome.text())
-            async with turn.subagent("look") as child:
+            call: aio.BegunTool = await turn.begin_tool("shell", {"command": "ls"})
+            ended: ToolOutcome = await call.end(error=LookupError("no such file"))
+            print(ended.status)
+            async with turn.subagent("look", background=True) as child:
                 child.summary = "nothing"
-        session.reset()
+        session.reset(session_id="s-2")
 
 
 def main() -> None:
@@ -84,6 +108,7 @@ def main() -> None:
         "fake", hooks={"stop": After(1.0, Answer(continue_with="go on"))}, tools={"look": "fine"}
     )
     in_threads([spec, fake])
+    without_blocks([spec, fake])
     asyncio.run(in_asyncio([spec, fake]))
 
 

@@ -101,6 +101,11 @@ class TurnState:
         """The turn is interrupted, perhaps not for the first time."""
         self.interrupt_count += 1
 
+    async def raise_if_ended(self) -> None:
+        """Raise Cancelled inside the block of a turn that was interrupted, whenever that came."""
+        if self.ended:
+            await trio.lowlevel.checkpoint_if_cancelled()
+
     def duration_ms(self) -> float:
         """How long the turn has been open."""
         return round((trio.current_time() - self._began_s) * 1000, 3) if self.began else 0.0

@@ -108,7 +108,7 @@ class BegunTool:
         self._context = () if decided is not None and decided[0] == "denied" else before.context
         if decided is not None:
             await self._settle(*decided)
-        await _raise_if_interrupted(turn)
+        await turn.raise_if_ended()
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> ToolOutcome:
@@ -293,7 +293,7 @@ async def call_tool(
     await call.begin(input_schema)
     if call.outcome is None:
         await (call.run() if run is None else call.run_own(run))
-    await _raise_if_interrupted(turn)
+    await turn.raise_if_ended()
     assert call.outcome is not None, "it has ended"
     return call.outcome
 
@@ -309,12 +309,6 @@ async def _have_run(
     except Exception as error:
         _log.exception("the agent's own tool %s failed", tool.name)
         return None, error
-
-
-async def _raise_if_interrupted(turn: TurnState) -> None:
-    """One rule, whenever the interrupt came: what is called inside the turn's block raises."""
-    if turn.ended:
-        await trio.lowlevel.checkpoint_if_cancelled()
 
 
 def _read(returned: object, name: str) -> tuple[ToolResult | None, Exception | None]:

@@ -256,6 +256,7 @@ class Turn(LlmCalls):
         settled = await put_question(
             self.hooks, self, OpenQuestion(new_id(), kind, prompt, YES_OR_NO), person
         )
+        await self.raise_if_ended()
         return Verdict.of(settled)
 
     def subagent(self, goal: str, *, background: bool = False) -> ChildTurn:
