@@ -246,7 +246,7 @@ test("a route needs its grant", async () => {
     const plugin = new Plugin("switch", { uses });
     plugin.hook("pre_llm_call", { replaces: true }, () => replace({ route }));
     const fired = (await harness(plugin, { granted })).fire("pre_llm_call");
-    if (uses.length && granted.length) assert.deepEqual(await fired, replace({ route }));
+    if (uses.length && granted.length) assert.deepEqual((await fired).replace, { route });
     else await assert.rejects(fired, /needs uses: \["route"\]/);
   }
 });
