@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from sliphook.agent.models import http, openai_stream
+from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.base import (
     Finish,
     ModelError,
@@ -21,9 +22,11 @@ from sliphook.agent.models.base import (
 from sliphook.agent.models.bounded import body, network
 from sliphook.agent.models.bounded.limits import MAX_HEAD_LINES, READ_BYTES
 from sliphook.agent.models.openai import OpenAIModel
+from tests.heartbeat import LIMIT_MS, heartbeat
 
 from .asking import HELLO
-from .hostile import END, ENDLESS, HUGE, STREAM, USABLE, RawServer, call, chunk, once
+from .hostile import END, ENDLESS, HUGE, JSON, STREAM, USABLE, RawServer, call, chunk, once
+from .hostile_anthropic import UNREAD
 
 SMALL_CHARS = 8 * 1024
 """In place of a limit of megabytes: what lies below it is taken in the smallest parts."""
@@ -214,3 +217,43 @@ async def test_a_refusal_is_told_although_its_body_never_ends(
 
     error, _ = await given_up(drip)
     assert error.kind == "refused"
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        (b'{"data":[{"id":"m-1"},{"id":"' + b"n" * 3_000_000 + b'"}]}', ["m-1"]),
+        (b'{"data":[{"id":"\\u001b[31mred\\nforged"},{"id":"m-1"}]}', ["m-1"]),
+        (b"\xff" * 4_000_000, []),
+        (b'{"data":[' + b",".join([b"[]"] * 1_000_000) + b"]}", []),
+    ],
+    ids=["a name of megabytes", "a name that steers a terminal", "no text", "no models"],
+)
+async def test_the_list_of_a_server_s_models(answer: bytes, names: list[str]) -> None:
+    held = 0.0
+    with RawServer(once(JSON + b"\r\n", answer)) as play, trio.fail_after(120):
+        model = OpenAIModel("", base_url=play.base_url)
+        async with heartbeat() as beat:
+            with beat.measure() as stretch:
+                assert await model.offered() == names
+            held = stretch.own_ms
+        await model.aclose()
+    assert held < 10 * LIMIT_MS
+
+
+@pytest.mark.parametrize("answer", UNREAD.values(), ids=UNREAD)
+async def test_what_is_not_kept_has_an_end_too(
+    answer: Callable[[], Iterator[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(body, "MAX_STREAM_BYTES", 2 * 1024 * 1024)
+    with RawServer(answer) as play, trio.fail_after(120):
+        model = AnthropicModel("m-1", base_url=play.base_url)
+        with pytest.raises(ModelError, match="it has more than 2 MiB; check"):
+            await _read_all(model)
+        await model.aclose()
+
+
+async def _read_all(model: AnthropicModel) -> None:
+    async with model.stream(HELLO, []) as stream:
+        async for _ in stream:
+            pass

@@ -9,7 +9,9 @@ import trio
 
 from sliphook.agent.chat.replies import ReplyDisplay
 from sliphook.agent.loop import Agent
+from sliphook.agent.models.anthropic import AnthropicModel
 from sliphook.agent.models.openai import OpenAIModel
+from tests.agent.models import hostile_anthropic
 from tests.agent.models.hostile import ENDLESS, HUGE, USABLE, RawServer
 from tests.torture.case import Case, Workshop, nothing
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
@@ -23,14 +25,20 @@ _LONG: Final = (
 """Answers that take minutes up to the real limit; the tests of the client have a smaller one."""
 
 
-def _case(name: str, answer: Callable[[], Iterator[bytes]], promise: str, *outcomes: str) -> Case:
+def _case(
+    name: str,
+    answer: Callable[[], Iterator[bytes]],
+    promise: str,
+    *outcomes: str,
+    client: type[OpenAIModel | AnthropicModel] = OpenAIModel,
+) -> Case:
     """One turn of the agent with that server, and then one hook."""
 
     async def scene(shop: Workshop) -> str:
         programs = await trio.to_thread.run_sync(lambda: make_all(shop, HEALTHY))
         stage = Stage(shop)
         with RawServer(answer) as server:
-            model = OpenAIModel("m-1", base_url=server.base_url)
+            model = client("m-1", base_url=server.base_url)
             try:
                 async with stage.open_host(programs) as host, host.session() as stage.session:
                     agent = Agent(
@@ -55,8 +63,21 @@ def _cases(
             yield _case(name, answer, promise, *outcomes)
 
 
+def _anthropic(
+    answers: Mapping[str, Callable[[], Iterator[bytes]]], promise: str, *outcomes: str
+) -> Iterator[Case]:
+    for name, answer in answers.items():
+        title = f"Anthropic's API: {name}"
+        yield _case(title, answer, promise, *outcomes, client=AnthropicModel)
+
+
 CASES = (
     *_cases(ENDLESS, "it is given up, and the turn ends", "failed"),
     *_cases(HUGE, "it is given up, and the turn ends", "failed"),
     *_cases(USABLE, "it is taken within the limits", "completed", "max_iterations"),
+    *_anthropic(hostile_anthropic.ENDLESS, "it is given up, and the turn ends", "failed"),
+    *_anthropic(hostile_anthropic.HUGE, "it is given up, and the turn ends", "failed"),
+    *_anthropic(
+        hostile_anthropic.USABLE, "it is taken within the limits", "completed", "max_iterations"
+    ),
 )

@@ -26,8 +26,8 @@ from .bounded.limits import (
     TooMuch,
     mib,
 )
+from .bounded.listed import names_in
 from .bounded.network import bound
-from .bounded.written import decode
 from .http_errors import failure_of_excess, failure_of_status, failure_of_transport, hide_key
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -132,8 +132,7 @@ class ModelServer:
                 raise await self._refusal(response, "")
             with trio.move_on_after(STALL_TIMEOUT_S):
                 body, whole = await read(response, MAX_LIST_BYTES)
-                listed, _ = decode(_MODELS, body.decode("utf-8", "replace"))
-                return [model.id for model in listed.data] if whole and listed else []
+                return names_in(body) if whole else []
         return []
 
     @asynccontextmanager
@@ -261,17 +260,6 @@ class ModelServer:
             model=model,
             set_by=self._set_by,
         )
-
-
-class _ListedModel(msgspec.Struct):
-    id: str
-
-
-class _Models(msgspec.Struct):
-    data: list[_ListedModel] = []
-
-
-_MODELS: Final = msgspec.json.Decoder(_Models)
 
 
 async def _encoded(body: dict[str, Any]) -> bytes:
