@@ -85,7 +85,7 @@ async def test_the_server_is_started_for_the_second_attempt_and_ends_with_the_pl
     assert [shown[2] for shown in display.shown if shown[0] == "notice"] == [
         f"llm-switch sends model calls to http://127.0.0.1:{port}/v1",
         f"cannot reach the model server at http://127.0.0.1:{port}/v1 (all attempts to connect to"
-        f" 127.0.0.1:{port} failed); is it running, and is the address that llm-switch names right?;"
+        f" 127.0.0.1:{port} failed); is it running, and is the address that llm-switch names right?"
         " asking again in 0.5 s",
         f"model calls go to {afar.base_url} again",
     ]

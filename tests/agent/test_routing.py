@@ -21,7 +21,7 @@ from sliphook.agent.models.scripted import ScriptedModel
 from sliphook.settings import Provider
 from sliphook.testing import FakePlugin
 from tests.agent.fakes import RecordingDisplay
-from tests.agent.loopback import Answer, LoopbackServer, Request, text
+from tests.agent.loopback import Answer, LoopbackServer, Request, one_call, text
 from tests.docs.protocol_sentences.says import says
 
 WAIT_S = 120.0
@@ -328,6 +328,18 @@ async def test_a_plugin_ends_the_attempts() -> None:
     async with an_agent(plugin, base_url="http://127.0.0.1:1/v1") as (agent, display):
         assert await agent.run("hello") == "denied"
     assert display.shown[-1] == ("denied", "the model call", "switch: it does not start")
+
+
+async def test_the_user_is_told_once_for_the_child_agents_too() -> None:
+    delegates = Answer([one_call("c-1", "delegate", '{"goal": "count"}')])
+    with LoopbackServer(delegates, one_text("four"), one_text("done")) as other:
+        plugin = switch({"replace": {"route": {"base_url": other.base_url}}})
+        async with an_agent(plugin, model=ScriptedModel()) as (agent, display):
+            assert await agent.run("hello") == "completed"
+    assert len(other.requests) == 3
+    (child,) = display.children
+    assert notices(display) == [f"info: switch sends model calls to {other.base_url}"]
+    assert child.shown == [("text", "four"), ("text_end",)]
 
 
 async def test_a_guard_sees_where_the_call_goes_and_may_deny() -> None:

@@ -74,6 +74,8 @@ async def delegate(
     ending: Ending | None = None
     async with parent.turn.subagent(goal) as turn:
         conversation = Conversation(f"{system}\n\n{CHILD_SYSTEM}" if system else CHILD_SYSTEM)
+        # of that the user has been told
+        conversation.routed_to = parent.conversation.routed_to
         conversation.add_user(goal)
         ending = await work(
             msgspec.structs.replace(

@@ -131,7 +131,8 @@ class _Call:
             now.tell("error", failed.message)
         elif not blamed:
             wait_s = _wait_before_retry(failed, self._attempt)
-            now.tell("warning", f"{failed.message}; asking again in {wait_s:.3g} s")
+            mark = "" if failed.message.endswith("?") else ";"
+            now.tell("warning", f"{failed.message}{mark} asking again in {wait_s:.3g} s")
             await trio.sleep(wait_s)
         return will_retry
 
