@@ -197,10 +197,16 @@ def test_one_that_heeds_sigterm_may_clean_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sliphook_sdk.command.running.TERM_GRACE_S", PATIENCE_S)
-    script = "trap 'echo bye > bye; exit 0' TERM; echo ready; while :; do :; done"
-    result = ran(tmp_path, "sh", "-c", script, timeout_s=1.0)
+    script = "trap 'echo bye > bye; exit 0' TERM; : > ready; while :; do :; done"
+    command = Command(["sh", "-c", script], cwd=tmp_path, env=None, timeout_s=None, max_bytes=9)
+    assert command.run((tmp_path / "ready").exists, print) is None
     assert (tmp_path / "bye").read_text() == "bye\n"
-    assert result == CommandResult(status=0, stdout="ready\n", stderr="", timed_out=True)
+
+
+@both
+def test_a_time_that_is_up_is_told(tmp_path: Path, is_async: bool) -> None:
+    result = ran(tmp_path, "sleep", "1000", timeout_s=0.1, is_async=is_async)
+    assert result == CommandResult(status=-15, stdout="", stderr="", timed_out=True)
     assert not result.ok
 
 
