@@ -243,7 +243,7 @@ def test_a_forgotten_call_ends_with_its_turn(face: Face) -> None:
     in_a_turn(face, story, plugin)
     assert ends(plugin) == [("cancelled", True, None)]
     assert plugin.names()[-2:] == ["post_tool_call", "turn_end"]
-    assert kept[0].outcome is None
+    assert kept[0].outcome.status == "cancelled"
 
 
 @faces
@@ -281,6 +281,7 @@ def test_an_interrupt_between_the_halves(face: Face) -> None:
             async with face.block(session.turn("x")) as turn:
                 begun.append(await face.got(turn.begin_tool("shell", {})))
                 session.interrupt()
+                assert begun[0].outcome.status == "cancelled"
             # another task or thread, which nothing has cancelled
             start(beside)
         assert begun[0].outcome.status == "cancelled"
@@ -297,6 +298,7 @@ def test_an_interrupt_between_the_halves(face: Face) -> None:
 def test_every_call_in_an_interrupted_turn_raises(face: Face, where: str, begun: bool) -> None:
     """Whenever the interrupt comes, and even if the call is answered at that moment."""
     got: list[str] = []
+    handles: list[Any] = []
     said: dict[str, Any] = {}
 
     def interrupt(*_: Any) -> str:
@@ -324,6 +326,7 @@ def test_every_call_in_an_interrupted_turn_raises(face: Face, where: str, begun:
                 turn.call_tool("shell", {}, run=run) if own else turn.call_tool("look", {})
             )
         handle = await face.got(turn.begin_tool("shell" if own else "look", {}, own=own))
+        handles.append(handle)
         if handle.outcome is None and not own:
             await face.got(handle.run())
         elif handle.outcome is None:
@@ -344,6 +347,8 @@ def test_every_call_in_an_interrupted_turn_raises(face: Face, where: str, begun:
 
     face.run(all_of_it)
     assert got == []
+    # also if the plugins had not answered `post_tool_call`: they may take something out of a result
+    assert [handle.outcome.status for handle in handles] == ["cancelled"] * len(handles)
     begun_calls = len(plugin.payloads("pre_tool_call"))
     assert begun_calls == (0 if where == "before" else 1)
     assert len(plugin.payloads("post_tool_call")) == begun_calls

@@ -395,6 +395,9 @@ def test_sessions_and_turns_are_entered_and_left_by_plain_calls(face: Face) -> N
             start(begin)
         assert session.open_turn is turn
         assert (await face.got(turn.call_tool("a", {}, run=face.own(ran)))).text() == "ran"
+        child = await face.got(turn.subagent("look").enter())
+        await face.got(child.leave())
+        assert (child.outcome, child.agent_depth) == ("completed", 1)
         async with face.group() as start:
             start(end)
         assert (open_turns(session), turn.outcome, turn.ended) == ([], "failed", True)

@@ -47,6 +47,22 @@ async def shell(arguments: dict[str, Any]) -> str:
     return "done"
 
 
+async def in_two_halves(_: PluginHost, session: Session) -> None:
+    async with session.turn("tidy up") as turn:
+        await (await turn.begin_tool("shell", {})).end("ok")
+        await (await turn.begin_tool("shell", {})).end(object())
+        await (await turn.begin_tool("shell", {})).end(error=LookupError("no file"))
+        assert (await turn.call_tool("shell", {}, run=broken)).error is not None
+        await (await turn.begin_tool("echo", {"text": "x"}, own=False)).run()
+        await turn.begin_tool("shell", {})
+        async with turn.subagent("look") as child:
+            child.interrupt()
+
+
+async def broken(arguments: dict[str, Any]) -> str:
+    raise LookupError(f"no file for {arguments}")
+
+
 async def interrupted(_: PluginHost, session: Session) -> None:
     async with session.turn("wait") as turn, trio.open_nursery() as nursery:
 
@@ -63,7 +79,7 @@ async def conversed(host: PluginHost, session: Session) -> None:
     await agent.run("hello")
 
 
-@pytest.mark.parametrize("story", [one_of_each, interrupted, conversed])
+@pytest.mark.parametrize("story", [one_of_each, in_two_halves, interrupted, conversed])
 @pytest.mark.parametrize("traced", [False, True])
 async def test_a_turn_leaves_nothing_for_the_garbage_collector(story: Story, traced: bool) -> None:
     async def waits(_: Any) -> str:

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, Final, cast
 
 import trio
-from msgspec.structs import replace
 
 from sliphook.dispatch.audience import prepare_tool
 from sliphook.dispatch.outcome import Context, Outcome, Reason
@@ -39,9 +38,6 @@ class BegunTool:
     `end`, a plugin's runs by `run`. Otherwise the call is over: it was denied, a plugin has given
     the result, or it could not begin. A call that is still open when its turn ends is told as
     cancelled.
-
-    Attributes:
-        outcome: what the call came to; None while it is open.
     """
 
     def __init__(
@@ -54,7 +50,7 @@ class BegunTool:
         *,
         own: bool,
     ) -> None:
-        self.outcome: ToolOutcome | None = None
+        self._outcome: ToolOutcome | None = None
         self._hooks = hooks
         self._turn = turn
         self._own = own
@@ -64,7 +60,20 @@ class BegunTool:
         # not the model's id, which may be missing
         self._tool = OpenTool(new_id(), model_call_id, name, origin, arguments)
         self._context: Sequence[Context] = ()
+        self._has_opened = False
         self._settled: trio.Event | None = None
+
+    @property
+    def outcome(self) -> ToolOutcome | None:
+        """What the call came to; None while it is open."""
+        if self._settled is not None:
+            over = self._settled.is_set()
+        else:
+            # an interrupt or the end of the turn has told it
+            over = self._has_opened and self._tool.call_id not in self._turn.open_tools
+        if self._outcome is None and over:
+            self._outcome = self._cancelled()
+        return self._outcome
 
     @property
     def call_id(self) -> str:
@@ -91,14 +100,15 @@ class BegunTool:
         if why is not None:
             # a loop of calls that all fail so early must not hold the agent
             await trio.lowlevel.checkpoint()
-            self.outcome = ToolOutcome(call_id=tool.call_id, status="error", result=_error(why))
+            self._outcome = ToolOutcome(call_id=tool.call_id, status="error", result=_error(why))
             return
         if turn.ended:
             await trio.lowlevel.checkpoint_if_cancelled()
-            self.outcome = self._cancelled()
+            self._outcome = self._cancelled()
             return
         # before the hook: an interrupt meanwhile tells `post_tool_call` for what it finds here
         turn.open_tool(tool)
+        self._has_opened = True
         prepare_tool(hooks.host.subscribers("post_tool_call"), tool.name)
         hooks.state.count(tool_calls=1)
         with self._told_if_it_raises():
@@ -227,35 +237,28 @@ class BegunTool:
         if self._settled is not None:
             # the agent ends it twice, perhaps in two threads: the first one counts
             await self._settled.wait()
-        elif not self._turn.close_tool(tool):
-            # over before: an interrupt or the end of the turn has told it
-            self.outcome = self.outcome or self._cancelled()
-        else:
+        elif self._turn.close_tool(tool):
             self._settled = trio.Event()
-            # if the wait is broken off, this is what was told
-            self.outcome = ToolOutcome(
-                call_id=tool.call_id,
-                status=status,
-                result=result,
-                context=list(self._context),
-                duration_ms=tool.duration_ms(),
-                still_running=tool.still_running,
-                denied_by=denied_by,
-                substituted_by=tool.substituted_by,
-                error=error,
-            )
             try:
                 after = await self._hooks.ask(
                     "post_tool_call", self._turn, **tool.over(status, result)
                 )
-                self.outcome = replace(
-                    self.outcome,
-                    result=cast(PostToolCall, after.payload).result or result,
-                    context=[] if status == "denied" else [*self._context, *after.context],
-                )
+                # else the result stays unseen: plugins might have taken secrets out of it
+                if not after.cancelled:
+                    self._outcome = ToolOutcome(
+                        call_id=tool.call_id,
+                        status=status,
+                        result=cast(PostToolCall, after.payload).result or result,
+                        context=[] if status == "denied" else [*self._context, *after.context],
+                        duration_ms=tool.duration_ms(),
+                        still_running=tool.still_running,
+                        denied_by=denied_by,
+                        substituted_by=tool.substituted_by,
+                        error=error,
+                    )
             finally:
                 self._settled.set()
-        assert self.outcome is not None
+        assert self.outcome is not None, "it is over"
         return self.outcome
 
     @contextmanager
@@ -265,7 +268,7 @@ class BegunTool:
         # also if cancelled: a plugin that has seen `pre_tool_call` must see `post_tool_call`
         except BaseException:
             self._hooks.tell_cancelled(self._turn, self._tool)
-            self.outcome = self._cancelled()
+            self._outcome = self._cancelled()
             raise
 
     def _cancelled(self) -> ToolOutcome:
