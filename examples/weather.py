@@ -2,11 +2,16 @@
 """A tool: the weather, made up, as slowly as a real service would answer."""
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from sliphook_sdk import AsyncContext, Plugin, ToolError
 
 plugin = Plugin("weather", version="1.0.0", description="Tells the weather, which it makes up.")
+
+City = Annotated[str, Meta(examples=["Bergen"])]
+"""`sliphook check` calls the tool with the example."""
 
 FORECASTS = {
     "bergen": {"sky": "rain", "celsius": 11},
@@ -16,7 +21,7 @@ FORECASTS = {
 
 
 @plugin.tool(timeout_s=10)
-async def weather(city: str, days: int = 1, *, ctx: AsyncContext) -> dict[str, Any]:
+async def weather(city: City, days: int = 1, *, ctx: AsyncContext) -> dict[str, Any]:
     """The weather in a city: what the sky does, and the temperature.
 
     Args:

@@ -11,11 +11,12 @@ import subprocess
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
 from sliphook.cli.main import main
+from sliphook.installed import Installed
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -96,7 +97,8 @@ def test_an_agent_that_starts_what_is_installed(folder: Path) -> None:
     )
     names: dict[str, object] = {}
     exec(snippet, names)
-    assert (names["specs"], names["broken"]) == ([], [])
+    found = cast(Installed, names["found"])
+    assert (found.specs, found.missing, found.ignored) == ((), (), ())
     assert type(names["host"]).__name__ == "PluginHost"
 
 
