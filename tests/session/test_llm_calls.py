@@ -255,7 +255,9 @@ async def test_nobody_is_asked_again_who_did_not_want_it() -> None:
     )
     async with a_turn(plugin) as turn:
         first = await call(turn)
+        seq = turn.hooks.state.seq
         second = await again(turn, first)
+        assert turn.hooks.state.seq == seq  # what is put to no plugin has no number
         other = await call(turn, attempt=3, failure=REFUSED)
     assert not first.asks_again
     assert len(plugin.payloads("pre_llm_call")) == 1
