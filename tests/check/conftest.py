@@ -1,8 +1,24 @@
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
 import pytest
 
-from sliphook.check import call_rules, child, end_rules, running_rules, wire_rules
+from sliphook.check import (
+    CheckFinding,
+    call_rules,
+    child,
+    end_rules,
+    running_rules,
+    suite,
+    wire_rules,
+)
+from sliphook.check.session import Bench
+from sliphook.check.suite import Check
+
+Only: TypeAlias = Callable[..., None]
 
 
 @pytest.fixture
@@ -16,3 +32,19 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(end_rules, "AFTER_S", 0.6)
     monkeypatch.setattr(running_rules, "AFTER_S", 0.2)
     monkeypatch.setattr(running_rules, "EXIT_GRACE_S", 0.8)
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Only:
+    """Only the checks of these names are run, and those that the others build on."""
+    run = suite._run  # pyright: ignore[reportPrivateUsage]
+
+    def choose(*names: str) -> None:
+        wanted = {"handshake", "ping", "length-in-bytes", *names}
+
+        async def run_some(check: Check, bench: Bench, ends_s: float) -> CheckFinding:
+            return await run(check, bench, ends_s if check.name in wanted else -math.inf)
+
+        monkeypatch.setattr(suite, "_run", run_some)
+
+    return choose

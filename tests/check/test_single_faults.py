@@ -47,6 +47,7 @@ FAULTS: Final = {
             "ping-while-running",
             "request-while-running",
             "hook-while-running",
+            "shutdown-while-running",
             "exit-while-running",
             "end-of-input-while-running",
         },

@@ -10,6 +10,7 @@ import trio
 from sliphook.check import CheckFinding, Report, check_plugin
 
 from .broken import write
+from .conftest import Only
 from .test_suite import ALL, AT_A_COMMAND, COUNTS_CHARACTERS, EXAMPLES, named
 
 pytestmark = pytest.mark.usefixtures("short_patience")
@@ -58,7 +59,7 @@ async def test_a_tool_that_refuses_its_sample(tmp_path: Path, answer: str, came:
     assert '"examples": [{"seconds": 0, "a": 1}]' not in found.advice
     # and nobody is told that it is too quick
     notes = [one.note for one in report.findings if one.verdict == "skipped"]
-    assert len(notes) == 6
+    assert len(notes) == 7
     assert notes[0].startswith(f"the tool add answers {came}, to each sample; name a sample that")
     assert not any("too quick" in note for note in notes)
 
@@ -81,7 +82,10 @@ WRITES_CHARACTERS = """
 """
 
 
-async def test_a_length_that_is_written_in_characters_is_named_first(tmp_path: Path) -> None:
+async def test_a_length_that_is_written_in_characters_is_named_first(
+    tmp_path: Path, only: Only
+) -> None:
+    only("utf-8")
     report = await checked(write(tmp_path, WRITES_CHARACTERS))
     assert "stdout-clean" in named(report, "failed")
     assert finding(report, "stdout-clean").came.startswith(
@@ -106,7 +110,7 @@ async def test_a_cancel_that_breaks_the_plugin_is_no_unknown_notification(tmp_pa
     [("hook/pre_tool_call", "cancel hook pre_tool_call"), ("tool/call", "cancel tool add")],
 )
 async def test_to_be_late_after_a_cancel_breaks_no_rule(
-    tmp_path: Path, method: str, check: str
+    tmp_path: Path, only: Only, method: str, check: str
 ) -> None:
     """Once is the machine, twice is the plugin, and protocol.md says SHOULD."""
     slow = f"""
@@ -121,6 +125,7 @@ async def test_to_be_late_after_a_cancel_breaks_no_rule(
     """
     first = 2 if method == "hook/pre_tool_call" else 3
     once, always = slow.format(late=f"COUNT[0] == {first}"), slow.format(late="True")
+    only("hook pre_tool_call", "tool add", "tool add, wrong arguments", check)
     report = await checked(write(tmp_path, once))
     assert check in named(report, "passed")
     report = await checked(write(tmp_path, always))
@@ -128,8 +133,11 @@ async def test_to_be_late_after_a_cancel_breaks_no_rule(
     assert "after the cancel, at a second try too" in finding(report, check).came
 
 
-async def test_a_cancelled_request_without_any_reply_breaks_a_rule(tmp_path: Path) -> None:
+async def test_a_cancelled_request_without_any_reply_breaks_a_rule(
+    tmp_path: Path, only: Only
+) -> None:
     """It is answered if nothing cancels it."""
+    only("hook pre_tool_call", "cancel hook pre_tool_call")
     forgets = """
     MANIFEST["subscriptions"][0]["timeout_s"] = 1.5
     def told(message): message["method"] == "exit" and os._exit(0)
@@ -165,7 +173,8 @@ async def test_a_cancelled_request_without_any_reply_breaks_a_rule(tmp_path: Pat
         ("mine/own", "a method that the host does not know: "),
     ],
 )
-async def test_a_misspelt_method_is_named(tmp_path: Path, said: str, came: str) -> None:
+async def test_a_misspelt_method_is_named(tmp_path: Path, only: Only, said: str, came: str) -> None:
+    only("command hello")
     do = f"say(method='{said}', params={{'level': 'info', 'message': 'x'}})"
     report = await checked(write(tmp_path, AT_A_COMMAND.format(do=do)))
     assert named(report, "failed") == {"unasked-messages"}
@@ -186,8 +195,9 @@ async def test_the_other_near_misses_of_a_refused_manifest_are_said(tmp_path: Pa
     assert "the tool add has the unknown field 'inputSchema'" in found.advice
 
 
-async def test_shutdown_that_comes_too_early_breaks_no_rule(tmp_path: Path) -> None:
+async def test_shutdown_that_comes_too_late_breaks_no_rule(tmp_path: Path, only: Only) -> None:
     """protocol.md says SHOULD."""
+    only("event turn_end", "shutdown-after-events")
     slow = """
     _told = told
     def told(message):

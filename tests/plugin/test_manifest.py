@@ -431,3 +431,16 @@ def test_a_tool_takes_an_object(type_: Any) -> None:
         refused(tools=[{"name": "t", "input_schema": {"type": type_}}])
         == "the input_schema of the tool t must describe an object"
     )
+
+
+def test_a_refusal_says_the_first_near_misses_too() -> None:
+    unknown = {f"of_mine_{number}": 1 for number in range(1_000)}
+    why = refused(descripton="x", uses=["injct"], **unknown)
+    assert why == (
+        "the manifest does not fit: Invalid enum value 'injct' - at `$.uses[0]`; there are notify,"
+        " tools, inject, interrupt, submit, route, approve, ask; also: the manifest has the unknown"
+        " field 'descripton', which is ignored; did you mean description?; the manifest has the"
+        " unknown field 'of_mine_0', which is ignored; the manifest has the unknown field"
+        " 'of_mine_1', which is ignored"
+    )
+    assert "also" not in refused(descripton="x", protocol_version=2)

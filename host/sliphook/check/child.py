@@ -36,6 +36,8 @@ _DYING_S: Final = 0.5
 _LEFT_LOOKS: Final = 20
 _LAST_WORDS: Final = 20
 _READ_BYTES: Final = 65536
+_FLOOD: Final = 10_000
+"""Breaches after which a process is killed: to read them all would hold every check."""
 _ANSWER_ALL: Final = (
     "answer every request, with its id as it came; end every message with LF and flush it"
 )
@@ -61,6 +63,7 @@ class Child:
         self._writing = trio.Lock()
         self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         self._breach = breach
+        self._breaches = 0
         self.near_misses = NearMissRule(breach)
         self._watched = watched
         self._news = trio.lowlevel.ParkingLot()
@@ -204,7 +207,7 @@ class Child:
                 while not self._closed:
                     await self._news.park()
         if status is not None and await self._group_lives():
-            self._breach(
+            self._break(
                 "left", f"after it {describe_exit(status)}, processes that it had started lived on"
             )
             self._kill()
@@ -250,6 +253,8 @@ class Child:
 
     def how_it_ended(self, status: int | None) -> str:
         """How the process ended, in words, with its last line on stderr."""
+        if self._breaches >= _FLOOD:
+            return f"it was killed, as it broke a rule {_FLOOD:,} times"
         how = (
             "it closed its output and lives on"
             if status is None
@@ -286,7 +291,7 @@ class Child:
             reader.close()
             await self._take(reader)
         except FramingError as error:
-            self._breach("stdout", f"{error.why}, and no more can be read: {error.excerpt}")
+            self._break("stdout", f"{error.why}, and no more can be read: {error.excerpt}")
         except (trio.ClosedResourceError, trio.BrokenResourceError):
             pass
         self._closed = True
@@ -297,11 +302,11 @@ class Child:
             if self._watched is not None:
                 self._watched.read(piece)
             if isinstance(piece, Stray):
-                self._breach("stdout", piece.why)
+                self._break("stdout", piece.why)
                 continue
             match piece.message:
                 case envelope.InvalidMessage() as invalid:
-                    self._breach("invalid", f"{invalid.why}: {quote(piece.data)}")
+                    self._break("invalid", f"{invalid.why}: {quote(piece.data)}")
                     if isinstance(invalid.id, int):
                         self._bad[invalid.id] = invalid.why
                 case envelope.Reply() as reply:
@@ -311,25 +316,31 @@ class Child:
                     await self._unasked(asked, piece.data)
         self._news.unpark_all()
 
+    def _break(self, rule: str, what: str) -> None:
+        self._breach(rule, what)
+        self._breaches += 1
+        if self._breaches == _FLOOD:
+            self._kill()
+
     def _note_words(self, text: str) -> None:
         self.spoke = [*self.spoke[-_LAST_WORDS:], (trio.current_time(), text)]
 
     def _settle(self, reply: envelope.Reply) -> None:
         id = reply.id
         if isinstance(id, str) and id.isdigit() and len(id) < 20 and int(id) in self._sent:
-            self._breach("replies", f'the id {int(id)} came back as the string "{int(id)}"')
+            self._break("replies", f'the id {int(id)} came back as the string "{int(id)}"')
         elif not isinstance(id, int) or id not in self._sent:
-            self._breach("replies", f"a reply to the id {quote(str(id), 40)}, which was never sent")
+            self._break("replies", f"a reply to the id {quote(str(id), 40)}, which was never sent")
         # Replies are kept to the end of the process, since a second one may come at any time.
         elif id in self._replies:
-            self._breach("replies", f"a second reply to the id {id}")
+            self._break("replies", f"a second reply to the id {id}")
         else:
             self._replies[id] = (reply, trio.current_time())
 
     async def _unasked(self, asked: envelope.Request | envelope.Notification, data: bytes) -> None:
         why = why_not_taken(asked, ready=self.ready, uses=self.uses)
         if why is not None:
-            self._breach("unasked", f"{why}: {quote(data)}")
+            self._break("unasked", f"{why}: {quote(data)}")
         self.near_misses.asked(asked)
         # Answered even if it is a breach: a plugin that waits for it would fail other checks.
         if isinstance(asked, envelope.Request):

@@ -80,7 +80,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckFailed(SliphookError):
-    """The plugin breaks a rule. The fault of its author.
+    """The plugin breaks a rule, a MUST of protocol.md. The fault of its author.
 
     Args:
         sent: what was sent to the plugin, in a line.
@@ -96,7 +96,7 @@ class CheckFailed(SliphookError):
 
 
 class Lapse(CheckFailed):
-    """The plugin breaks no rule, but could be better. Arguments as for `CheckFailed`."""
+    """The plugin breaks a SHOULD, or could be better. Arguments as for `CheckFailed`."""
 
 
 class Skip(SliphookError):

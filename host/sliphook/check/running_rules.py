@@ -111,6 +111,16 @@ class WhileRunning:
             "answer hooks while a tool runs: until then the agent waits for your hook",
         )
 
+    async def shut_down(self, bench: Bench) -> str:
+        """Send `shutdown` while the tool runs: it is answered before the tool is done."""
+        advice = "answer shutdown when the handlers of events are done; wait for no tool call"
+        try:
+            return await self._meanwhile(
+                bench, "shutdown", lambda id: message("shutdown", {}, id), advice
+            )
+        except CheckFailed as fault:
+            raise Lapse(fault.sent, fault.came, fault.advice) from None
+
     async def told_to_end(self, bench: Bench) -> str:
         """Send `exit` while the tool runs: the plugin ends without waiting for it."""
         return await self._ends(bench, "exit", lambda child: child.tell("exit", {}))

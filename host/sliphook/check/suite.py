@@ -204,6 +204,7 @@ def _checks(manifest: ReadManifest) -> Iterator[Check]:
         for rule in asked[:1]:
             hooked = partial(running.hooked, rule=rule)
             yield Check("hook-while-running", "Envelope", hooked)
+        yield Check("shutdown-while-running", "shutdown", running.shut_down)
         yield Check("exit-while-running", "exit", running.told_to_end)
         yield Check("end-of-input-while-running", "End", running.told_nothing_more)
         models_take = partial(call_rules.models_take, tools=manifest.tools)
