@@ -374,7 +374,8 @@ async def test_a_message_that_is_too_large_for_a_plugin(caplog: pytest.LogCaptur
         assert len(small["messages"][0]["content"]) == 4 * 1024 * 1024 - 2_000
         assert "truncated" not in small
         assert (large["messages"], large["truncated"]) == (None, ["messages"])
-        outcome = await turn.call_tool("shell", {"x": "x" * 4 * 1024 * 1024}, run=own)
+        # as arguments they fit, but not with the other fields
+        outcome = await turn.call_tool("shell", {"x": "x" * (4 * 1024 * 1024 - 100)}, run=own)
         assert outcome.status == "denied"
         assert wire.sent("hook/pre_tool_call") == []
         session.notification("info", "x" * 4 * 1024 * 1024, "agent")
@@ -417,8 +418,8 @@ def nested(levels: int) -> Any:
     "Where other people write, one may have more than 64 bits: take it as you can, and live on.",
     "Nothing is nested over 140 levels deep.",
     "nested too deep, or have too long an integer,",
-    "Arguments of a tool that are nested over 128 levels, or have too long an integer, come to no"
-    " plugin.",
+    "Arguments of a tool over 4 MiB or 20,000 values, nested over 128 levels, or with too long an"
+    " integer come to no plugin.",
 )
 @limit("nesting of a message to a plugin", "one integer in a message to a plugin")
 async def test_numbers_and_nesting() -> None:
@@ -438,6 +439,8 @@ async def test_numbers_and_nesting() -> None:
                 (10**308 - 1, True),
                 (10**308, False),
                 (float("1e400"), False),
+                ([0] * 20_000, False),
+                ("x" * 4 * 1024 * 1024, False),
             ):
                 known = len(wire.got)
                 outcome = await turn.call_tool("mine", {"a": value})
