@@ -81,7 +81,7 @@ class Harness:
             granted: the uses that the user grants; requests that need another one are refused.
             cwd: the project's folder; if None, payloads have one that does not exist.
             person: answers what the plugin asks (`host/ask`): gets the question, returns the
-                answer, or None to decline. If it is None, nobody can be asked.
+                answer, or None to decline. If it is None, no one can be asked.
 
         Raises:
             PluginError: `on_start` raised.

@@ -229,7 +229,7 @@ class Peer:
         return self._latest.id
 
     def _withdraw(self, request_id: int) -> None:
-        """Tell the host that nobody waits for the reply any more."""
+        """Tell the host that nothing waits for the reply any more."""
         if not self._closed:
             self._endpoint.notify("$/cancelRequest", CancelParams(id=request_id))
 
