@@ -24,6 +24,8 @@ _MADE: Final = "// Made from the definition of the protocol by `make generate`; 
 
 _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     shapes.ToolCallRequest,
+    protocol.Resource,
+    protocol.Part,
     shapes.Message,
     shapes.Usage,
     shapes.ToolResult,

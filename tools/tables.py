@@ -58,6 +58,7 @@ _HOME_OF: Final = {
     **{struct.__name__: "shapes" for struct in _SHAPES},
     **{struct.__name__: "commandspec-and-envwant" for struct in _DECLARED},
     "ToolResult": "toolcall",
+    "Part": "toolcall",
     "HostInfo": "initialize",
     "PluginInfo": "initialize",
     "SessionInfo": "initialize",

@@ -88,6 +88,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         str | None,
         doc("the model of `--model NAME`; if it is left out, the server's only one", "qwen3"),
     ] = None
+    images: Annotated[
+        bool | None,
+        doc("whether its models take images; unknown servers of OpenAI's API are sent none", True),
+    ] = None
     parameters: Annotated[
         dict[str, Any] | None,
         doc("more fields of each request, such as `temperature`", {}),

@@ -30,6 +30,7 @@ from sliphook_sdk.protocol import (
     Message,
     ModelRoute,
     ModelTool,
+    Part,
     ToolCallRequest,
     ToolResult,
     Usage,
@@ -77,6 +78,9 @@ class ToolOutcome(msgspec.Struct):
 
     def text(self) -> str:
         return "\n\n".join([self.result.content, *(context.labelled() for context in self.context)])
+
+    def in_parts(self) -> list[Part] | None:
+        return list(self.result.parts) if self.result.parts else None
 
 
 Tool = Callable[[dict[str, Any]], Awaitable[ToolOutcome]]

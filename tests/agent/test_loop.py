@@ -13,7 +13,7 @@ from trio.testing import MockClock
 from sliphook.agent.loop import Agent, AgentTool
 from sliphook.agent.models.script import ScriptedCall, ScriptedFailure, ScriptedReply
 from sliphook.dispatch.outcome import Context, Reason
-from sliphook_sdk.protocol import Message, ToolCallRequest, ToolResult, Usage
+from sliphook_sdk.protocol import Message, Part, ToolCallRequest, ToolResult, Usage
 from tests.agent.fakes import (
     FakeHost,
     FakeSession,
@@ -474,3 +474,19 @@ async def test_interrupted_while_waiting_to_ask_again(autojump_clock: MockClock)
     await interrupted_after(stage, 1.0)
     assert trio.current_time() == pytest.approx(1.0)
     assert stage.agent.conversation.messages == [user("hello")]
+
+
+async def test_an_image_reaches_the_model_and_the_user_sees_what_it_is() -> None:
+    image = Part(type="image", mime_type="image/png", data="iVBORw0KGgo=")
+    text = Part(type="text", text="before")
+    shown = ToolOutcome(status="ok", result=ToolResult(content="a page", parts=[text, image]))
+
+    async def look(_: dict[str, Any]) -> ToolOutcome:
+        return shown
+
+    stage = Stage(calling("look"), DONE, session=FakeSession(FakeHost(look=look)))
+    await stage.run()
+    assert stage.model.asked[1][-1] == Message(
+        role="tool", content="a page", call_id="id-look", parts=[text, image]
+    )
+    assert ("ended", "look", "ok", "[image/png, 8 bytes] a page") in stage.display.shown

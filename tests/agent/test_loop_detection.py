@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sliphook.agent.loop_detection import Repeats
-from sliphook_sdk.protocol import ToolCallRequest
+from sliphook_sdk.protocol import Part, ToolCallRequest
 
 
 def call(name: str, **arguments: Any) -> ToolCallRequest:
@@ -87,3 +87,12 @@ def test_every_circle_is_found_whatever_came_before(before: str, circle: str) ->
 def test_who_never_does_the_same_again_never_goes_in_circles(numbers: list[int]) -> None:
     repeats = Repeats()
     assert not any(repeats.add([call("read", page=number)], ["same"]) for number in numbers)
+
+
+def test_other_images_are_no_circle() -> None:
+    repeats = Repeats()
+    for at in range(8):
+        part = Part(type="image", mime_type="image/png", data=f"iVBORw0KGgo{at}")
+        assert repeats.add([call("look")], [("a page", [part])]) == []
+    same = [("a page", [Part(type="image", mime_type="image/png", data="iVBORw0KGgo=")])]
+    assert [repeats.add([call("look")], same) for _ in range(4)][-1] == ["look"]

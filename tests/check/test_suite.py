@@ -171,6 +171,14 @@ BROKEN = {
         "def told(message): message['method'] in ('exit', 'event/of_tomorrow') and sys.exit(0)",
         {"unknown-notification"},
     ),
+    "a result as MCP has it": (
+        answering("tool/call", "{'result': {'content': [{'type': 'text', 'text': 'x'}]}}"),
+        {"tool add"},
+    ),
+    "a part that lacks a field": (
+        answering("tool/call", "{'result': {'content': 'x', 'parts': [{'type': 'image'}]}}"),
+        {"tool add"},
+    ),
     "an answer misspelt": (
         answering("hook/pre_tool_call", "{'result': {'decison': 'deny'}}"),
         {"hook pre_tool_call"},

@@ -42,6 +42,7 @@ def test_an_answer_is_reported_whole(sliphook: Sliphook, shop: Workshop) -> None
         "content",
         "is_error",
         "data",
+        "parts",
         "elapsed_ms",
         "error",
     ]
@@ -53,7 +54,26 @@ def test_an_answer_is_reported_whole(sliphook: Sliphook, shop: Workshop) -> None
         "content": "web is up",
         "is_error": False,
         "data": {"port": 80},
+        "parts": None,
         "error": None,
+    }
+
+
+def test_parts_are_named_and_their_bytes_are_for_programs(
+    sliphook: Sliphook, shop: Workshop
+) -> None:
+    body = """
+    image = {"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgo="}
+    return {"content": "up", "parts": [{"type": "text", "text": "up"}, image]}
+    """
+    path = deploying(shop, body)
+    ran = sliphook("call", "deploy", *ARGS, "--plugin", path)
+    assert ran.out.splitlines()[1:] == ["  up", "  [text, 2 bytes]", "  [image/png, 8 bytes]"]
+    ran = sliphook("call", "deploy", *ARGS, "--plugin", path, "--json")
+    assert ran.json()["parts"][1] == {
+        "type": "image",
+        "mimeType": "image/png",
+        "data": "iVBORw0KGgo=",
     }
 
 

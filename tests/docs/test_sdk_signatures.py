@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import sliphook_sdk
-from sliphook_sdk import AsyncContext, Context, EnvWant, Plugin, Tool, ToolResult, testing
+from sliphook_sdk import AsyncContext, Context, EnvWant, Image, Plugin, Tool, ToolResult, testing
 from sliphook_sdk.runtime.host import AsyncHost, Host
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -92,6 +92,7 @@ def of_python() -> str:
         "",
         signature("Tool", Tool.__init__),
         signature("ToolResult", ToolResult),
+        signature("Image", Image),
         signature("EnvWant", EnvWant),
         "",
         signature("Harness", testing.Harness.__init__),

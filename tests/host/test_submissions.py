@@ -235,7 +235,7 @@ async def test_the_agent_refuses_a_message_or_fails(
     ]
 
 
-@limit("text of one `host/submit`", "submitted messages that wait", "`host/submit`")
+@limit("text of one `host/submit`", "`host/submit`; messages that wait")
 async def test_limits(autojump_clock: MockClock) -> None:
     plugin, other, taken = probe(), FakePlugin("other", uses=["submit"]), list[Submission]()
     async with opened(plugin, other, taken=taken.append) as (host, session):

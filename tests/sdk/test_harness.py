@@ -14,6 +14,8 @@ from sliphook_sdk import (
     AsyncContext,
     Context,
     HostRefused,
+    Image,
+    Part,
     Plugin,
     ToolError,
     ToolResult,
@@ -312,3 +314,44 @@ def test_a_message_for_the_model() -> None:
         ]
     with Harness(remind, granted=[]) as host, pytest.raises(PluginError, match="not granted"):
         host.run_command("now", "look")
+
+
+def test_images() -> None:
+    look = Plugin("look")
+    gif = b"GIF89a" + bytes(4)
+
+    @look.tool
+    def show(kind: str) -> Any:
+        return {
+            "one": Image(data=gif, mime="image/gif"),
+            "list": ["before", Image(gif, "image/gif"), ""],
+            "result": ToolResult(content="x", parts=[Part(type="text", text="y")]),
+            "no list": ["before"],
+            "mixed": [Image(gif), 7],
+            "text": Image("GIF89a", "image/gif"),  # type: ignore[arg-type] # what is tested
+            "wrong": Image(gif),
+            "broken": ToolResult(content="x", parts=[Part(type="image")]),
+        }[kind]
+
+    with Harness(look) as host:
+        data = "R0lGODlhAAAAAA=="
+        image = Part(type="image", mime_type="image/gif", data=data)
+        assert host.call_tool("show", kind="one") == ToolResult(content="", parts=[image])
+        listed = host.call_tool("show", kind="list")
+        assert listed.content == "before"
+        assert listed.parts == [
+            Part(type="text", text="before"),
+            image,
+            Part(type="text", text=""),
+        ]
+        assert host.call_tool("show", kind="result").parts == [Part(type="text", text="y")]
+        assert host.call_tool("show", kind="no list").content == '["before"]'
+        for kind, why in (
+            ("mixed", "a list with an Image and int in it; it takes texts and Images"),
+            ("text", "an Image whose data is str, not bytes"),
+            ("wrong", "a result that is refused: parts[0].data is no image/png"),
+            ("broken", "a result that is refused: parts[0].mimeType is None"),
+        ):
+            refused = host.call_tool("show", kind=kind)
+            assert refused.is_error
+            assert f"show: returned {why}" in refused.content

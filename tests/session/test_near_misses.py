@@ -90,7 +90,9 @@ async def test_an_error_in_the_words_of_mcp_is_no_success() -> None:
 async def test_content_in_the_words_of_mcp(result: Any) -> None:
     answer, _ = await answered(result)
     assert answer.status == "refused_answer"
-    assert answer.error == "its content is a list, as in MCP; give one text as content"
+    assert answer.error == (
+        "its content is a list, as in MCP; give that as parts, and one text as content"
+    )
 
 
 async def test_an_error_of_the_plugin_is_no_refused_answer(shop: Workshop) -> None:

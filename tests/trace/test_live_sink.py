@@ -167,6 +167,13 @@ def test_a_body_is_pretty_and_cut() -> None:
     assert render_body(record(body=b'"' + b"x" * 99 + b'"'), Style(width=40)) == [
         '               "xxxxxxxxxxxxxxxxxxxxxxx…'
     ]
+    image = b'{"data":"' + b"QUJD" * 1_000 + b'","text":"' + b"QUJD" * 16 + b'"}'
+    assert render_body(record(body=image), Style(width=40)) == [
+        "               {",
+        '                 "data": "… 2.9 KiB in …',
+        '                 "text": "QUJDQUJDQUJDQ…',
+        "               }",
+    ]
     long = render_body(record(body=b"[" + b",".join([b"1"] * 100) + b"]"), Style())
     assert (len(long), long[-1]) == (40, "               … and 63 more lines")
     assert render_body(record(kind="refused", body=b"\x1b\xff{"), Style()) == [

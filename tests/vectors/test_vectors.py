@@ -29,6 +29,8 @@ def test_there_are_vectors_for_every_message() -> None:
         "initialize",
         "tool/call",
         "command/run",
+        "host/answer",
+        "host/ask",
         "host/inject",
         "host/interrupt",
         "host/submit",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 import msgspec
 
-from sliphook_sdk.protocol import Message, ToolCallRequest
+from sliphook_sdk.protocol import Message, Part, ToolCallRequest
 
 if TYPE_CHECKING:
     from sliphook.dispatch.outcome import Context
@@ -108,9 +108,15 @@ class Conversation:
         self._record(answer, "interrupted" if interrupted else "whole")
         self.messages.append(answer)
 
-    def add_result(self, call: ToolCallRequest, text: str) -> None:
-        """Add the result of a call of the last answer, in the order of the calls."""
-        result = Message(role="tool", content=text, call_id=call.call_id)
+    def add_result(self, call: ToolCallRequest, text: str, parts: list[Part] | None = None) -> None:
+        """Add the result of a call of the last answer, in the order of the calls.
+
+        Args:
+            call: the call.
+            text: the result.
+            parts: the same in parts, for a model that takes them.
+        """
+        result = Message(role="tool", content=text, call_id=call.call_id, parts=parts)
         self._record(result)
         # calls run side by side and end in any order; models want the results in the calls' order
         calls, results = _open_block(self.messages)

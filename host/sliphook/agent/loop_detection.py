@@ -14,7 +14,7 @@ TIMES: Final = 4
 LONGEST_CIRCLE: Final = 3
 """Answers in one round: A A A A is a circle, and so are A B and A B C four times over."""
 
-_Step = tuple[tuple[str, str, str | None], ...]
+_Step = tuple[tuple[str, str, object], ...]
 
 
 class Repeats:
@@ -29,8 +29,8 @@ class Repeats:
     def __init__(self) -> None:
         self._steps: deque[_Step] = deque(maxlen=TIMES * LONGEST_CIRCLE)
 
-    def add(self, calls: Sequence[ToolCallRequest], results: Sequence[str | None]) -> list[str]:
-        """Add the calls of one answer and the text that the model reads for each.
+    def add(self, calls: Sequence[ToolCallRequest], results: Sequence[object]) -> list[str]:
+        """Add the calls of one answer and what the model reads for each.
 
         Returns:
             The tools of one round if the model goes in circles, and the count restarts; else an

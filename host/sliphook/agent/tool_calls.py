@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import trio
 
 from sliphook.agent.models.base import why_unreadable
 from sliphook.agent.ui.display import TOLD_TO_STOP
-from sliphook_sdk.protocol import ToolCallRequest, nearest
+from sliphook_sdk.protocol import Part, ToolCallRequest, nearest
+from sliphook_sdk.protocol.parts import in_short
 
 from .answer import Answer
 from .turn import AgentTurn
 
 
-async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]) -> list[str]:
+class ModelResult(NamedTuple):
+    """What the model reads of one call: a text, and the same in parts if it has some."""
+
+    text: str
+    parts: list[Part] | None = None
+
+
+async def call_tools(
+    now: AgentTurn, answer: Answer, calls: Sequence[ToolCallRequest]
+) -> list[ModelResult]:
     """Call all tools of one answer at the same time.
 
     The results enter the conversation in the order of the calls.
 
     Returns:
-        The text that the model reads for each call.
+        What the model reads for each call.
 
     Raises:
         trio.Cancelled: the turn was interrupted.
     """
-    texts = [""] * len(calls)
+    results = [ModelResult("")] * len(calls)
 
     async def call_one(at: int, call: ToolCallRequest) -> None:
-        texts[at] = await _call_tool(now, answer, call)
-        now.conversation.add_result(call, texts[at])
+        results[at] = await _call_tool(now, answer, call)
+        now.conversation.add_result(call, *results[at])
 
     try:
         async with trio.open_nursery() as nursery:
@@ -40,11 +51,11 @@ async def call_tools(now: AgentTurn, answer: Answer, calls: Sequence[ToolCallReq
     finally:
         # on an interrupt too: servers refuse the next request if a call in it has no result
         now.conversation.close_calls(now.turn.tools_begun)
-    return texts
+    return results
 
 
-async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> str:
-    """Call one tool and return the text for the model.
+async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> ModelResult:
+    """Call one tool and return what the model reads.
 
     A mistake of the model in the call is told to the model.
     """
@@ -52,7 +63,7 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
     wrong = _mistake(call, answer)
     if wrong is not None:
         now.display.tool_ended(call, "error", wrong, None)
-        return wrong
+        return ModelResult(wrong)
     # the agent's own tools go through the turn as well, so that guards see them
     own = now.tools.get(call.name)
     try:
@@ -74,8 +85,9 @@ async def _call_tool(now: AgentTurn, answer: Answer, call: ToolCallRequest) -> s
             call.name, "; ".join(f"{reason.plugin}: {reason.text}" for reason in outcome.denied_by)
         )
     else:
-        now.display.tool_ended(call, outcome.status, outcome.result.content, outcome.duration_ms)
-    return outcome.text()
+        shows = in_short(outcome.result.content, outcome.result.parts or ())
+        now.display.tool_ended(call, outcome.status, shows, outcome.duration_ms)
+    return ModelResult(outcome.text(), outcome.in_parts())
 
 
 def _mistake(call: ToolCallRequest, answer: Answer) -> str | None:

@@ -14,11 +14,13 @@ from sliphook.quoting import quote
 from sliphook.schemas import PROVIDERS, why_tool_is_refused
 from sliphook.session.plugin_calls import COMMAND_RESULT, TOOL_RESULT
 from sliphook.wire import envelope
+from sliphook.wire.near_misses import is_list_of_blocks
 from sliphook_sdk.protocol import (
     CommandRunParams,
     CommandSpec,
     ErrorCode,
     ToolCallParams,
+    parts,
 )
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S
 
@@ -302,15 +304,22 @@ def _check_result(reply: envelope.Reply, sent: str) -> None:
         return
     assert reply.result is not None
     try:
-        TOOL_RESULT.decode(reply.result)
+        result = TOOL_RESULT.decode(reply.result)
     except msgspec.DecodeError as error:
         advice = f'answer {{"content": "..."}} or a bare string: {error}'
+        if is_list_of_blocks(reply.result):
+            advice = 'give the list as parts: {"content": "a text for people", "parts": [...]}'
         raise CheckFailed(sent, quote(bytes(reply.result)), advice) from None
+    unfit = None if isinstance(result, str) else parts.why_not(result.parts)
+    if unfit is not None:
+        raise CheckFailed(sent, quote(unfit), "give the parts as the section on tool/call has them")
 
 
 def _tool_note(reply: envelope.Reply) -> str:
     result = TOOL_RESULT.decode(reply.result or b"null")
-    return quote(result if isinstance(result, str) else result.content, 60)
+    if isinstance(result, str):
+        return quote(result, 60)
+    return quote(parts.in_short(result.content, result.parts or ()), 60)
 
 
 async def models_take(bench: Bench, *, tools: Sequence[PluginTool]) -> str:

@@ -20,6 +20,7 @@ from sliphook_sdk.protocol import (
     ToolResult,
     Usage,
     nearest,
+    parts,
 )
 from sliphook_sdk.protocol.limits import MAX_CONTEXT_CHARS, MAX_CONTEXT_TEXTS
 
@@ -174,9 +175,14 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
                     f"{word}.{name} has an unknown field '{quote(key, 40)}'{meant(key, known)}"
                 )
     try:
-        return msgspec.convert(value, shape)
+        typed: Any = msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
         raise AnswerError(f"{word}.{name} does not fit: {quote(str(error), 200)}") from None
+    # a result, or messages with results among them
+    for one in typed if name == "messages" else (typed,) if name == "result" else ():
+        if (unfit := parts.why_not(one.parts)) is not None:
+            raise AnswerError(f"{word}.{name} does not fit: {quote(unfit, 200)}")
+    return typed
 
 
 def _allowed(entry: Entry) -> str:

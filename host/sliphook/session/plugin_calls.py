@@ -17,7 +17,13 @@ from sliphook.transport.call import Call, CallEnd
 from sliphook.wire import envelope
 from sliphook.wire.decoding import DECODE_ERRORS
 from sliphook.wire.near_misses import claims_error, is_list_of_blocks
-from sliphook_sdk.protocol import CommandResult, CommandRunParams, ToolCallParams, ToolResult
+from sliphook_sdk.protocol import (
+    CommandResult,
+    CommandRunParams,
+    ToolCallParams,
+    ToolResult,
+    parts,
+)
 from sliphook_sdk.protocol.limits import COMMAND_TIMEOUT_S, MAX_HOST_MESSAGE_BYTES
 
 from .open_tool import OpenTool, ToolStatus
@@ -259,12 +265,17 @@ def _tool_result(call: Call, name: str) -> tuple[str, ToolResult, str | None]:
         except DECODE_ERRORS as error:
             why = f"its answer does not fit: {quote(str(error), 200)}"
             if is_list_of_blocks(call.result):
-                why = "its content is a list, as in MCP; give one text as content"
+                why = (
+                    "its content is a list, as in MCP; give that as parts, and one text as content"
+                )
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why
         if isinstance(result, str):
             return "answered", ToolResult(content=result), None
         if claims_error(call.result):
             why = f"it says isError, which is MCP's name; say is_error: {quote(result.content)}"
+            return "refused_answer", _error(f"the tool {name} failed: {why}"), why
+        if (unfit := parts.why_not(result.parts)) is not None:
+            why = f"its answer does not fit: {quote(unfit, 200)}"
             return "refused_answer", _error(f"the tool {name} failed: {why}"), why
         return "answered", result, None
     why = _why(call)

@@ -10,7 +10,7 @@ import msgspec
 from sliphook.dispatch.outcome import Context, Outcome, Reason
 from sliphook.wire import envelope
 from sliphook.wire.sendable import encode_value, excess_of, too_much_of
-from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, ToolResult, Usage
+from sliphook_sdk.protocol import Message, ModelRoute, ModelTool, Part, ToolResult, Usage, parts
 from sliphook_sdk.protocol.limits import MAX_DEPTH, MAX_HOST_MESSAGE_BYTES
 from sliphook_sdk.protocol.payloads import PreLlmCall, UserPromptSubmit
 
@@ -168,6 +168,11 @@ class ToolOutcome(msgspec.Struct, frozen=True, kw_only=True):
         """What the model reads: the result, then the labelled texts of plugins."""
         return "\n\n".join([self.result.content, *(context.labelled() for context in self.context)])
 
+    def in_parts(self) -> list[Part] | None:
+        """The same in parts, for a model that takes them; None if the result has none."""
+        added = [Part(type="text", text=context.labelled()) for context in self.context]
+        return [*self.result.parts, *added] if self.result.parts else None
+
 
 class Interruption(msgspec.Struct, frozen=True, kw_only=True):
     """A turn was interrupted, by the agent, the user or a plugin.
@@ -201,6 +206,9 @@ def result_of(returned: object) -> ToolResult:
         if not isinstance(cast(object, returned.is_error), bool):
             raise TypeError(f"its is_error is {type(returned.is_error).__name__}, and no bool")
         _told(returned.content)
+        if (unfit := parts.why_not(returned.parts)) is not None:
+            raise TypeError(unfit)
+        _told("".join(part.data or part.text or "" for part in returned.parts or ()))
         encode_value(returned.data)  # raises if the plugins could not be told of it
         return returned
     if returned is None or isinstance(returned, str):

@@ -5,6 +5,7 @@ Shared by the live view and the commands that show a file. It reads the time zon
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import msgspec
 
 from sliphook.quoting import quote
 from sliphook.wire.decoding import DECODE_ERRORS
+from sliphook_sdk.protocol.parts import size_of
 
 from .bodies import HEADER, LOST, OUTCOME_BODY, PartBody
 from .exchanges import confirms_cancel
@@ -48,6 +50,8 @@ _GOOD: Final = frozenset({"ok", "allow", "answered", "ready", "told", "none"})
 _DOUBTFUL: Final = frozenset(
     {"deny", "ask", "cancelled", "late", "stopping", "stopped", "starting"}
 )
+_BASE64: Final = re.compile(r'^( *"(?:data|blob)": )"([A-Za-z0-9+/]{64,}={0,2})"', re.MULTILINE)
+"""The bytes of an image or the like in a body: too much for a screen."""
 
 
 class Style(NamedTuple):
@@ -239,9 +243,14 @@ def _part_words(part: PartBody) -> tuple[str, str]:
 
 def _pretty(body: bytes) -> list[str]:
     try:
-        return msgspec.json.format(body, indent=2).decode("utf-8", "surrogateescape").split("\n")
+        text = msgspec.json.format(body, indent=2).decode("utf-8", "surrogateescape")
+        return _BASE64.sub(_size_alone, text).split("\n")
     except DECODE_ERRORS:
         return [body[: _BODY_LINES * _BODY_CHARS].decode("utf-8", "surrogateescape")]
+
+
+def _size_alone(found: re.Match[str]) -> str:
+    return f'{found[1]}"… {size(size_of(found[2]))} in base64"'
 
 
 def _verdict_colour(verdict: str) -> str:

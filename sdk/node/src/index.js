@@ -21,6 +21,7 @@ export {
   RegistrationError,
   ToolError,
 } from "./errors.js";
+export { Image } from "./image.js";
 export { disabled } from "./life.js";
 export { Plugin } from "./plugin.js";
 export { ErrorCode } from "./protocol.js";

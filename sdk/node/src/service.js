@@ -3,6 +3,7 @@
 import { checkAnswer } from "./answers.js";
 import { Context } from "./context.js";
 import { AnswerError, describe, RpcError, ToolError } from "./errors.js";
+import { inParts } from "./image.js";
 import { Life, SHUT_LINGER_MS } from "./life.js";
 import { hint } from "./nearest.js";
 import { CATALOGUE, ErrorCode, LIMITS } from "./protocol.js";
@@ -220,11 +221,14 @@ function toolResult(value) {
   if (
     typeof value === "object" &&
     typeof value.content === "string" &&
-    Object.keys(value).every((key) => ["content", "is_error", "data"].includes(key))
+    Object.keys(value).every((key) => ["content", "is_error", "data", "parts"].includes(key))
   ) {
     const data = value.data == null ? null : holdable(value.data);
-    return { content: value.content, is_error: value.is_error ?? false, data };
+    const result = { content: value.content, is_error: value.is_error ?? false, data };
+    return value.parts == null ? result : { ...result, parts: holdable(value.parts) };
   }
+  const shown = inParts(value);
+  if (shown !== undefined) return shown;
   const held = holdable(value);
   return { content: JSON.stringify(held), is_error: false, data: held };
 }

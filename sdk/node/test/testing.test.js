@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { harness, PluginError } from "../src/testing.js";
-import { continueWith, deny, HostRefused, Plugin, replace, substitute, Tool, ToolError } from "../src/index.js";
+import { continueWith, deny, HostRefused, Image, Plugin, replace, substitute, Tool, ToolError } from "../src/index.js";
 
 function sample() {
   const plugin = new Plugin("sample", {
@@ -249,4 +249,33 @@ test("a route needs its grant", async () => {
     if (uses.length && granted.length) assert.deepEqual((await fired).replace, { route });
     else await assert.rejects(fired, /needs uses: \["route"\]/);
   }
+});
+
+test("images", async () => {
+  const gif = Buffer.from("GIF89a\0\0\0\0");
+  const plugin = new Plugin("look");
+  const shown = {
+    one: new Image(gif, "image/gif"),
+    list: ["before", new Image(gif, "image/gif")],
+    result: { content: "x", parts: [{ type: "text", text: "y" }] },
+    mixed: [new Image(gif), 7],
+  };
+  plugin.tool("show", ({ kind }) => shown[kind]);
+  const played = await harness(plugin);
+  const image = { type: "image", mimeType: "image/gif", data: "R0lGODlhAAAAAA==" };
+  assert.deepEqual(await played.callTool("show", { kind: "one" }), {
+    content: "",
+    is_error: false,
+    data: null,
+    parts: [image],
+  });
+  const listed = await played.callTool("show", { kind: "list" });
+  assert.equal(listed.content, "before");
+  assert.deepEqual(listed.parts, [{ type: "text", text: "before" }, image]);
+  assert.deepEqual((await played.callTool("show", { kind: "result" })).parts, [
+    { type: "text", text: "y" },
+  ]);
+  const mixed = await played.callTool("show", { kind: "mixed" });
+  assert.ok(mixed.is_error && mixed.content.includes("it takes texts and Images"), mixed.content);
+  assert.throws(() => new Image("GIF89a"), TypeError);
 });

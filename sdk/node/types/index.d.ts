@@ -285,9 +285,17 @@ type CommandHandler<State, Config> = (
   ctx: Context<State, Config>,
 ) => Awaitable<string | Nothing>;
 
+/** An image that a tool returns, alone or in a list with texts. */
+export class Image {
+  /** The file's bytes; a png, or what `mime` says: `image/jpeg`, `image/gif`, `image/webp`. */
+  constructor(data: Uint8Array, mime?: string);
+  readonly data: Uint8Array;
+  readonly mime: string;
+}
+
 /**
- * A function as a tool, for `setTools`. It returns a text, a value that the model reads as JSON, a
- * `ToolResult`, or nothing.
+ * A function as a tool, for `setTools`. It returns a text, an `Image` or a list of texts and Images,
+ * a value that the model reads as JSON, a `ToolResult`, or nothing.
  */
 export class Tool<State = unknown, Config = Record<string, any>> {
   constructor(name: string, options: ToolOptions, run: ToolHandler<State, Config>);

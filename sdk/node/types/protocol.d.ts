@@ -24,6 +24,38 @@ export interface ToolCallRequest {
   arguments: Record<string, any>;
 }
 
+/** A file inside a part: its text, or its bytes. */
+export interface Resource {
+  /** what it is called */
+  uri: string;
+  /** its type */
+  mimeType?: string | null;
+  /** the text */
+  text?: string | null;
+  /** or the bytes, in base64 */
+  blob?: string | null;
+}
+
+/** One part of a tool's result. Which fields it has depends on its type. */
+export interface Part {
+  /** `text`, `image`, `audio`, `resource_link` or `resource` */
+  type: string;
+  /** of a `text` */
+  text?: string | null;
+  /** of an image (png, jpeg, gif, webp), of audio, of a link: `image/png` */
+  mimeType?: string | null;
+  /** of a link: where it leads */
+  uri?: string | null;
+  /** of a link: what it is called */
+  name?: string | null;
+  /** of a link: what is there */
+  description?: string | null;
+  /** of a `resource` */
+  resource?: Resource | null;
+  /** of an image or audio: its bytes, in base64 */
+  data?: string | null;
+}
+
 /** One message of the conversation with the model; a model's response has the same shape. */
 export interface Message {
   /** system, user, assistant or tool */
@@ -34,6 +66,8 @@ export interface Message {
   tool_calls?: ToolCallRequest[] | null;
   /** in a tool's message: the `call_id` that it answers */
   call_id?: string | null;
+  /** in a tool's message: the result in parts, for a model that takes them */
+  parts?: Part[] | null;
 }
 
 /** Tokens; each count is null if it is not known. */
@@ -54,6 +88,8 @@ export interface ToolResult {
   is_error?: boolean | null;
   /** a value for programs; the model never sees it */
   data?: unknown;
+  /** the result in parts: a model that takes them reads these in place of `content` */
+  parts?: Part[] | null;
 }
 
 /** One tool that a plugin offers to the model. */

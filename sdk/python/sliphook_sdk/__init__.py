@@ -29,8 +29,9 @@ from .errors import (
     ToolError,
 )
 from .plugin import Plugin
-from .protocol import Answer, EnvWant, ModelRoute, ToolResult
+from .protocol import Answer, EnvWant, ModelRoute, Part, ToolResult
 from .registration.answers import allow, ask, context, continue_with, deny, replace, substitute
+from .registration.images import Image
 from .registration.life import Disabled, disabled
 from .registration.tools import Tool
 from .runtime.contexts import AsyncContext, Context
@@ -47,9 +48,11 @@ __all__ = [
     "Disabled",
     "EnvWant",
     "HostRefused",
+    "Image",
     "LifeContext",
     "ModelRoute",
     "NotConnected",
+    "Part",
     "Plugin",
     "RegistrationError",
     "Tool",

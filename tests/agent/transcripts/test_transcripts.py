@@ -16,6 +16,7 @@ import trio
 from sliphook.agent.conversation import Conversation
 from sliphook.agent.transcripts.database import connect
 from sliphook.agent.transcripts.store import TranscriptError, Transcripts
+from sliphook_sdk.protocol import Part, Resource
 
 from .stored import CALL_1, CALL_2, CALLING, assistant, load, result, sessions, user
 
@@ -298,3 +299,19 @@ def test_several_agents_make_the_file_at_once(path: Path) -> None:
         thread.join(20)
     assert failures == []
     assert sessions(path) == []
+
+
+async def test_parts_of_results_come_back(path: Path) -> None:
+    parts = [
+        Part(type="text", text="before"),
+        Part(type="image", mime_type="image/png", data="iVBORw0KGgo="),
+        Part(type="resource", resource=Resource(uri="a:", blob="AA==")),
+    ]
+    with Transcripts.open(path) as transcripts:
+        said = Conversation(recorder=transcripts.begin("s-1"))
+        said.add_user("look")
+        said.add_answer(CALLING)
+        said.add_result(CALL_1, "a page", parts)
+        said.add_result(CALL_2, "noon")
+    assert load(path, "s-1") == said.messages
+    assert said.messages[2].parts == parts

@@ -76,8 +76,8 @@ def statements(page: str) -> Iterator[str]:
     page = re.sub(r"^<!-- generated list: .*\n(?:- .*\n)*", "\n", page, flags=re.MULTILINE)
     page = re.sub(r"^```.*?^```$", "", page, flags=re.MULTILINE | re.DOTALL)
     for paragraph in re.split(r"\n\n+|\n(?= *(?:- |[0-9]+\. |\||#))", page):
-        text = re.sub(r"^(?:- |[0-9]+\. )", "", paragraph.strip())
-        if not text or text.startswith(("#", "| ---", "Contents: ")):
+        text = re.sub(r"^(?:#+ .*\n?|- |[0-9]+\. )", "", paragraph.strip())
+        if not text or text.startswith(("| ---", "Contents: ")):
             continue
         yield from map(flat, re.split(r"(?<=[.:;])\n", text))
 

@@ -36,16 +36,25 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         base_url: its address as the client takes it.
         api_key: its key; None sends none. `repr` does not show it.
         set_by: for errors.
+        images: its models take images; None: as far as the address tells.
     """
 
     api: Api
     base_url: str
     api_key: str | None
     set_by: SetBy
+    images: bool | None = None
 
     def __repr__(self) -> str:
         key = "no key" if self.api_key is None else "a key"
         return f"Endpoint({self.api!r}, {self.url!r}, {key})"
+
+    @property
+    def takes_images(self) -> bool:
+        """Whether images are sent: a server that does not know them refuses the conversation."""
+        if self.images is not None:
+            return self.images
+        return self.api == "anthropic" or self.base_url.startswith("https://api.openai.com/")
 
     @property
     def url(self) -> str:

@@ -14,7 +14,7 @@ from .anthropic_request import message_request
 from .anthropic_stream import MessageAssembler
 from .base import ModelError, Piece
 from .http import ModelServer
-from .parameters import with_parameters
+from .request import with_parameters
 
 ANTHROPIC_BASE_URL: Final = "https://api.anthropic.com/v1"
 SET_BY: Final = SetBy(key="SLIPHOOK_API_KEY or ANTHROPIC_API_KEY")
@@ -48,6 +48,7 @@ class AnthropicModel(ModelServer):
         base_url: str = ANTHROPIC_BASE_URL,
         api_key: str | None = None,
         set_by: SetBy = SET_BY,
+        images: bool = True,
     ) -> None:
         """Prepare the requests; nothing is sent yet.
 
@@ -56,6 +57,7 @@ class AnthropicModel(ModelServer):
             base_url: with `/v1` or without it; `/v1/messages` lies below it.
             api_key: sent as `x-api-key`; None sends no key.
             set_by: where the user sets these, for errors.
+            images: send the images of tools' results; else the model reads that there are some.
 
         Raises:
             ModelError: the key cannot be sent in a header. The caller's fault.
@@ -66,6 +68,7 @@ class AnthropicModel(ModelServer):
             base_url.strip().rstrip("/").removesuffix("/messages").removesuffix("/v1") + "/v1"
         )
         self._limit = "", 0  # the model that has named one last, and how many tokens it answers
+        self._images = images
         key = usable_key(api_key, set_by.key)
         headers = {"anthropic-version": API_VERSION} | ({"x-api-key": key} if key else {})
         super().__init__(self.base_url, headers=headers, key=key, set_by=set_by)
@@ -87,7 +90,9 @@ class AnthropicModel(ModelServer):
             limited, limit = self._limit
             if limited == name and isinstance(asked["max_tokens"], int):
                 asked["max_tokens"] = min(asked["max_tokens"], limit)
-            return with_parameters(message_request(name, messages, tools), asked)
+            return with_parameters(
+                message_request(name, messages, tools, images=self._images), asked
+            )
 
         def amend(refusal: ModelError) -> dict[str, Any] | None:
             limit = _OVER_THE_LIMIT.search(refusal.message)

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from sliphook.schemas import tool_for
-from sliphook_sdk.protocol import Message, ModelTool
+from sliphook_sdk.protocol import Message, ModelTool, Part
+
+from .request import as_text, images_of, in_words
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]")
 """Characters that this API refuses in ids and names; other providers and models write them."""
@@ -23,13 +25,13 @@ The next request begins with the same part, so the server reads it faster and fo
 
 
 def message_request(
-    model: str, messages: Sequence[Message], tools: Sequence[ModelTool]
+    model: str, messages: Sequence[Message], tools: Sequence[ModelTool], *, images: bool = True
 ) -> dict[str, Any]:
     """The body of a request that asks for a stream, still without `max_tokens`."""
     system = "\n\n".join(
         message.content for message in messages if message.role == "system" and message.content
     )
-    said = _in_turn([message for message in messages if message.role != "system"])
+    said = _in_turn([message for message in messages if message.role != "system"], images=images)
     if said:
         said[-1]["content"][-1] |= _CACHED
     body: dict[str, Any] = {"model": model, "stream": True}
@@ -47,12 +49,12 @@ def message_request(
     return body
 
 
-def _in_turn(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def _in_turn(messages: Sequence[Message], *, images: bool) -> list[dict[str, Any]]:
     """The messages with those of one role in a row joined; the API wants a user's message first."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message)
+        blocks = _blocks(message, images=images)
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += blocks
         elif blocks:
@@ -62,14 +64,14 @@ def _in_turn(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return turns
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: Message, *, images: bool) -> list[dict[str, Any]]:
     """The content of one message, without text that is only white space: the API refuses that."""
     if message.role == "tool":
         return [
             {
                 "type": "tool_result",
                 "tool_use_id": _clean(message.call_id or ""),
-                "content": message.content or "",
+                "content": _result(message, images=images),
             }
         ]
     text = message.content or ""
@@ -86,6 +88,21 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
             }
         )
     return blocks
+
+
+def _result(message: Message, *, images: bool) -> str | list[dict[str, Any]]:
+    """A tool's result: in blocks if it has an image, else as one text."""
+    if not images or not images_of(message):
+        return as_text(message)
+    return [block for part in message.parts or () if (block := _result_block(part)) is not None]
+
+
+def _result_block(part: Part) -> dict[str, Any] | None:
+    if part.type == "image":
+        source = {"type": "base64", "media_type": part.mime_type, "data": part.data}
+        return {"type": "image", "source": source}
+    text = in_words(part)
+    return {"type": "text", "text": text} if text.strip() else None
 
 
 def _tool(tool: ModelTool) -> dict[str, Any]:

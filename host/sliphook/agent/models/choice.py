@@ -177,6 +177,7 @@ class Models:
                     address=f"{where}.base_url",
                     model=f"--model {name}/NAME",
                 ),
+                images=provider.images,
             ),
             self._pool,
             provider=name,

@@ -15,7 +15,7 @@ from .echoed_fields import EchoedFieldStore
 from .http import ModelServer
 from .openai_stream import CompletionAssembler
 from .openai_wire import request_body
-from .parameters import with_parameters
+from .request import with_parameters
 
 OPENAI_BASE_URL: Final = "https://api.openai.com/v1"
 SET_BY: Final = SetBy(key="SLIPHOOK_API_KEY or OPENAI_API_KEY")
@@ -39,6 +39,7 @@ class OpenAIModel(ModelServer):
         base_url: str = OPENAI_BASE_URL,
         api_key: str | None = None,
         set_by: SetBy = SET_BY,
+        images: bool = False,
     ) -> None:
         """Prepare the requests; nothing is sent yet.
 
@@ -47,6 +48,7 @@ class OpenAIModel(ModelServer):
             base_url: up to `/v1`; `/chat/completions` lies below it. A query moves behind the path.
             api_key: sent as a bearer token; None sends no key, as for local servers.
             set_by: where the user sets these, for errors.
+            images: send the images of tools' results; else the model reads that there are some.
 
         Raises:
             ModelError: the key cannot be sent in a header. The caller's fault.
@@ -56,6 +58,7 @@ class OpenAIModel(ModelServer):
         address, question, query = base_url.strip().partition("?")
         self.base_url = f"{address.rstrip('/').removesuffix('/chat/completions')}{question}{query}"
         self._usage_asked = True
+        self._images = images
         self._echoed = EchoedFieldStore()
         key = usable_key(api_key, set_by.key)
         super().__init__(self.base_url, headers=key_headers(key, address), key=key, set_by=set_by)
@@ -73,7 +76,12 @@ class OpenAIModel(ModelServer):
 
         def body() -> dict[str, Any]:
             written = request_body(
-                model or self.name, messages, tools, self._echoed, usage=self._usage_asked
+                model or self.name,
+                messages,
+                tools,
+                self._echoed,
+                usage=self._usage_asked,
+                images=self._images,
             )
             return with_parameters(written, parameters)
 

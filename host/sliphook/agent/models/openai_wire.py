@@ -12,12 +12,13 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from sliphook.schemas import tool_for
-from sliphook_sdk.protocol import Message, ModelTool, ToolCallRequest, Usage
+from sliphook_sdk.protocol import Message, ModelTool, Part, ToolCallRequest, Usage
 
 from .base import token_count
 from .bounded.limits import MAX_PARTS, TooMuch
 from .bounded.written import decode
 from .echoed_fields import EchoedFields, EchoedFieldStore
+from .request import NO_IMAGES, as_text, images_of
 
 _T = TypeVar("_T")
 
@@ -204,6 +205,7 @@ def request_body(
     echoed: EchoedFieldStore,
     *,
     usage: bool = True,
+    images: bool = False,
 ) -> dict[str, Any]:
     """The body of a chat-completions request that asks for a stream.
 
@@ -213,10 +215,11 @@ def request_body(
         tools: the tools that the model may call.
         echoed: the fields that belong to earlier answers.
         usage: ask for the count of tokens at the end.
+        images: send the images of tools' results.
     """
     body: dict[str, Any] = {
         "model": model,
-        "messages": [_wire_message(message, echoed) for message in messages],
+        "messages": _wire_messages(messages, echoed, images=images),
         "stream": True,
     }
     if usage:
@@ -245,8 +248,34 @@ def _wire_call(call: ToolCallRequest, echoed: EchoedFields) -> dict[str, Any]:
     return wire if extra_content is None else wire | {"extra_content": extra_content}
 
 
-def _wire_message(message: Message, store: EchoedFieldStore) -> dict[str, Any]:
+def _wire_messages(
+    messages: Sequence[Message], store: EchoedFieldStore, *, images: bool
+) -> list[dict[str, Any]]:
+    wire: list[dict[str, Any]] = []
+    waiting: list[dict[str, Any]] = []  # images: a tool's message holds texts alone
+    for message in messages:
+        # results stay together: servers want them right behind their calls
+        if waiting and message.role != "tool":
+            shown, waiting = waiting, []
+            if message.role == "user":  # not every model takes two of them in a row
+                text = {"type": "text", "text": message.content or ""}
+                wire.append({"role": "user", "content": [*shown, text]})
+                continue
+            wire.append({"role": "user", "content": shown})
+        wire.append(_wire_message(message, store, images=images))
+        if images:
+            waiting += [_wire_image(part) for part in images_of(message)]
+    return [*wire, {"role": "user", "content": waiting}] if waiting else wire
+
+
+def _wire_image(part: Part) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{part.mime_type};base64,{part.data}"}}
+
+
+def _wire_message(message: Message, store: EchoedFieldStore, *, images: bool) -> dict[str, Any]:
     wire: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.parts:
+        wire["content"] = as_text(message, "shown behind the results" if images else NO_IMAGES)
     if message.tool_calls:
         echoed = store.of(message)
         wire |= echoed.fields

@@ -147,7 +147,13 @@ def api_of(model: Model) -> str:
 
 def _client(endpoint: Endpoint) -> Client:
     make = AnthropicModel if endpoint.api == "anthropic" else OpenAIModel
-    return make("", base_url=endpoint.base_url, api_key=endpoint.api_key, set_by=endpoint.set_by)
+    return make(
+        "",
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key,
+        set_by=endpoint.set_by,
+        images=endpoint.takes_images,
+    )
 
 
 def _the_only(offered: list[str], endpoint: Endpoint) -> str:

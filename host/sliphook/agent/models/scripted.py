@@ -17,6 +17,7 @@ import trio
 from sliphook_sdk.protocol import Message, ModelTool
 
 from .base import Finish, ModelError, Piece, TextDelta, ToolCall, read_call
+from .request import as_text
 from .script import ScriptedCall, ScriptedReply, load_script
 
 
@@ -115,7 +116,7 @@ def improvise(messages: Sequence[Message], tools: Sequence[ModelTool]) -> Script
     called = sum(len(message.tool_calls or ()) for message in since)
     if called < len(wanted):
         return ScriptedReply(calls=[wanted[called]])
-    results = [message.content or "" for message in since if message.role == "tool"]
+    results = [as_text(message) for message in since if message.role == "tool"]
     if results:
         return ScriptedReply(
             text="\n".join(

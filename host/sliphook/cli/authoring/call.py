@@ -22,7 +22,8 @@ from sliphook.cli.common import (
 )
 from sliphook.cli.report import FAILED_TO_START, says, says_json, why_not_started
 from sliphook.cli.tracing import Tracing, trace_options
-from sliphook_sdk.protocol import ToolCallParams
+from sliphook_sdk.protocol import Part, ToolCallParams
+from sliphook_sdk.protocol.parts import shown
 
 from .by_hand import named_plugins, payload_with
 
@@ -42,6 +43,7 @@ class CallReport(msgspec.Struct, frozen=True, kw_only=True):
     content: str | None = None
     is_error: bool | None = None
     data: Any = None
+    parts: list[Part] | None = None
     elapsed_ms: float | None = None
     error: str | None = None
 
@@ -69,7 +71,7 @@ def command(
     """Call the tool TOOL, once, and show its answer.
 
     Starts only the plugins of --plugin. `--json` prints {"tool", "plugin", "status", "content",
-    "is_error", "data", "elapsed_ms", "error"}; the status is answered, error (the
+    "is_error", "data", "parts", "elapsed_ms", "error"}; the status is answered, error (the
     plugin sent an error in place of a result), timed_out, crashed, protocol_error, refused_answer,
     failed_to_start or no_such_tool. A result with is_error has the status answered.
 
@@ -123,6 +125,7 @@ async def _call(host: PluginHost, params: ToolCallParams, timeout_s: float | Non
         content=None if result is None else result.content,
         is_error=None if result is None else result.is_error,
         data=None if result is None else result.data,
+        parts=(result.parts or None) if result is not None else None,
         elapsed_ms=answer.elapsed_ms,
         error=answer.error,
     )
@@ -152,5 +155,7 @@ def _show(report: CallReport) -> None:
     click.echo(f"{says(report.tool)}{who}: {verdict}{took}{why}")
     for line in (report.content or "").splitlines():
         click.echo(f"  {says(line)}")
+    for part in report.parts or ():
+        click.echo(f"  [{says(shown(part))}]")
     if report.data is not None:
         click.echo(f"  data: {says_json(report.data)}")

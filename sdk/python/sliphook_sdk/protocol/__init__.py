@@ -10,7 +10,6 @@ from __future__ import annotations
 from .answers import Answer, Decision
 from .catalogue import CATALOGUE, SUBSTITUTES, Entry, Kind, OnFailure, nearest
 from .codes import ErrorCode
-from .common import Payload
 from .globs import Globs, match_fields, unmatchable_fields, why_unmatchable, words_of
 from .manifest import (
     HEAVY_FIELDS,
@@ -48,6 +47,7 @@ from .messages import (
     ToolCallParams,
     ToolsParams,
 )
+from .parts import Part, Resource
 from .questions import (
     AnswerParams,
     AnswerResult,
@@ -65,6 +65,7 @@ from .shapes import (
     Message,
     ModelRoute,
     ModelTool,
+    Payload,
     ToolCallRequest,
     ToolResult,
     ToolSpec,
@@ -116,10 +117,12 @@ __all__ = [
     "ModelTool",
     "NotifyParams",
     "OnFailure",
+    "Part",
     "Payload",
     "PluginInfo",
     "ProgressParams",
     "QuestionKind",
+    "Resource",
     "SessionInfo",
     "SubmitParams",
     "SubmitResult",

@@ -11,9 +11,8 @@ from typing import Final, Literal, Optional
 import msgspec
 
 from . import payloads, questions
-from .common import Payload
 from .limits import MAX_SUBSCRIPTIONS_TO_TOOL_END, MAX_SUBSCRIPTIONS_TO_TURN_END
-from .shapes import Message, ToolResult, Usage
+from .shapes import Message, Payload, ToolResult, Usage
 
 Kind = Literal["hook", "event"]
 OnFailure = Literal["open", "closed"]

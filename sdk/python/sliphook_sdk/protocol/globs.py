@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 import msgspec
 
-from .common import Payload
 from .describe import is_matchable
 from .limits import MAX_MATCHED_CHARS
+from .shapes import Payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -68,6 +68,7 @@ MAX_SCHEMA_PARTS: Final = 1_000
 One with many keywords, a name or a reference counts as two or more, an expression as several.
 """
 
+MAX_RESULT_PARTS: Final = 32
 MAX_CONTEXT_CHARS: Final = 10_000
 MAX_CONTEXT_TEXTS: Final = 64
 MAX_CONTINUES_PER_TURN: Final = 8
@@ -276,6 +277,7 @@ LIMITS: Final = (
         " two, a regular expression as several",
         "the plugin fails to start; -32602 for `host/tools`",
     ),
+    Limit("parts of one tool's result", f"{MAX_RESULT_PARTS}", "refused: the model reads an error"),
     Limit("answer to `shutdown`", f"{SHUTDOWN_TIMEOUT_S:g} s", "`exit` follows anyway"),
     Limit(
         "from `exit` and EOF to the end of the process",
@@ -299,8 +301,11 @@ LIMITS: Final = (
     Limit("text of one `host/inject`", _mib(MAX_INJECT_BYTES), "-32602"),
     Limit("injected texts that wait", f"{MAX_INJECTS_WAITING} a session", "-32004"),
     Limit("text of one `host/submit`", _mib(MAX_SUBMIT_BYTES), "-32602"),
-    Limit("`host/submit`", f"{MAX_SUBMIT_PER_MINUTE} a minute", "-32004"),
-    Limit("submitted messages that wait", f"{MAX_SUBMITS_WAITING} a plugin", "-32004"),
+    Limit(
+        "`host/submit`; messages that wait",
+        f"{MAX_SUBMIT_PER_MINUTE} a minute; {MAX_SUBMITS_WAITING} of a plugin",
+        "-32004",
+    ),
     Limit("`host/notify`", f"{MAX_NOTIFY_PER_MINUTE} a minute", "-32004"),
     Limit(
         "`host/ask` that waits",

@@ -6,11 +6,10 @@ from typing import Annotated, Any, Final, Literal, Optional, Union
 
 import msgspec
 
-from .common import Payload
 from .describe import doc
 from .manifest import Manifest, Uses
 from .questions import AnswerParams, AnswerResult, AskParams, AskResult
-from .shapes import AlertLevel, Level, ToolResult, ToolSpec
+from .shapes import AlertLevel, Level, Payload, ToolResult, ToolSpec
 
 
 class HostInfo(msgspec.Struct, frozen=True, kw_only=True):

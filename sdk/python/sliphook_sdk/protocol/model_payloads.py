@@ -6,9 +6,17 @@ from typing import Annotated, Optional
 
 import msgspec
 
-from .common import Payload, TimeoutLeft, Truncated
 from .describe import doc
-from .shapes import LlmFailure, Message, ModelRoute, ModelTool, Usage
+from .shapes import (
+    LlmFailure,
+    Message,
+    ModelRoute,
+    ModelTool,
+    Payload,
+    TimeoutLeft,
+    Truncated,
+    Usage,
+)
 
 _USAGE = {"input_tokens": 120, "output_tokens": 40, "cached_tokens": None}
 

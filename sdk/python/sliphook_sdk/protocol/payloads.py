@@ -6,10 +6,19 @@ from typing import Annotated, Any, Literal, Optional, Union
 
 import msgspec
 
-from .common import Payload, StillRunning, SubmittedBy, TimeoutLeft
 from .describe import doc
 from .model_payloads import LlmCallFailed, PostLlmCall, PreLlmCall
-from .shapes import AlertLevel, Inflight, LateEnd, ToolResult, Usage
+from .shapes import (
+    AlertLevel,
+    Inflight,
+    LateEnd,
+    Payload,
+    StillRunning,
+    SubmittedBy,
+    TimeoutLeft,
+    ToolResult,
+    Usage,
+)
 
 __all__ = [
     "AgentLoopStopped",

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal, Optional
 
 import msgspec
 
-from .common import Payload
 from .describe import doc
+from .shapes import Payload
 
 QuestionKind = Literal["approval", "max_iterations", "question"]
 """What a question is for: a tool call, a turn at its limit of model calls, anything else."""

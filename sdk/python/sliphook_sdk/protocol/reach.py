@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from .catalogue import Entry
-    from .common import Payload
+    from .shapes import Payload
 
 TOOL_NAME_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 MAX_TOOL_NAME_CHARS: Final = 64

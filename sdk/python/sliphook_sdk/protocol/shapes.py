@@ -1,12 +1,13 @@
-"""Shapes that several messages share: messages of a model, tools and their results."""
+"""What several messages share: the common fields, messages of a model, tools and their results."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Literal, Optional, Union
 
 import msgspec
 
 from .describe import doc
+from .parts import Part
 
 Level = Literal["debug", "info", "warning", "error"]
 """How serious a log line is."""
@@ -36,6 +37,10 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call_id: Annotated[Optional[str], doc("in a tool's message: the `call_id` that it answers")] = (
         None
     )
+    parts: Annotated[
+        Optional[list[Part]],
+        doc("in a tool's message: the result in parts, for a model that takes them"),
+    ] = None
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,11 +71,20 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     content: Annotated[str, doc("the text that the model reads", "done")]
     is_error: Annotated[Optional[bool], doc("true if the call failed", False)] = False
     data: Annotated[Any, doc("a value for programs; the model never sees it")] = None
+    parts: Annotated[
+        Union[list[Part], msgspec.UnsetType, None],
+        doc(
+            "the result in parts: a model that takes them reads these in place of `content`",
+            [{"type": "text", "text": "done"}],
+        ),
+    ] = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        """A null is the same as no value."""
+        """A null is the same as no value, and so is a list of no parts."""
         if self.is_error is None:
             msgspec.structs.force_setattr(self, "is_error", False)
+        if not self.parts:
+            msgspec.structs.force_setattr(self, "parts", msgspec.UNSET)
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,4 +174,69 @@ class Inflight(msgspec.Struct, frozen=True, kw_only=True):
     ]
     requests: Annotated[
         list[int], doc("ids of the requests to this very plugin that are now cancelled", [7])
+    ]
+
+
+TimeoutLeft = Annotated[
+    Union[float, msgspec.UnsetType, None],
+    doc(
+        "seconds that are left to answer; only in the request, "
+        "absent if the entry is told as an event",
+        5.0,
+    ),
+]
+
+Truncated = Annotated[
+    Union[list[str], msgspec.UnsetType, None],
+    doc(
+        "heavy fields that were cut to null because the message was too large; absent if none was",
+        [],
+    ),
+]
+
+SubmittedBy = Annotated[
+    Optional[str],
+    doc("the plugin whose message it is, if it came by `host/submit`; null: the user's"),
+]
+
+StillRunning = Annotated[
+    Optional[list[str]],
+    doc(
+        "`call_id` of each tool call, child agents' too, that was told to stop and had not ended "
+        "yet; a `notification` with `late_end` follows for each",
+        [],
+    ),
+]
+
+
+class Payload(msgspec.Struct, frozen=True, kw_only=True):
+    """The common fields of every payload."""
+
+    event_id: Annotated[
+        str, doc("opaque; the same for every plugin that this fire reaches", "e-1", match=False)
+    ]
+    seq: Annotated[
+        int, doc("from 1, rising per session; a tool call and a command carry the last one", 1)
+    ]
+    time: Annotated[str, doc("when it was fired, UTC", "2026-01-01T00:00:00.000Z", match=False)]
+    session_id: Annotated[str, doc("the session, unique", "s-1", match=False)]
+    session_key: Annotated[
+        Optional[str],
+        doc("the agent's own name for the conversation: chat, thread, terminal", "main"),
+    ]
+    platform: Annotated[Optional[str], doc("where the user is: `cli`, `api` and so on", "cli")]
+    user_id: Annotated[Optional[str], doc("the user, as the agent names them")]
+    cwd: Annotated[Optional[str], doc("the project's folder, absolute", "/home/ada/project")]
+    turn_id: Annotated[
+        Optional[str], doc("the turn, unique; null outside a turn", "t-1", match=False)
+    ]
+    agent_id: Annotated[
+        str, doc("the agent that acts; a child agent has its own", "a-1", match=False)
+    ]
+    parent_agent_id: Annotated[
+        Optional[str], doc("whose child the agent is; null for the root", match=False)
+    ]
+    agent_depth: Annotated[int, doc("0 is the root agent", 0)]
+    meta: Annotated[
+        Optional[dict[str, Any]], doc("an object of the agent's own, opaque to Sliphook")
     ]

@@ -11,6 +11,7 @@ from sliphook_sdk.errors import AnswerError, ToolError, describe, text_of
 from sliphook_sdk.protocol import NAME_PATTERNS, ToolResult, ToolSpec
 from sliphook_sdk.wire.values import strict_json
 
+from . import images
 from .arguments import fit, with_value
 from .handlers import Handler
 from .schema import SchemaError, arguments_struct, description_of, input_schema
@@ -43,7 +44,8 @@ class Tool(Handler):
 
         Args:
             function: for example `(city: str, days: int = 3, *, ctx) -> str`, sync or async. It
-                returns a text, a value that the model reads as JSON, a `ToolResult`, or None.
+                returns a text, an `Image` or a list of texts and Images, a value that the model
+                reads as JSON, a `ToolResult`, or None.
             name: the tool's name; the function's name if None.
             description: tells the model when to call it; the docstring if None.
             timeout_s: seconds that one call may take, 0.05 to 600; 30 if None.
@@ -101,7 +103,11 @@ class Tool(Handler):
                 )
             if returned.data is not None:
                 self._json(returned.data)
+            images.check(returned)
             return returned
+        result = images.in_parts(returned)
+        if result is not None:
+            return result
         body = self._json(returned)
         return ToolResult(content=body.decode(), data=msgspec.Raw(body))
 
