@@ -139,7 +139,7 @@ def test_much_output_needs_little_memory(tmp_path: Path) -> None:
 @both
 def test_progress_tells_the_last_line_now_and_then(tmp_path: Path, is_async: bool) -> None:
     plugin, _ = made(is_async=is_async)
-    script = "i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; sleep 0.01; done"
+    script = "i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; done"
     with Harness(plugin, cwd=tmp_path) as harness:
         call = threading.Thread(
             target=harness.call_tool,
@@ -152,11 +152,11 @@ def test_progress_tells_the_last_line_now_and_then(tmp_path: Path, is_async: boo
             time.sleep(0.01)
         (tmp_path / "go").touch()
         call.join(PATIENCE_S)
-    first, second = (params for _, params in harness.sent[:2])
     assert {method for method, _ in harness.sent} == {"$/progress"}
-    numbers = [int(params.message.removeprefix("line ")) for params in (first, second)]  # type: ignore[attr-defined]
-    assert numbers[0] > 1, "not the first line, which came at once"
-    assert numbers[1] > numbers[0] + 1, "not each line"
+    lines = [str(getattr(params, "message", None)) for _, params in harness.sent]
+    assert lines[0].startswith("line ")
+    assert len(set(lines)) == len(lines)
+    assert len(lines) < 100, "not each of the many lines"
 
 
 WORKS = """

@@ -139,15 +139,16 @@ test("the last line", () => {
 test("progress tells the last line now and then", () =>
   inFolder(async (folder) => {
     const [played] = await made(folder);
-    const script = "i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; sleep 0.01; done";
+    const script = "i=0; while [ ! -e go ]; do i=$((i+1)); echo line $i; done";
     const called = played.callTool("run", { args: ["sh", "-c", script] });
     await until(() => played.sent.length >= 2);
     fs.writeFileSync(path.join(folder, "go"), "");
     await called;
     assert.equal(played.sent[0].method, "$/progress");
-    const [first, second] = played.sent.map(({ params }) => Number(params.message.replace("line ", "")));
-    assert.ok(first > 1, "not the first line, which came at once");
-    assert.ok(second > first + 1, "not each line");
+    const lines = played.sent.map(({ params }) => params.message);
+    assert.match(lines[0], /^\w/);
+    assert.equal(new Set(lines).size, lines.length);
+    assert.ok(lines.length < 100, "not each of the many lines");
   }));
 
 const WORKS = `
