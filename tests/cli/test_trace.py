@@ -270,3 +270,20 @@ def test_follow_ends_on_ctrl_c(trace: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
         assert (process.returncode, err) == (0, b"")
+
+
+@pytest.mark.parametrize("view", [("--timeline", "o.svg"), ("--perfetto", "o.json")])
+def test_a_picture_of_very_many_records_is_refused(
+    view: tuple[str, str], run: Run, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two gigabytes for a million of them, before."""
+    option, out = view
+    monkeypatch.setattr("sliphook.cli.trace.source._DRAWN", 4)
+    ran = run(trace, option, tmp_path / out)
+    assert ran.status == 1
+    assert ran.err == (
+        f"sliphook: {trace} has more than 4 records, too many for a picture:"
+        " choose some with --turn or --filter\n"
+    )
+    assert not (tmp_path / out).exists()
+    assert run(trace, option, tmp_path / out, "--turn", "1").status == 0

@@ -15,6 +15,7 @@ import trio
 
 from sliphook import PluginHost, Turn
 from sliphook.trace.record import TraceRecord
+from sliphook_sdk.protocol import Message, Usage
 from tests.pairs import check_pairs
 from tests.programs import EVERYTHING, WAIT_S, Workshop, until
 
@@ -174,3 +175,21 @@ async def test_the_trace_of_an_interrupt_is_whole_and_in_order(shop: Workshop) -
 
 async def _returns(_: dict[str, Any]) -> str:
     return "done"
+
+
+async def test_the_end_is_told_whatever_the_model_said_last(shop: Workshop) -> None:
+    """JSON writes this text in more bytes than a message may have."""
+    probe = shop.program(hears=["turn_end"])
+    async with conversation(probe) as (_, session), session.turn("one") as turn:
+        await turn.pre_llm_call(provider=None, model=None, messages=[], tools=[])
+        turn.post_llm_call(
+            provider=None,
+            model=None,
+            response=Message(role="assistant", content="\x01" * 1_000_000),
+            finish_reason=None,
+            usage=Usage(),
+            duration_ms=1.0,
+        )
+        session.interrupt()
+    [told] = [event["params"] for event in probe.fired()]
+    assert told["last_assistant_message"] == "\x01" * 32_768

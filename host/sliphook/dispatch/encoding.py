@@ -87,6 +87,11 @@ class Delivery:
         self._found[include] = shared
         return shared if len(params) > SHARED_BYTES else params
 
+    def retold(self, include: frozenset[str]) -> SharedParams | None:
+        """What `params` gave last for a request, to be told as an event; None if it cannot be."""
+        found = self._found.get(include)
+        return found if isinstance(found, SharedParams) else None
+
     def event(self, payload: Payload, include: frozenset[str]) -> bytes:
         """The whole message for a plugin that is only told; arguments and errors as in `params`."""
         params = self.params(payload, include, None)

@@ -191,7 +191,9 @@ class Fire(PendingOutcome):
             session_id=ask.payload.session_id,
             turn_id=self._turn_id,
             # an interrupt withdraws unwritten requests; this makes it an event instead
-            retell=params if self.entry.urgent else None,
+            retell=(self._delivery.retold(ask.route.include) or params)
+            if self.entry.urgent
+            else None,
         )
         if self._record is not None:
             call.traceparent = self._record.asked(plugin.name)

@@ -99,7 +99,11 @@ class Hooks:
             message_id=submission.message_id,
             by=submission.plugin,
             outcome=outcome,
-            reply=turn.last_assistant_message if turn is not None else None,
+            reply=None
+            if turn is None
+            else turn.last_text()
+            if urgent  # in an interrupt, which has no time for more
+            else turn.last_assistant_message,
         )
 
     def tell_late_end(

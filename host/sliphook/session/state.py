@@ -18,7 +18,7 @@ from sliphook.dispatch.outcome import Context
 from sliphook.ids import new_id, now
 from sliphook.wire.sendable import encode_value
 from sliphook_sdk.protocol import CATALOGUE, Payload, SessionInfo, Usage
-from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING
+from sliphook_sdk.protocol.limits import MAX_INJECTS_WAITING, MAX_LAST_TEXT_CHARS
 
 from .open_tool import OpenTool
 from .questions.question import OpenQuestion
@@ -119,8 +119,13 @@ class TurnState:
             "usage": self.usage,
             "duration_ms": self.duration_ms(),
             "still_running": self.still_running(),
-            "last_assistant_message": self.last_assistant_message,
+            "last_assistant_message": self.last_text(),
         }
+
+    def last_text(self) -> str | None:
+        """The beginning of the model's last text, which an interrupt has the time to tell."""
+        text = self.last_assistant_message
+        return text if text is None else text[:MAX_LAST_TEXT_CHARS]
 
     def still_running(self) -> list[str]:
         """`call_id` of each tool call that was told to stop and has not ended."""

@@ -151,9 +151,10 @@ class Connection:
 
     def withdraw(self, turn_ids: set[str]) -> list[Call]:
         """Settle these turns' calls that are not written, by `take_back`; returns the rest."""
-        return self._withdraw(
-            [call for call in self.under_way.values() if call.turn_id in turn_ids]
-        )
+        calls = [call for call in self.under_way.values() if call.turn_id in turn_ids]
+        if taken := take_back(self._writer.outbox, calls):
+            self._interrupts.take(taken)
+        return [call for call in calls if call.status is None]
 
     def _withdraw(self, calls: list[Call]) -> list[Call]:
         for call in (taken := take_back(self._writer.outbox, calls)):

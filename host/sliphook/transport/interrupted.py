@@ -89,6 +89,14 @@ class Interrupts:
             self._calls.pop(call.id, None)
         self.ended += calls
 
+    def take(self, calls: set[Call]) -> None:
+        """Cancel calls that were not written; their makers are told in the next pass."""
+        for call in calls:
+            call.status, call.why = "cancelled", "cancelled before it was sent"
+            self._calls.pop(call.id, None)
+        self.ended += calls
+        self._deadlines.add(self._timer, 0.0)
+
     def flush(self) -> None:
         """Write what is urgent and then what waits, as much as the pipe takes now."""
         items, self.urgent = self.urgent, []

@@ -504,7 +504,7 @@ export interface TurnEnd extends Payload {
   duration_ms: number | null;
   /** `call_id` of each tool call, child agents' too, that was told to stop and had not ended yet; a `notification` with `late_end` follows for each */
   still_running?: string[] | null;
-  /** the last text of the model; null if there is none */
+  /** the last text of the model, 32,768 characters of it at most; null if there is none */
   last_assistant_message: string | null;
 }
 

@@ -9,8 +9,8 @@ import trio
 
 from sliphook import PluginHost
 from sliphook.session.results import LlmGate, ToolOutcome
-from sliphook_sdk.protocol import Message, ToolResult
-from tests.heartbeat import unmeasured
+from sliphook_sdk.protocol import Message, ToolResult, Usage
+from tests.heartbeat import timed_interrupt, unmeasured
 from tests.torture.case import Case, Make, Workshop, nothing, python
 from tests.torture.stage import HEALTHY, Stage, check_healthy, make_all
 
@@ -111,6 +111,35 @@ def _tool(
         return f"{outcome.status}, {len(outcome.result.content):,} characters"
 
     return _case(name, promise, act, _hearers)
+
+
+async def _long_answer(stage: Stage, _: PluginHost) -> str:
+    """The healthy plugin is told of the end, with the model's last text."""
+    with unmeasured():
+        response = Message(role="assistant", content="\n" * 2**21)
+
+    async def talk() -> None:
+        async with stage.session.turn("hold") as turn:
+            await turn.pre_llm_call(provider=None, model=None, messages=[], tools=[])
+            turn.post_llm_call(
+                provider=None,
+                model=None,
+                response=response,
+                finish_reason=None,
+                usage=Usage(),
+                duration_ms=1.0,
+            )
+            await stage.session.hooks.ask("user_prompt_submit", turn, source="user", text="hold")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(talk)
+        await stage.until(
+            lambda: stage.session.open_turn is not None and bool(stage.session.open_turn.fires),
+            "the held hook",
+        )
+        with timed_interrupt():
+            assert stage.session.interrupt()
+    return "told"
 
 
 class _Mine(BaseException):
@@ -274,6 +303,7 @@ CASES = (
         arguments=lambda: {"a": 1},
         schema={"type": "object", "properties": {"a": {"enum": list(range(300_000))}}},
     ),
+    _case("an interrupt behind an answer of 2 MiB", "it takes 2 ms", _long_answer, lambda: ()),
     _case("a tool that ends the agent", "it gets through", _raise_through, _hearers),
     _case("200 sessions at once", "all are answered", _sessions, lambda: _hearers(3)),
     _case("a key and meta of a megabyte", "all are answered", _large_meta, lambda: _hearers(3)),

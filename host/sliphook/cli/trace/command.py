@@ -119,7 +119,7 @@ def command(
 
         if perfetto.suffix.lower() != ".json":
             raise click.UsageError(f"--perfetto: {perfetto} must end in .json")
-        _write(perfetto, to_perfetto(source.records()))
+        _write(perfetto, to_perfetto(source.drawn()))
     elif follow:
         with contextlib.suppress(KeyboardInterrupt):  # the way out that its help names
             _show(source.follow(), verbose=verbose, as_json=as_json, at_once=True)
@@ -170,7 +170,7 @@ def _draw(source: TraceFile, out: Path) -> None:
     draw = {".svg": draw_svg, ".html": draw_page, ".htm": draw_page}.get(out.suffix.lower())
     if draw is None:
         raise click.UsageError(f"--timeline: {out} must end in .svg or .html")
-    _write(out, draw(source.records(), source.path.name))
+    _write(out, draw(source.drawn(), source.path.name))
 
 
 def _write(path: Path, text: str) -> None:

@@ -19,6 +19,9 @@ __all__ = ["TraceFile"]
 _NAMED: Final = 10
 """How many lines that are no records are named; the others are only counted."""
 
+_DRAWN: Final = 250_000
+"""Each takes 2 KB of memory until the picture is there, and nobody finds anything in so many."""
+
 _PIECE_BYTES: Final = 256 * 1024
 
 
@@ -58,6 +61,20 @@ class TraceFile:
         yield from self._sift(records)
         if self._strange > _NAMED:
             complain(f"{self.path}: {self._strange - _NAMED:,} more lines are no records")
+
+    def drawn(self) -> Iterator[TraceRecord]:
+        """The same for a view that keeps all of them before it shows anything.
+
+        Raises:
+            Failed: as `records`, or there are too many.
+        """
+        for number, record in enumerate(self.records()):
+            if number == _DRAWN:
+                raise Failed(
+                    f"{self.path} has more than {_DRAWN:,} records, too many for a picture:"
+                    " choose some with --turn or --filter"
+                )
+            yield record
 
     def follow(self) -> Iterator[TraceRecord]:
         """The same, and what is added later; it never ends.

@@ -223,7 +223,11 @@ class TurnEnd(Payload, frozen=True, kw_only=True):
     still_running: StillRunning = msgspec.field(default_factory=list[str])
     last_assistant_message: Annotated[
         Optional[str],
-        doc("the last text of the model; null if there is none", "All done.", match=False),
+        doc(
+            "the last text of the model, 32,768 characters of it at most; null if there is none",
+            "All done.",
+            match=False,
+        ),
     ]
 
 
