@@ -6,7 +6,8 @@ import pytest
 
 from sliphook import PluginSpec, ToolOffer
 from sliphook.testing import HANGS, After, FakePlugin
-from sliphook_sdk.protocol import Manifest, ToolSpec
+from sliphook_sdk.protocol import Manifest, Subscription, ToolSpec
+from tests.programs import Workshop
 
 from .faces import FACES, Face
 
@@ -77,6 +78,31 @@ def test_a_call_waits_for_its_plugin_to_start(face: Face) -> None:
         ):
             assert (await face.got(turn.call_tool("look", {}))).text() == "fine"
             assert [plugin.state for plugin in host.plugins] == ["ready"]
+
+    face.run(story)
+
+
+@faces
+def test_a_recorded_guard_is_waited_for_from_the_first_moment(face: Face, shop: Workshop) -> None:
+    """It may not deny, as one that does not run, between the opening and its start."""
+    program = shop.program("slow", hears=["turn_end"], tools=["look"])
+    guard = Manifest(
+        protocol_version=1,
+        name="slow",
+        subscriptions=[Subscription(event="turn_end")],
+        tools=[ToolSpec(name="look")],
+    )
+
+    async def story() -> None:
+        async with (
+            face.block(
+                face.host([PluginSpec(program.path, recorded=guard)], open_wait_s=0)
+            ) as host,
+            face.block(host.session()) as session,
+            face.block(session.turn("x")) as turn,
+        ):
+            assert [plugin.state for plugin in host.plugins] == ["starting"]
+            assert (await face.got(turn.call_tool("look", {}))).text() == "fine"
 
     face.run(story)
 

@@ -168,11 +168,15 @@ class Crew:
             async with trio.open_nursery() as nursery:
                 self._tasks = self._state.tasks = nursery
                 nursery.start_soon(self._state.deadlines.run)
-                self._supervised.set()
                 # before the first process, which it has to know
                 await self._start_reaper()
                 for plugin in self.plugins:
                     nursery.start_soon(plugin.run)
+                # in the first of two passes each has begun to start: from then on calls wait for it,
+                # and before that it would count as one that does not run
+                for _ in range(2):
+                    await trio.lowlevel.checkpoint()
+                self._supervised.set()
 
     @trio.lowlevel.enable_ki_protection
     async def _change_over(self, going: list[Plugin], coming: list[Plugin]) -> None:
