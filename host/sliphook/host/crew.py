@@ -172,8 +172,8 @@ class Crew:
                 await self._start_reaper()
                 for plugin in self.plugins:
                     nursery.start_soon(plugin.run)
-                # in the first of two passes each has begun to start: from then on calls wait for it,
-                # and before that it would count as one that does not run
+                # after two passes each has begun to start, and calls wait for it; before that it
+                # would count as one that does not run
                 for _ in range(2):
                     await trio.lowlevel.checkpoint()
                 self._supervised.set()
