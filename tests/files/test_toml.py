@@ -255,6 +255,11 @@ def test_a_value_nested_too_deeply_is_an_error_of_the_file() -> None:
         read(deep + RECORDED)
 
 
+def test_a_number_of_very_many_digits_is_an_error_of_the_file() -> None:
+    with pytest.raises(TomlError, match=r"^guard\.toml has a number of more digits than can be"):
+        read(f"config.a = {'9' * 5_000}\n" + RECORDED)
+
+
 def test_a_file_below_what_is_no_folder_is_missing() -> None:
     with pytest.raises(FileNotFoundError):
         read_toml(Path("/dev/null/config.toml"), PluginKeys)

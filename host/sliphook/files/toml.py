@@ -109,6 +109,8 @@ def parse_toml(text: str, shape: type[T], path: Path, check: Callable[[T], None]
         where = f", line {line}" if line is not None else ""
         key = quote(".".join(error.keys), 80)
         raise TomlError(f"{shown}{where}: {f'{key}: ' if key else ''}{error.why}") from None
+    except ValueError:  # of `int`, which tomllib lets through
+        raise TomlError(f"{shown} has a number of more digits than can be read") from None
     return read
 
 

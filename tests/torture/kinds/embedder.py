@@ -190,7 +190,7 @@ async def _sessions(stage: Stage, host: PluginHost) -> str:
     async with trio.open_nursery() as nursery:
         for number in range(200):
             nursery.start_soon(one, number)
-            if number % 20 == 0:  # what many tasks do in one pass is the agent's
+            if number % 10 == 0:  # what many tasks do in one pass is the agent's
                 await trio.sleep(0.001)
     return "200 sessions"
 
@@ -230,7 +230,7 @@ CASES = (
     ),
     _tool("a tool of 1 MiB", "20 plugins are told", lambda: "x" * 2**20, "ok", "xxx"),
     _tool("a tool of 100 MiB", "it is refused", lambda: "x" * 100 * 2**20, "error", "are the most"),
-    _tool("a tool of 500,000 lists", "it is taken as text", lambda: _lists(500_000), "ok", "[[]"),
+    _tool("a tool of 300,000 lists", "it is taken as text", lambda: _lists(300_000), "ok", "[[]"),
     _tool("a tool of a list in itself", "it is refused", _in_itself, "error", "contains itself"),
     _tool(
         "a tool of 100,000 levels", "it is refused", lambda: _nested(100_000), "error", "too deep"
@@ -252,12 +252,12 @@ CASES = (
     ),
     _tool("a tool that raises much else", "it is a result", RecursionError, "error", "Rec"),
     _tool(
-        "arguments of 300,000 lists",
+        "arguments of 200,000 lists",
         "they are refused",
         lambda: "",
         "error",
         "more than 20,000 values",
-        arguments=lambda: {"a": _lists(300_000)},
+        arguments=lambda: {"a": _lists(200_000)},
     ),
     _tool(
         "arguments of 10 MB",
@@ -268,12 +268,12 @@ CASES = (
         arguments=lambda: {"a": "x" * 10_000_000},
     ),
     _tool(
-        "arguments of 4 MB",
+        "arguments of 2 MB",
         "20 plugins are asked",
         lambda: "done",
         "ok",
         "done",
-        arguments=lambda: {"a": "x" * 4_000_000},
+        arguments=lambda: {"a": "x" * 2_000_000},
     ),
     _tool(
         "arguments in themselves",

@@ -20,7 +20,7 @@ _NAMED: Final = 10
 """How many lines that are no records are named; the others are only counted."""
 
 _DRAWN: Final = 250_000
-"""Each takes 2 KB of memory until the picture is there, and nobody finds anything in so many."""
+"""Each takes 2 KB of memory until the picture is written."""
 
 _PIECE_BYTES: Final = 256 * 1024
 

@@ -91,8 +91,7 @@ MAX_ANSWER_CHARS: Final = 10_000
 """Of an answer to a question."""
 MAX_QUESTION_FIELDS: Final = 32
 MAX_QUESTION_CHOICES: Final = 100
-MAX_LAST_TEXT_CHARS: Final = 32 * 1024
-"""Of the model's last text in `turn_end`: an interrupt tells it, and may take 2 ms."""
+MAX_LAST_TEXT_CHARS: Final = 32 * 1024  # an interrupt tells it, and may take 2 ms
 MAX_LOG_PER_SECOND: Final = 100
 MAX_LOG_LINES: Final = 50
 MAX_LOG_FIELDS: Final = 32
