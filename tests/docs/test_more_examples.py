@@ -108,6 +108,7 @@ async def passes(path: Path) -> None:
         "cancel-while-running",
         "ping-while-running",
         "request-while-running",
+        "shutdown-while-running",
         "exit-while-running",
         "end-of-input-while-running",
     }
