@@ -41,6 +41,7 @@ class Session(SessionState):
         session_id: unique; another after `reset`.
         session_key: the agent's own name for the conversation.
         turn_count: turns opened so far, without those of child agents.
+        ended: `session_end` has been told.
         asking: held while a person is asked, as a session asks one question at a time.
     """
 

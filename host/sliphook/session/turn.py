@@ -41,6 +41,7 @@ class Turn(LlmCalls):
         index: from 1, in the session.
         agent_depth: 0 for the root agent.
         outcome: how it ended; None while it is open.
+        ended: its end has been told: nothing more is asked for it.
         context: in a child: its system text, from `subagent_start`.
         summary: in a child: what it reports; the agent sets it.
         tools_begun: `model_call_id` of the tool calls that began to run; an interrupted call that
