@@ -18,7 +18,9 @@ A_CASE = 40
 PLUGINS = 20
 """Plugins with patterns in one case."""
 
-HOSTILE = python(PROGRAM, uses=["notify", "inject", "interrupt", "tools"], timeout_s=5.0)
+HOSTILE = python(
+    PROGRAM, uses=["notify", "inject", "interrupt", "tools", "ask", "approve"], timeout_s=5.0
+)
 
 
 class Assault(Stage):

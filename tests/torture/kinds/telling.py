@@ -9,7 +9,7 @@ from typing import Any
 
 import trio
 
-from sliphook import PluginHost
+from sliphook import AskRequest, PluginHost
 from sliphook.testing import FakePlugin
 from sliphook.trace import FileTrace, LiveTrace, Tee
 from tests.heartbeat import timed_interrupt, unmeasured
@@ -196,6 +196,37 @@ async def _interrupted_beside_many(shop: Workshop) -> None:
             await host.__aexit__(None, None, None)
 
 
+async def _interrupted_while_many_ask(shop: Workshop) -> None:
+    """The question of one is open, and those of the others wait for their turn."""
+
+    async def asks(_: AskRequest) -> object:
+        await trio.sleep_forever()
+
+    plugins = [FakePlugin(f"p{number}", uses=["ask"]) for number in range(_MANY)]
+    results: list[str] = []
+
+    async def ask(plugin: FakePlugin, session_id: str) -> None:
+        result = await plugin.ask("host/ask", session_id=session_id, prompt="Where to?")
+        results.append(result["outcome"])
+
+    with unmeasured():
+        host = PluginHost(plugins, asker=asks)
+        await host.__aenter__()
+    try:
+        async with host.session() as session, trio.open_nursery() as nursery:
+            async with session.turn("x") as turn:
+                for plugin in plugins:
+                    nursery.start_soon(ask, plugin, session.session_id)
+                while len(turn.questions) < _MANY:
+                    await trio.sleep(0.01)
+                with timed_interrupt():
+                    session.interrupt()
+        assert results == ["interrupted"] * _MANY, results
+    finally:
+        with unmeasured():
+            await host.__aexit__(None, None, None)
+
+
 CASES = (
     *(
         _traced(f"{name}, written", "no secret is searched for long", _writes(text))
@@ -232,5 +263,12 @@ CASES = (
         "2 ms, whatever their manifests say",
         nothing,
         scene=_interrupted_beside_many,
+    ),
+    Case(
+        "telling",
+        "an interrupt while many ask the person",
+        "2 ms; each question is over",
+        nothing,
+        scene=_interrupted_while_many_ask,
     ),
 )

@@ -52,8 +52,6 @@ class PluginQuestions:
 
     def ask(self, session: Session, params: AskParams) -> DeferredReply | AskResult:
         """Ask the person; answered when the question is over."""
-        timeout_s = ASK_TIMEOUT_S if params.timeout_s is None else params.timeout_s
-        form = _form_of(params, timeout_s)
         if self._plugin.state is State.STOPPING:
             raise Refusal(ErrorCode.NOT_READY, "host/ask after shutdown: the plugin is ending")
         name, now_s = self._plugin.name, trio.current_time()
@@ -61,6 +59,8 @@ class PluginQuestions:
             raise Refusal(ErrorCode.BUSY, "another question of the plugin waits in this session")
         if not self._asked.allows(now_s):
             raise Refusal(ErrorCode.BUSY, f"more than {MAX_ASKS_PER_MINUTE} questions in a minute")
+        timeout_s = ASK_TIMEOUT_S if params.timeout_s is None else params.timeout_s
+        form = _form_of(params, timeout_s)
         turn = _open_turn(session, params)
         if turn is None:
             return AskResult(outcome="interrupted")
