@@ -645,6 +645,35 @@ async def test_a_tool_asks_in_its_call_also_a_childs(autojump_clock: MockClock) 
     assert results == [{"outcome": "answered", "answer": "a"}] * 6
 
 
+async def test_a_child_in_the_background_outlives_its_parents_turn(
+    autojump_clock: MockClock,
+) -> None:
+    async def tool(_: dict[str, Any]) -> str:
+        call_id = asker.received[-1].params["call_id"]
+        return str((await asker.puts(session, call_id=call_id))["answer"])
+
+    asker, phone = Asker(tools={"deploy": tool}), Phone()
+    texts: list[str] = []
+    async with (
+        PluginHost([asker, phone], asker=Person("a", after_s=100)) as host,
+        host.session() as session,
+        trio.open_nursery() as nursery,
+    ):
+        over = trio.Event()
+
+        async def child_works() -> None:
+            async with turn.subagent("y", background=True) as child:
+                await over.wait()
+                texts.append((await child.call_tool("deploy", {})).text())
+
+        async with session.turn("x") as turn:
+            nursery.start_soon(child_works)
+            await trio.sleep(1)
+        over.set()
+        assert await phone.answers("b")
+    assert texts == ["b"]
+
+
 @pytest.mark.parametrize(
     ("params", "why"),
     [
@@ -854,7 +883,9 @@ async def test_a_plugin_withdraws_its_question(autojump_clock: MockClock) -> Non
     assert person.notes == ["asked", "withdrawn"] * 2
 
 
-@pytest.mark.parametrize("how", ["dies", "is disabled", "is killed with the host"])
+@pytest.mark.parametrize(
+    "how", ["dies", "is disabled", "is disabled and hangs", "is killed with the host"]
+)
 async def test_the_question_of_a_plugin_that_goes_is_over(
     autojump_clock: MockClock, how: str
 ) -> None:
@@ -871,6 +902,9 @@ async def test_the_question_of_a_plugin_that_goes_is_over(
             asker.crash()
         elif how == "is disabled":
             await host.disable("deploy")
+        elif how == "is disabled and hangs":
+            asker.freeze()
+            nursery.start_soon(host.disable, "deploy")
         else:
             host.kill()
         await trio.sleep(1)

@@ -216,10 +216,15 @@ def end_questions(turns: Iterable[TurnState]) -> None:
             question.settle("interrupted")
 
 
+def open_turns(session: SessionState) -> list[TurnState]:
+    """All open turns, those of child agents too."""
+    roots = [*session.background, *([session.open_root] if session.open_root is not None else [])]
+    return [turn for root in roots for turn in root.family()]
+
+
 def open_questions(session: SessionState) -> list[OpenQuestion]:
     """Those of the session that are not settled, also those that wait for their turn."""
-    turns = session.open_root.family() if session.open_root is not None else []
-    return [one for turn in turns for one in turn.questions if one.settled is None]
+    return [one for turn in open_turns(session) for one in turn.questions if one.settled is None]
 
 
 def forget_plugin(sessions: Iterable[SessionState], plugin: str) -> None:

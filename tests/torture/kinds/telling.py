@@ -213,14 +213,17 @@ async def _interrupted_while_many_ask(shop: Workshop) -> None:
         host = PluginHost(plugins, asker=asks)
         await host.__aenter__()
     try:
-        async with host.session() as session, trio.open_nursery() as nursery:
-            async with session.turn("x") as turn:
-                for plugin in plugins:
-                    nursery.start_soon(ask, plugin, session.session_id)
-                while len(turn.questions) < _MANY:
-                    await trio.sleep(0.01)
-                with timed_interrupt():
-                    session.interrupt()
+        async with (
+            host.session() as session,
+            trio.open_nursery() as nursery,
+            session.turn("x") as turn,
+        ):
+            for plugin in plugins:
+                nursery.start_soon(ask, plugin, session.session_id)
+            while len(turn.questions) < _MANY:  # noqa: ASYNC110 - there is no event for it
+                await trio.sleep(0.01)
+            with timed_interrupt():
+                session.interrupt()
         assert results == ["interrupted"] * _MANY, results
     finally:
         with unmeasured():

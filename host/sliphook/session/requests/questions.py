@@ -11,7 +11,7 @@ from sliphook.plugin.lifecycle import State
 from sliphook.plugin.supervision import Plugin
 from sliphook.quoting import quote
 from sliphook.schemas import SchemaError
-from sliphook.session.asking import AsksPerson, open_questions, put_question
+from sliphook.session.asking import AsksPerson, open_questions, open_turns, put_question
 from sliphook.session.host import Asker, AskRequest, SessionHost
 from sliphook.session.questions.form import Form, read_form
 from sliphook.session.questions.question import OpenQuestion, Settlement
@@ -118,8 +118,7 @@ def _form_of(params: AskParams, timeout_s: float) -> Form:
 
 def _open_turn(session: Session, params: AskParams) -> TurnState | None:
     """The turn that waits for the answer; None if it has ended, or the tool call has."""
-    root = session.open_root
-    for turn in root.family() if root is not None else ():
+    for turn in open_turns(session):
         if params.call_id is not None and params.call_id not in turn.open_tools:
             continue
         if params.turn_id == turn.turn_id or (params.turn_id is None and _is_meant(turn, params)):

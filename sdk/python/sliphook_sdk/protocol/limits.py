@@ -308,11 +308,7 @@ LIMITS: Final = (
         "-32004",
     ),
     Limit("`host/notify`", f"{MAX_NOTIFY_PER_MINUTE} a minute", "-32004"),
-    Limit(
-        "`host/ask` that waits",
-        f"1 in a session; {MAX_ASKS_PER_MINUTE} a minute in all",
-        "-32004",
-    ),
+    Limit("`host/ask` that waits", f"1 a session; {MAX_ASKS_PER_MINUTE} a minute", "-32004"),
     Limit(
         "the properties in the schema of a question; the values of one `enum`",
         f"{MAX_QUESTION_FIELDS}; {MAX_QUESTION_CHOICES}",
