@@ -29,6 +29,10 @@ PLAIN = """
         ctx.wait(seconds)
         return text
 
+    @plugin.tool
+    def folder(ctx: Context) -> str:
+        return ctx.run(["pwd"]).stdout
+
     @plugin.on("turn_end")
     def ended(turn, ctx):
         time.sleep(0.3)

@@ -72,8 +72,12 @@ def initialize_params(name: str | None, data_dir: str, **more: Any) -> dict[str,
 
 
 def sample(struct: type[_P], **fields: Any) -> _P:
-    """A payload of example values with these fields; what is absent by default stays absent."""
-    return msgspec.convert({**example_to_send(struct), **fields}, struct)
+    """A payload of example values with these fields; what is absent by default stays absent.
+
+    `cwd` is a folder that there is: a tool may run a command in it.
+    """
+    there = {"cwd": "/"} if "cwd" in struct.__struct_fields__ else {}
+    return msgspec.convert({**example_to_send(struct), **there, **fields}, struct)
 
 
 def sample_for(route: Route) -> Payload:
