@@ -22,10 +22,11 @@ from sliphook.plugin import lifecycle
 from sliphook.trace import bodies
 from sliphook.trace.record import KINDS, Kind, TraceRecord
 from sliphook_sdk import protocol
-from sliphook_sdk.protocol import Payload, limits, shapes
+from sliphook_sdk.protocol import Payload, shapes
 from sliphook_sdk.protocol.describe import field_docs
 
 from . import manifest_faults
+from .limits import LIMITS
 
 _COMMON: Final = tuple(field.encode_name for field in msgspec.structs.fields(Payload))
 _ONLY_ON_THE_WIRE: Final = ("timeout_s", "truncated")
@@ -277,7 +278,7 @@ def _errors() -> str:
 
 
 def _limits() -> str:
-    return table(("what", "limit", "beyond it"), limits.LIMITS)
+    return table(("what", "limit", "beyond it"), LIMITS)
 
 
 def _names() -> str:
