@@ -536,7 +536,7 @@ async def test_the_reply_to_a_cancel(autojump_clock: MockClock) -> None:
                 wire.send(id=call["id"], error=error)
 
 
-@says("A `notification` with `late_end` may come before a hook that is under way.")
+@says("A `notification` may come before a hook that is under way.")
 async def test_a_late_end_may_come_first() -> None:
     wire = Wire(
         subscriptions=[{"event": "notification"}, {"event": "user_prompt_submit"}],
