@@ -94,8 +94,16 @@ def test_a_server_without_a_port_is_all_its_ports() -> None:
 
 
 def test_the_server_of_a_provider_needs_no_other_grant() -> None:
-    route = ModelRoute(base_url="https://api.openai.com/v2")
-    assert allowed_route(route, rights(servers=())) == route
+    for base_url in ("https://api.openai.com/v2", "https://API.OpenAI.com:443/v1"):
+        route = ModelRoute(base_url=base_url)
+        assert allowed_route(route, rights(servers=())) == route
+
+
+@says("What goes to a provider by `https` does not go there by `http`.")
+def test_what_a_provider_gets_encrypted_is_not_sent_to_it_in_the_clear() -> None:
+    assert "has not let switch send model calls to api.openai.com:443" in refused(
+        ModelRoute(base_url="http://api.openai.com:443/v1")
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,6 +139,12 @@ def test_whatever_is_taken_names_its_server_plainly(rest: str) -> None:
         behind = address[len(f"http://{host}") :]
         assert behind == "" or behind[0] in ":/"
         assert "@" not in behind.partition("/")[0]
+
+
+def test_the_case_of_a_server_is_not_looked_at() -> None:
+    assert is_among("GPU.lan:8080", ["gpu.LAN"])
+    assert is_among("GPU.lan", ["gpu.lan"])
+    assert not is_among("GPU.lan", ["gpu.lan:8080"])
 
 
 def test_a_provider_that_is_not_configured() -> None:

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import pytest
 import trio
 
@@ -42,10 +44,14 @@ def switch(answer: Any, name: str = "switch", **more: Any) -> FakePlugin:
 
 
 @asynccontextmanager
-async def a_turn(*plugins: FakePlugin, **settings: Any) -> AsyncGenerator[Turn]:
+async def a_turn(
+    *plugins: FakePlugin,
+    providers: Mapping[str, str | None] = MappingProxyType(PROVIDERS),
+    **settings: Any,
+) -> AsyncGenerator[Turn]:
     with trio.fail_after(WAIT_S):
         async with (
-            PluginHost(plugins, providers=PROVIDERS, **settings) as host,
+            PluginHost(plugins, providers=providers, **settings) as host,
             host.session() as session,
             session.turn("hello") as turn,
         ):
@@ -108,6 +114,23 @@ async def test_a_plugin_sends_the_call_to_another_server_with_its_key() -> None:
     assert (gate.api_key, gate.model) == (KEY, "small")
     (asked,) = plugin.payloads("pre_llm_call")
     assert (asked.route, asked.attempt, asked.failure) == (OWN, 1, None)
+
+
+async def test_to_say_the_agent_s_own_route_again_needs_no_server() -> None:
+    parameters = {"temperature": 0}
+    again = {"base_url": OWN.base_url, "provider": OWN.provider, "parameters": parameters}
+    async with a_turn(switch({"replace": {"route": again}}), providers={}) as turn:
+        gate = await call(turn)
+    assert gate.routed_by == "switch"
+    assert gate.route is not None
+    assert gate.route.parameters == parameters
+
+
+async def test_no_plugin_is_told_what_an_agent_calls_its_key() -> None:
+    plugin = switch(None)
+    async with a_turn(plugin) as turn:
+        gate = await call(turn, route=msgspec.structs.replace(OWN, key_env="OPENAI_API_KEY"))
+    assert plugin.payloads("pre_llm_call")[0].route == gate.route == OWN
 
 
 async def test_without_a_plugin_the_route_is_the_agent_s() -> None:

@@ -160,7 +160,13 @@ def _check_server(base_url: str, rights: ModelServers) -> None:
             f"route.base_url '{quote(base_url, 80)}' is no address: write http://HOST:PORT/PATH"
             " or https://, without a login or a query"
         )
-    configured = [server_of(address) for address in rights.providers.values() if address]
+    # in the clear, what is sent reaches more than that server
+    encrypted = base_url.startswith("https")
+    configured = [
+        server_of(address)
+        for address in rights.providers.values()
+        if address and (encrypted or not address.startswith("https"))
+    ]
     if server not in configured and not is_among(server, rights.servers):
         raise RouteRefused(
             f"the user has not let {rights.plugin} send model calls to {server};"

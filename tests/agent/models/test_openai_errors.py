@@ -157,10 +157,15 @@ async def test_a_cut_before_the_answer() -> None:
         "",
         "http://[::1/v1",
         "http://a\x01b/",
+        "http://[127.0.0.1]:8080/v1",
+        "http://[:::]:8080/v1",
+        "http://a..b/v1",
+        "http://xn--0/v1",
+        f"http://{'a' * 64}.lan/v1",
     ],
 )
 async def test_an_address_that_is_none(address: str) -> None:
-    model = OpenAIModel("m-1", base_url=address)
+    model = OpenAIModel("m-1", base_url=address, api_key="sk-1")
     with pytest.raises(ModelError) as caught, trio.fail_after(120):
         async with model.stream(HELLO, []):
             pytest.fail("there is no answer")

@@ -90,14 +90,22 @@ def without_login(address: str) -> str:
     try:
         url = httpx.URL(address)
         return str(url.copy_with(username=None, password=None)) if url.userinfo else address
-    except httpx.InvalidURL:
+    except (httpx.InvalidURL, ValueError):  # as in `host_of`
         return address
+
+
+def host_of(address: str) -> str:
+    """The host in an address, in lower case; an empty string if it has none."""
+    try:
+        return httpx.URL(address).host
+    except (httpx.InvalidURL, ValueError):  # it lets out what others say about some hosts
+        return ""
 
 
 def is_loopback(base_url: str) -> bool:
     """The server is on this machine."""
+    host = host_of(base_url)
     try:
-        host = httpx.URL(base_url).host
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except (httpx.InvalidURL, ValueError):
+    except ValueError:
         return False

@@ -196,10 +196,13 @@ class ModelServer:
         try:
             async with AsyncExitStack() as stack:
                 response: httpx.Response | None = None
-                with trio.move_on_after(STALL_TIMEOUT_S):
-                    response = await stack.enter_async_context(
-                        self._client.stream(method, address, **more)
-                    )
+                try:
+                    with trio.move_on_after(STALL_TIMEOUT_S):
+                        response = await stack.enter_async_context(
+                            self._client.stream(method, address, **more)
+                        )
+                except ValueError as error:  # httpx lets out what others say about some hosts
+                    raise httpx.InvalidURL(str(error)) from error
                 if response is None:
                     raise _stalled()
                 self._known = True

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from sliphook_sdk.protocol import Message, ModelTool
 
-from .address import SetBy, usable_key
+from .address import SetBy, host_of, usable_key
 from .base import ModelError, Piece
 from .echoed_fields import EchoedFieldStore
 from .http import ModelServer
@@ -103,5 +102,5 @@ def key_headers(key: str, address: str) -> dict[str, str]:
     """The headers that hold the key; Azure reads it from another one."""
     if not key:
         return {}
-    is_azure = (urlsplit(address).hostname or "").endswith(".azure.com")
+    is_azure = host_of(address).endswith(".azure.com")
     return {"Authorization": f"Bearer {key}"} | ({"api-key": key} if is_azure else {})
