@@ -289,6 +289,22 @@ async def test_a_plugin_that_goes_is_not_waited_for(autojump_clock: MockClock, h
     assert text.endswith("and nobody can be asked")
 
 
+async def test_the_person_is_still_asked_when_the_plugin_goes(autojump_clock: MockClock) -> None:
+    phone = Phone()
+
+    async def goes() -> None:
+        await phone.asked()
+        phone.crash()
+
+    async with (
+        PluginHost([guard(), phone], approver=Person(after_s=50)) as host,
+        host.session() as session,
+        session.turn("x") as turn,
+    ):
+        text, _ = await beside(lambda: run_shell(turn), goes)
+    assert text == "ran ls"
+
+
 @says("What a guard denies is no question.")
 async def test_a_deny_is_no_question(autojump_clock: MockClock) -> None:
     phone = Phone()
@@ -736,6 +752,10 @@ async def test_ten_questions_in_a_minute(autojump_clock: MockClock) -> None:
         with pytest.raises(HostRefused, match="more than 10 questions in a minute") as error:
             await asker.puts(session)
         assert error.value.code == -32004
+        asker.crash()
+        await trio.sleep(5)
+        with pytest.raises(HostRefused, match="more than 10 questions in a minute"):
+            await asker.puts(session)
         await trio.sleep(61)
         assert (await asker.puts(session))["outcome"] == "nobody"
 

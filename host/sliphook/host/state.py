@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import msgspec
 import trio
@@ -29,7 +30,7 @@ from sliphook.session.host import Approver, Asker
 from sliphook.session.interrupt import InterruptReason
 from sliphook.session.plugin_calls import PluginCalls
 from sliphook.session.reports import Callbacks, Reports
-from sliphook.session.requests.plugin_requests import PluginRequests
+from sliphook.session.requests.plugin_requests import PluginRequests, Rates
 from sliphook.session.session import Session
 from sliphook.session.submission import Submission
 from sliphook.trace.record import TraceSink
@@ -115,6 +116,7 @@ class HostState:
         self.answered = self.reports.answered
         self.tasks: trio.Nursery | None = None
         self.hide(own_keys(os.environ))
+        self._rates: WeakKeyDictionary[Plugin, Rates] = WeakKeyDictionary()
         self._submissions = Submissions(self.sessions, on_submit, plugin_messages)
         self._name = name
         self._reserved_commands = frozenset(reserved_commands)
@@ -219,6 +221,7 @@ class HostState:
             self.reports,
             self.replace_tools,
             self._submissions.submit,
+            self._rates.setdefault(plugin, Rates()),
         ).handlers()
 
     def data_dir(self, plugin: Plugin) -> Path:

@@ -46,6 +46,7 @@ from sliphook_sdk.protocol import (
     nearest,
 )
 from sliphook_sdk.protocol.limits import (
+    MAX_ASKS_PER_MINUTE,
     MAX_INJECT_BYTES,
     MAX_LOG_FIELDS,
     MAX_LOG_LINES,
@@ -118,8 +119,16 @@ def log_lines(message: str, fields: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+class Rates:
+    """What counts for a plugin across its processes: one that starts again has had its share."""
+
+    def __init__(self) -> None:
+        self.notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
+        self.questions = RateLimit(MAX_ASKS_PER_MINUTE, 60.0)
+
+
 class PluginRequests:
-    """The handlers for one plugin.
+    """The handlers for one process of a plugin.
 
     Args:
         plugin: whose requests and notifications are handled.
@@ -129,6 +138,7 @@ class PluginRequests:
         replace_tools: replaces the plugin's tools of a session, or of all (None); returns why it
             does not, or None.
         submit: gives a message of the plugin to the agent, or raises `Refusal`.
+        rates: the plugin's.
     """
 
     def __init__(
@@ -139,16 +149,17 @@ class PluginRequests:
         reports: Reports,
         replace_tools: Callable[[Plugin, str | None, Sequence[PluginTool]], str | None],
         submit: Callable[[Plugin, SubmitParams], SubmitResult],
+        rates: Rates,
     ) -> None:
         self._plugin = plugin
         self._sessions = sessions
         self._reports = reports
         self._replace_tools = replace_tools
         self._submit = submit
-        self._questions = PluginQuestions(plugin, host)
+        self._questions = PluginQuestions(plugin, host, rates.questions)
         # one bound for `host/log` and `$/progress` together (protocol.md, Limits)
         self._lines = RateLimit(MAX_LOG_PER_SECOND, 1.0)
-        self._notices = RateLimit(MAX_NOTIFY_PER_MINUTE, 60.0)
+        self._notices = rates.notices
 
     def handlers(self) -> Handlers:
         """By method; any other method is answered as unknown."""

@@ -43,12 +43,13 @@ class PluginQuestions:
     Args:
         plugin: the plugin.
         host: asks the person.
+        asked: how often it may.
     """
 
-    def __init__(self, plugin: Plugin, host: SessionHost) -> None:
+    def __init__(self, plugin: Plugin, host: SessionHost, asked: RateLimit) -> None:
         self._plugin = plugin
         self._host = host
-        self._asked = RateLimit(MAX_ASKS_PER_MINUTE, 60.0)
+        self._asked = asked
 
     def ask(self, session: Session, params: AskParams) -> DeferredReply | AskResult:
         """Ask the person; answered when the question is over."""
