@@ -133,6 +133,17 @@ async def test_another_server_gets_no_key_if_the_plugin_names_none() -> None:
     assert own.requests == []
 
 
+async def test_a_plugin_s_key_for_the_agent_s_own_server_takes_the_place_of_the_agent_s() -> None:
+    with LoopbackServer(one_text("one")) as own:
+        route = {"base_url": own.base_url, "key_env": "SWITCH_KEY"}
+        async with an_agent(switch({"replace": {"route": route}}), base_url=own.base_url) as (
+            agent,
+            _,
+        ):
+            assert await agent.run("hello") == "completed"
+    assert [keys_in(request) for request in own.requests] == [[SWITCH_KEY]]
+
+
 async def test_the_api_of_another_server_is_guessed_or_told() -> None:
     with LoopbackServer(*[Answer([b"{}"], status=400) for _ in range(3)]) as other:
         routes = [

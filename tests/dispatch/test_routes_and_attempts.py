@@ -155,7 +155,7 @@ def test_a_substitute_has_its_usage_and_its_reason_to_finish() -> None:
     assert outcome.substituted_by == "cache"
 
 
-def test_usage_alone_substitutes_nothing() -> None:
+def test_usage_that_is_none_substitutes_nothing() -> None:
     wrongs: tuple[tuple[dict[str, Any], str], ...] = (
         ({"usage": {}}, "substitute.usage needs substitute.response"),
         (
@@ -165,6 +165,15 @@ def test_usage_alone_substitutes_nothing() -> None:
         (
             {"response": {"role": "assistant", "content": "x"}, "usage": {"input_token": 1}},
             "substitute.usage has an unknown field 'input_token'; did you mean input_tokens?",
+        ),
+        (
+            {"response": {"role": "assistant", "content": "x"}, "usage": {"output_tokens": -1}},
+            "substitute.usage does not fit: output_tokens is -1; it must be 0 to 2**53 - 1",
+        ),
+        (
+            {"response": {"role": "assistant", "content": "x"}, "usage": {"cached_tokens": 2**53}},
+            "substitute.usage does not fit: cached_tokens is 9007199254740992; it must be 0 to"
+            " 2**53 - 1",
         ),
     )
     for wrong, why in wrongs:

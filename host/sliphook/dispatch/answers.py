@@ -178,11 +178,21 @@ def _typed(entry: Entry, word: Literal["replace", "substitute"], name: str, valu
         typed: Any = msgspec.convert(value, shape)
     except msgspec.ValidationError as error:
         raise AnswerError(f"{word}.{name} does not fit: {quote(str(error), 200)}") from None
+    if name == "usage" and (wrong := _why_no_usage(typed)) is not None:
+        raise AnswerError(f"{word}.usage does not fit: {wrong}")
     # a result, or messages with results among them
     for one in typed if name == "messages" else (typed,) if name == "result" else ():
         if (unfit := parts.why_not(one.parts)) is not None:
             raise AnswerError(f"{word}.{name} does not fit: {quote(unfit, 200)}")
     return typed
+
+
+def _why_no_usage(usage: Usage) -> str | None:
+    """As of a server: the counts of a session only grow, and each reader can take them."""
+    for field, tokens in msgspec.structs.asdict(usage).items():
+        if tokens is not None and not 0 <= tokens < 2**53:
+            return f"{field} is {tokens}; it must be 0 to 2**53 - 1"
+    return None
 
 
 def _allowed(entry: Entry) -> str:
