@@ -144,6 +144,18 @@ async def test_a_plugin_s_key_for_the_agent_s_own_server_takes_the_place_of_the_
     assert [keys_in(request) for request in own.requests] == [[SWITCH_KEY]]
 
 
+async def test_a_provider_at_the_agent_s_own_server_has_its_own_key() -> None:
+    with LoopbackServer(one_text("one")) as own:
+        router = Provider(base_url=own.base_url, key_env="ROUTER_KEY")
+        async with an_agent(
+            switch({"replace": {"route": {"provider": "router"}}}),
+            base_url=own.base_url,
+            providers={"router": router},
+        ) as (agent, _):
+            assert await agent.run("hello") == "completed"
+    assert [keys_in(request) for request in own.requests] == [["sk-of-the-router"]]
+
+
 async def test_the_api_of_another_server_is_guessed_or_told() -> None:
     with LoopbackServer(*[Answer([b"{}"], status=400) for _ in range(3)]) as other:
         routes = [

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 
-from sliphook import PluginHost
+from sliphook import PluginHost, PluginSpec
+from sliphook_sdk.protocol import Manifest
 from tests.programs import WAIT_S, Workshop, until
 
 ASK = """
@@ -83,7 +85,34 @@ def heard(message):
     assert notices == ["the turn is over"]
 
 
-async def test_before_the_manifest_every_request_is_too_early(shop: Workshop) -> None:
+async def test_no_person_is_asked_for_a_plugin_that_is_ending(shop: Workshop) -> None:
+    probe = shop.program(
+        hears=["turn_start"],
+        before=f"""{ASK}
+seen = {{}}
+def heard(message):
+    if message.get("method") == "event/turn_start":
+        seen.update(message["params"])
+""",
+        on="""
+        if method == "shutdown":
+            ask("a", "host/ask", session_id=seen["session_id"], prompt="Where to?")
+        """,
+        uses=["ask"],
+    )
+    with trio.fail_after(WAIT_S):
+        async with PluginHost([probe.path]) as host, host.session() as session, session.turn("x"):
+            await host.disable("probe")
+    assert probe.replies()["a"]["error"] == {
+        "code": -32001,
+        "message": "host/ask after shutdown: the plugin is ending",
+    }
+
+
+@pytest.mark.parametrize("is_recorded", [False, True])
+async def test_before_the_manifest_every_request_is_too_early(
+    shop: Workshop, is_recorded: bool
+) -> None:
     probe = shop.program(
         before=ASK,
         main="""
@@ -96,7 +125,9 @@ async def test_before_the_manifest_every_request_is_too_early(shop: Workshop) ->
         uses=["notify"],
     )
     with trio.fail_after(WAIT_S):
-        async with PluginHost([probe.path]):
+        manifest = Manifest(name="probe", version="1", protocol_version=1, uses=["notify"])
+        recorded = manifest if is_recorded else None
+        async with PluginHost([PluginSpec(path=probe.path, recorded=recorded)]):
             await probe.has_reply("u")
     assert {id: reply["error"] for id, reply in probe.replies().items()} == {
         "n": {"code": -32001, "message": "host/notify before the manifest was read"},
