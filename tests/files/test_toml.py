@@ -54,7 +54,7 @@ def test_a_whole_file_is_read() -> None:
         ),
         (
             "zzz = 1",
-            "line 1: zzz: there is no such key; there are enabled, order, grants, env, "
+            "line 1: zzz: there is no such key; there are enabled, order, grants, env, servers, "
             "timeout_cap_s, sandbox, config, hooks, recorded",
         ),
         ('enabled = "yes"', "line 1: enabled: it must be true or false, and is the text 'yes'"),
