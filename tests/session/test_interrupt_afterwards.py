@@ -151,6 +151,7 @@ async def test_the_trace_of_an_interrupt_is_whole_and_in_order(shop: Workshop) -
     before = at_once = 0
     with trio.fail_after(WAIT_S):
         async with PluginHost([probe.path], trace=trace) as host, host.session() as session:
+            await session.ready()  # else its answer may come behind the interrupt
             async with session.turn("one") as turn, trio.open_nursery() as nursery:
                 nursery.start_soon(lambda: turn.call_tool("mine", {}, run=_returns))
                 await probe.hears("hook/pre_tool_call")
