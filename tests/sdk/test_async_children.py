@@ -170,10 +170,11 @@ def test_a_request_cancelled_in_the_same_write_is_answered_once(child: Child) ->
 
 
 def test_a_cancel_while_the_host_is_asked(child: Child) -> None:
-    """The late result of the plugin's own request is dropped without harm."""
+    """The plugin's own request is withdrawn; its late result is dropped without harm."""
     request = child.request("tool/call", tool_call("asks"))
     asked = child.said("host/inject")
     child.notify("$/cancelRequest", {"id": request})
+    assert child.said("$/cancelRequest")["id"] == asked["_id"]
     assert child.reply(request)["error"]["code"] == -32800
     child.write({"id": asked["_id"], "result": {"queued": True}})
     assert child.ask("ping", {}) == {}

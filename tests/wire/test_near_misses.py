@@ -29,4 +29,4 @@ def test_no_type_is_evaluated_for_a_message(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_names_are_those_on_the_wire() -> None:
     assert known_fields(ToolSpec)[:3] == ("name", "description", "input_schema")
-    assert known_fields(ToolResult) == ("content", "is_error", "data")
+    assert known_fields(ToolResult) == ("content", "is_error", "data", "parts")
